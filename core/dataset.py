@@ -1,0 +1,69 @@
+"""The one shape of everything that can be shown: a table of a store, or files opened in place."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import pyarrow as pa
+
+from core.filters.expr import Filter
+from core.jobs import Job
+from core.scan.snapshot import Snapshot
+
+
+class Dataset(ABC):
+    """Named rows with a schema. Reading methods block; call them off the GUI thread."""
+
+    name: str
+    editable: bool = False
+
+    @abstractmethod
+    def snapshot(self) -> Snapshot:
+        """The rows as they are now, frozen. Cheap: no data is read."""
+
+    def fill(self, job: Job) -> None:  # noqa: B027 -- most datasets are complete from the start
+        """Do the background work that makes every row reachable (a text file's columnar cache).
+
+        `snapshot()` may be called from other threads meanwhile and grows. Cancelling leaves the
+        rows found so far readable. Returns at once when nothing is left to do.
+        """
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.snapshot().schema
+
+    @property
+    def num_rows(self) -> int:
+        """Rows reachable now: fewer than the file holds while `snapshot().complete` is False."""
+        return self.snapshot().num_rows
+
+    def count(self, where: Filter | None = None, job: Job | None = None) -> int:
+        """How many rows meet `where`; of all rows, so an unfinished cache is filled first."""
+        from core.query.local import count
+
+        return count(self._whole(job), where, job)
+
+    def read(
+        self,
+        columns: list[str] | None = None,
+        where: Filter | None = None,
+        sort: list[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        job: Job | None = None,
+    ) -> pa.Table:
+        """The rows as an Arrow table, in the dataset's own order unless sorted ("-name" descends)."""
+        from core.query.local import read
+
+        return read(self._whole(job), columns, where, sort, limit, offset, job)
+
+    def batches(self, columns: list[str] | None = None, job: Job | None = None) -> pa.RecordBatchReader:
+        """All rows, streamed in order, in bounded memory."""
+        from core.scan.stream import stream
+
+        return stream(self._whole(job), columns, job)
+
+    def _whole(self, job: Job | None) -> Snapshot:
+        if not self.snapshot().complete:
+            self.fill(job or Job())
+        return self.snapshot()

@@ -1,0 +1,99 @@
+"""Errors that people can act on, told apart from bugs.
+
+Everything a user can cause derives from `LamellaError` and says what happened, why, and what to do.
+Any other exception that leaves `core` is a bug.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+
+class LamellaError(Exception):
+    """What happened, why, and the way out, each a sentence without its full stop."""
+
+    def __init__(self, what: str, why: str = "", fix: str = "") -> None:
+        self.what, self.why, self.fix = what, why, fix
+        super().__init__(". ".join(part.rstrip(".") for part in (what, why, fix) if part) + ".")
+
+
+class Cancelled(Exception):  # noqa: N818 -- a wish of the user, not an error
+    """Raised inside a job that was told to stop; nothing it began is left behind."""
+
+
+class FileProblem(LamellaError):
+    """A file or folder that cannot be read or written as asked."""
+
+    def __init__(self, path: Path | str, what: str, why: str = "", fix: str = "") -> None:
+        self.path = Path(path)
+        super().__init__(f"{path}: {what}", why, fix)
+
+
+class UnknownName(LamellaError):
+    """A column, table or other name that is not there, with the nearest one that is."""
+
+    kind = "name"
+
+    def __init__(self, name: str, place: str, known: Iterable[str]) -> None:
+        self.name, self.place, self.known = name, place, list(known)
+        self.suggestions = nearest(name, self.known)
+        super().__init__(f"{place} has no {self.kind} '{name}'", fix=self._way_out())
+
+    def _way_out(self) -> str:
+        if self.suggestions:
+            return "Did you mean " + " or ".join(f"'{s}'" for s in self.suggestions) + "?"
+        shown = ", ".join(self.known[:12]) + (", …" if len(self.known) > 12 else "")
+        return f"There are: {shown}" if shown else f"It has no {self.kind}s yet"
+
+
+class UnknownColumn(UnknownName):
+    kind = "column"
+
+
+class UnknownTable(UnknownName):
+    kind = "table"
+
+
+class BadFilter(LamellaError):
+    """A condition that does not fit its column: wrong operator, wrong value, bad pattern."""
+
+
+class TypeConflict(LamellaError):
+    """A value or column whose type does not fit what the table already holds."""
+
+
+class BadData(LamellaError):
+    """Data handed over that cannot become rows of a table."""
+
+
+class UnknownRow(LamellaError):
+    """An `_id` that the table does not hold."""
+
+
+class StoreProblem(LamellaError):
+    """The store itself cannot do what was asked."""
+
+
+class StoreTooNew(StoreProblem):
+    """The store was written by a later version of the program."""
+
+
+class ReadOnlyStore(StoreProblem):
+    """A change was asked of a store that was opened read-only."""
+
+
+class StoreBusy(StoreProblem):
+    """Another process held the write lock for longer than the writer was ready to wait."""
+
+
+class VersionConflict(StoreProblem):
+    """The table changed between the version a writer started from and its commit."""
+
+
+def nearest(name: str, known: Sequence[str]) -> list[str]:
+    """At most two of `known` that `name` may be a misspelling of, best first."""
+    folded = {k.casefold(): k for k in reversed(known)}
+    matches = difflib.get_close_matches(name.casefold(), folded, n=2, cutoff=0.6)
+    return [folded[m] for m in matches]

@@ -1,0 +1,73 @@
+"""What a long piece of work is given: a way to report progress and to hear that it should stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from core.errors import Cancelled
+
+REPORT_EVERY_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`fraction` is None while the total is unknown; `done` counts in the job's own unit."""
+
+    done: int = 0
+    total: int | None = None
+    text: str = ""
+
+    @property
+    def fraction(self) -> float | None:
+        return min(1.0, self.done / self.total) if self.total else None
+
+
+class Job:
+    """Progress, status text and cancel for one piece of work.
+
+    Thread-safe without a lock: one thread works and reports, any thread may call `cancel`.
+    The listener is called on the working thread, at most every 50 ms and once at the end.
+    """
+
+    def __init__(self, listener: Callable[[Progress], None] | None = None) -> None:
+        self.progress = Progress()
+        self._listener = listener
+        self._reported_at = 0.0
+        self._cancelled = False
+        self._interrupts: list[Callable[[], None]] = []
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        for interrupt in list(self._interrupts):
+            interrupt()
+
+    def check(self) -> None:
+        """Raise `Cancelled` when somebody asked this job to stop."""
+        if self._cancelled:
+            raise Cancelled
+
+    def report(self, done: int, total: int | None = None, text: str = "") -> None:
+        """Tell how far the work is; raises `Cancelled` when it should stop."""
+        self.check()
+        self.progress = Progress(done, total, text or self.progress.text)
+        now = time.monotonic()
+        if self._listener and (now - self._reported_at >= REPORT_EVERY_SECONDS or done == total):
+            self._reported_at = now
+            self._listener(self.progress)
+
+    @contextmanager
+    def interrupted_by(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """Call `interrupt` when the job is cancelled while the block runs (DuckDB's `interrupt`, say)."""
+        self.check()
+        self._interrupts.append(interrupt)
+        try:
+            yield
+        finally:
+            self._interrupts.remove(interrupt)

@@ -1,0 +1,81 @@
+"""One frozen version of a dataset: Parquet segments, deletions and pending changes, in row order.
+
+Everything Lamella shows is a snapshot: a table of a store at a version, Parquet files opened in
+place (no deletions, nothing pending), or a text file's columnar cache.
+
+A row has a *position*: the number of its place in the segments laid end to end, deleted rows
+included. Positions are int64, ascending in the dataset's own order, and stable within a snapshot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as people see it. `key` is how segments find it: the permanent id in a store, the
+    place in the first file's schema elsewhere."""
+
+    name: str
+    type: pa.DataType
+    key: int
+
+
+@dataclass(frozen=True)
+class FileSegment:
+    """A Parquet file. `names` maps a column's key to its name in this file; a key that is missing
+    there reads as null."""
+
+    path: Path
+    num_rows: int
+    names: dict[int, str] = field(hash=False, compare=False)
+
+
+@dataclass(frozen=True)
+class MemorySegment:
+    """Rows that are not in a file yet; the table's columns are named by `str(key)`."""
+
+    rows: pa.Table
+
+    @property
+    def num_rows(self) -> int:
+        return self.rows.num_rows
+
+
+Segment = FileSegment | MemorySegment
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay:
+    """Changed cells of single rows: per column key, ascending positions and their new values."""
+
+    cells: dict[int, tuple[np.ndarray, pa.Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """`token` is equal for two snapshots exactly when their content is; caches are keyed by it.
+
+    `deleted` holds ascending positions. `complete` is False while a text file's cache still fills.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    segments: tuple[Segment, ...]
+    token: tuple[object, ...]
+    deleted: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    overlay: Overlay | None = None
+    complete: bool = True
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([pa.field(c.name, c.type) for c in self.columns])
+
+    @property
+    def num_rows(self) -> int:
+        return sum(s.num_rows for s in self.segments) - len(self.deleted)
