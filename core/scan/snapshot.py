@@ -9,11 +9,15 @@ included. Positions are int64, ascending in the dataset's own order, and stable 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+
+from core.errors import UnknownColumn
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,12 @@ class Column:
 @dataclass(frozen=True)
 class FileSegment:
     """A Parquet file. `names` maps a column's key to its name in this file; a key that is missing
-    there reads as null."""
+    there reads as null. `fingerprint` (size, mtime in ns), where given, must still hold when it is read."""
 
     path: Path
     num_rows: int
     names: dict[int, str] = field(hash=False, compare=False)
+    fingerprint: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,26 @@ class Snapshot:
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(c.name, c.type) for c in self.columns])
 
+    @cached_property
+    def segment_starts(self) -> np.ndarray:
+        """Position at which each segment starts, and the number of positions at the end."""
+        sizes = [s.num_rows for s in self.segments]
+        return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+
+    @property
+    def num_positions(self) -> int:
+        return int(self.segment_starts[-1])
+
     @property
     def num_rows(self) -> int:
-        return sum(s.num_rows for s in self.segments) - len(self.deleted)
+        return self.num_positions - len(self.deleted)
+
+    def column(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise UnknownColumn(name, self.name, [c.name for c in self.columns])
+
+    def select(self, names: Iterable[str] | None) -> tuple[Column, ...]:
+        """The columns of these names, in their order; all of them for None."""
+        return self.columns if names is None else tuple(self.column(n) for n in names)

@@ -1,0 +1,172 @@
+"""Rows of a snapshot by place: ranges, scattered positions, and the way from live rows to positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from core.scan.chunks import column_chunks
+from core.scan.footers import footer
+from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows that are decoded together: one row group, or a whole segment in memory."""
+
+    segment: Segment
+    row_group: int
+    first: int
+    stop: int
+
+    def chunks(self, columns: Sequence[Column], keep: bool = True) -> list[pa.ChunkedArray]:
+        if isinstance(self.segment, FileSegment):
+            return column_chunks(self.segment, self.row_group, columns, keep)
+        return [_in_memory(self.segment, c) for c in columns]
+
+
+def pieces(snapshot: Snapshot, first: int, stop: int) -> Iterator[Piece]:
+    """The pieces that hold positions first … stop-1, in order; each is whole."""
+    starts = snapshot.segment_starts
+    at = max(0, int(np.searchsorted(starts, first, side="right")) - 1)
+    while at < len(snapshot.segments) and starts[at] < stop:
+        yield from _segment_pieces(snapshot.segments[at], int(starts[at]), first, stop)
+        at += 1
+
+
+def piece_at(snapshot: Snapshot, position: int) -> Piece:
+    return next(pieces(snapshot, position, position + 1))
+
+
+def read_range(snapshot: Snapshot, first: int, stop: int, columns: Sequence[Column]) -> pa.Table:
+    """Live rows among positions first … stop-1, pending changes applied."""
+    tables = []
+    for piece in pieces(snapshot, first, stop):
+        low, high = max(first, piece.first), min(stop, piece.stop)
+        cut = [chunk.slice(low - piece.first, high - low) for chunk in piece.chunks(columns)]
+        tables.append(finish(snapshot, low, high, columns, cut))
+    return _together(tables, columns)
+
+
+def read_rows(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Column]) -> pa.Table:
+    """`count` live rows from live row `offset` on; fewer at the end."""
+    count = min(count, snapshot.num_rows - offset)
+    if count <= 0:
+        return _together([], columns)
+    first, last = live_positions(snapshot, np.array([offset, offset + count - 1]))
+    return read_range(snapshot, int(first), int(last) + 1, columns)
+
+
+def take(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], keep: bool = True) -> pa.Table:
+    """The rows at these live positions, in the order given, pending changes applied."""
+    if len(positions) == 0:
+        return _together([], columns)
+    order = np.argsort(positions, kind="stable")
+    ascending = positions[order]
+    tables, done = [], 0
+    while done < len(ascending):
+        piece = piece_at(snapshot, int(ascending[done]))
+        end = int(np.searchsorted(ascending, piece.stop))
+        tables.append(_take_from(snapshot, piece, ascending[done:end], columns, keep))
+        done = end
+    return _in_order(_together(tables, columns), order)
+
+
+def live_positions(snapshot: Snapshot, live: np.ndarray) -> np.ndarray:
+    """Positions of live row numbers: each is moved on by the deletions before it."""
+    if len(snapshot.deleted) == 0:
+        return live
+    before = snapshot.deleted - np.arange(len(snapshot.deleted))
+    moved: np.ndarray = live + np.searchsorted(before, live, side="right")
+    return moved
+
+
+def finish(
+    snapshot: Snapshot, first: int, stop: int, columns: Sequence[Column], chunks: list[pa.ChunkedArray]
+) -> pa.Table:
+    """Chunks of positions first … stop-1 as a table: pending changes put in, deleted rows left out."""
+    patched = [_patch_range(snapshot, c, first, stop, chunk) for c, chunk in zip(columns, chunks, strict=True)]
+    table = pa.Table.from_arrays(patched, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
+    low, high = np.searchsorted(snapshot.deleted, [first, stop])
+    if low == high:
+        return table
+    live = np.ones(stop - first, bool)
+    live[snapshot.deleted[low:high] - first] = False
+    return table.take(pa.array(np.flatnonzero(live))) if table.num_columns else table.slice(0, int(live.sum()))
+
+
+def patched(chunk: pa.ChunkedArray, places: np.ndarray, values: pa.Array) -> pa.ChunkedArray:
+    """`chunk` with `values` at the given ascending places."""
+    base = chunk.combine_chunks() if chunk.num_chunks != 1 else chunk.chunk(0)
+    indices = np.arange(len(base), dtype=np.int64)
+    indices[places] = len(base) + np.arange(len(places))
+    return pa.chunked_array([pa.concat_arrays([base, values]).take(pa.array(indices))])
+
+
+def _segment_pieces(segment: Segment, start: int, first: int, stop: int) -> Iterator[Piece]:
+    if isinstance(segment, MemorySegment):
+        yield Piece(segment, 0, start, start + segment.num_rows)
+        return
+    groups = footer(segment.path).row_group_starts + start
+    at = max(0, int(np.searchsorted(groups, first, side="right")) - 1)
+    while at < len(groups) - 1 and groups[at] < stop:
+        if groups[at] < groups[at + 1]:
+            yield Piece(segment, at, int(groups[at]), int(groups[at + 1]))
+        at += 1
+
+
+def _in_memory(segment: MemorySegment, column: Column) -> pa.ChunkedArray:
+    name = str(column.key)
+    if name not in segment.rows.column_names:
+        return pa.chunked_array([pa.nulls(segment.num_rows, column.type)])
+    chunk = segment.rows.column(name)
+    return chunk if chunk.type.equals(column.type) else chunk.cast(column.type)
+
+
+def _patch_range(
+    snapshot: Snapshot, column: Column, first: int, stop: int, chunk: pa.ChunkedArray
+) -> pa.ChunkedArray:
+    if snapshot.overlay is None or column.key not in snapshot.overlay.cells:
+        return chunk
+    positions, values = snapshot.overlay.cells[column.key]
+    low, high = np.searchsorted(positions, [first, stop])
+    return chunk if low == high else patched(chunk, positions[low:high] - first, values[low:high])
+
+
+def _take_from(
+    snapshot: Snapshot, piece: Piece, positions: np.ndarray, columns: Sequence[Column], keep: bool
+) -> pa.Table:
+    indices = pa.array(positions - piece.first)
+    taken = [
+        _patch_scattered(snapshot, column, positions, chunk.take(indices))
+        for column, chunk in zip(columns, piece.chunks(columns, keep), strict=True)
+    ]
+    return pa.Table.from_arrays(taken, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
+
+
+def _patch_scattered(
+    snapshot: Snapshot, column: Column, positions: np.ndarray, taken: pa.ChunkedArray
+) -> pa.ChunkedArray:
+    if snapshot.overlay is None or column.key not in snapshot.overlay.cells:
+        return taken
+    changed, values = snapshot.overlay.cells[column.key]
+    at = np.minimum(np.searchsorted(changed, positions), len(changed) - 1)
+    hits = np.flatnonzero(changed[at] == positions)
+    return patched(taken, hits, values.take(pa.array(at[hits]))) if len(hits) else taken
+
+
+def _in_order(table: pa.Table, order: np.ndarray) -> pa.Table:
+    if np.array_equal(order, np.arange(len(order))):
+        return table
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    return table.take(pa.array(back))
+
+
+def _together(tables: list[pa.Table], columns: Sequence[Column]) -> pa.Table:
+    if tables:
+        return pa.concat_tables(tables)
+    return pa.schema([pa.field(c.name, c.type) for c in columns]).empty_table()

@@ -1,0 +1,36 @@
+"""All rows of a snapshot in order, a row group at a time: memory stays flat however long it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from core.jobs import Job
+from core.scan.rows import finish, pieces
+from core.scan.snapshot import Column, Snapshot
+
+
+def stream(snapshot: Snapshot, columns: Iterable[str] | None = None, job: Job | None = None) -> pa.RecordBatchReader:
+    """A reader over the live rows; raises `Cancelled` from the batch after the job was cancelled."""
+    chosen = snapshot.select(columns)
+    schema = pa.schema([pa.field(c.name, c.type) for c in chosen])
+    return pa.RecordBatchReader.from_batches(schema, _batches(snapshot, chosen, job or Job()))
+
+
+def tables(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> Iterator[pa.Table]:
+    """The live rows, one table a row group."""
+    for piece in pieces(snapshot, 0, snapshot.num_positions):
+        job.report(piece.first, snapshot.num_positions)
+        chunks = piece.chunks(columns, keep=False)
+        yield finish(snapshot, piece.first, piece.stop, columns, chunks)
+
+
+def read_all(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> pa.Table:
+    schema = pa.schema([pa.field(c.name, c.type) for c in columns])
+    return pa.concat_tables([schema.empty_table(), *tables(snapshot, columns, job)])
+
+
+def _batches(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> Iterator[pa.RecordBatch]:
+    for table in tables(snapshot, columns, job):
+        yield from table.to_batches()
