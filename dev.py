@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Sets the project up and runs it: `run`, `test`, `shots DIR`, `bundle`. Standard library only.
+
+Everything goes into `.venv` beside this file. Arguments after the command are passed on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import hashlib
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+STAMP = VENV / "lamella-installed"
+WINDOWS = os.name == "nt"
+NEEDED_PYTHON = (3, 11)
+
+# What Qt's wheels expect of a Linux system: library -> the Debian package that brings it.
+QT_LIBRARIES = {
+    "libEGL.so.1": "libegl1",
+    "libGL.so.1": "libgl1",
+    "libX11.so.6": "libx11-6",
+    "libdbus-1.so.3": "libdbus-1-3",
+    "libfontconfig.so.1": "libfontconfig1",
+    "libfreetype.so.6": "libfreetype6",
+    "libglib-2.0.so.0": "libglib2.0-0",
+    "libxkbcommon.so.0": "libxkbcommon0",
+    "libzstd.so.1": "libzstd1",
+}
+X11_LIBRARIES = {
+    "libX11-xcb.so.1": "libx11-xcb1",
+    "libxcb-cursor.so.0": "libxcb-cursor0",
+    "libxcb-icccm.so.4": "libxcb-icccm4",
+    "libxcb-image.so.0": "libxcb-image0",
+    "libxcb-keysyms.so.1": "libxcb-keysyms1",
+    "libxcb-randr.so.0": "libxcb-randr0",
+    "libxcb-render-util.so.0": "libxcb-render-util0",
+    "libxcb-render.so.0": "libxcb-render0",
+    "libxcb-shape.so.0": "libxcb-shape0",
+    "libxcb-shm.so.0": "libxcb-shm0",
+    "libxcb-sync.so.1": "libxcb-sync1",
+    "libxcb-util.so.1": "libxcb-util1",
+    "libxcb-xfixes.so.0": "libxcb-xfixes0",
+    "libxcb-xkb.so.1": "libxcb-xkb1",
+    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
+}
+FONT_PACKAGE = "fonts-dejavu-core"
+FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
+FONT_SUFFIXES = {".ttf", ".otf", ".ttc", ".pfb"}
+
+
+class SetupProblem(Exception):
+    """Something a person has to do first; the message says what."""
+
+
+# ---------------------------------------------------------------- the machine
+
+
+def loadable(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def has_font(folders: tuple[str, ...] = FONT_FOLDERS) -> bool:
+    for folder in folders:
+        for _, _, names in os.walk(Path(folder).expanduser()):
+            if any(Path(name).suffix.lower() in FONT_SUFFIXES for name in names):
+                return True
+    return False
+
+
+def has_display() -> bool:
+    if sys.platform.startswith("linux"):
+        return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return True
+
+
+def missing_packages(with_display: bool) -> dict[str, str]:
+    """What this Linux machine lacks: a thing a person can recognise -> its Debian package."""
+    wanted = {**QT_LIBRARIES, **(X11_LIBRARIES if with_display else {})}
+    missing = {library: package for library, package in wanted.items() if not loadable(library)}
+    if not has_font():
+        missing["a font"] = FONT_PACKAGE
+    if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
+        missing["Python's venv module"] = f"python3.{sys.version_info.minor}-venv"
+    return missing
+
+
+def prepare_system(with_display: bool) -> None:
+    """Install what Qt needs and the machine lacks, or say in one command how to."""
+    if not sys.platform.startswith("linux"):
+        return
+    missing = missing_packages(with_display)
+    if not missing:
+        return
+    things = ", ".join(missing)
+    if not shutil.which("apt-get"):
+        raise SetupProblem(f"This system lacks {things}. Install them with its package manager first.")
+    install = ["apt-get", "install", "-y", "--no-install-recommends", *sorted(set(missing.values()))]
+    if os.geteuid() != 0:
+        command = f"sudo apt-get update && sudo {shlex.join(install)}"
+        raise SetupProblem(f"This system lacks {things}. This installs them:\n\n    {command}\n")
+    print(f"Installing what is missing: {things}", flush=True)
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    call(["apt-get", "update", "-q"], environment)
+    call(install, environment)
+
+
+# ------------------------------------------------------------ the environment
+
+
+def venv_python(venv: Path = VENV) -> Path:
+    return venv / ("Scripts/python.exe" if WINDOWS else "bin/python")
+
+
+def fingerprint(root: Path = ROOT) -> str:
+    """Changes whenever what is installed ought to."""
+    digest = hashlib.sha256(platform.python_version().encode())
+    for name in ("pyproject.toml", "constraints.txt"):
+        digest.update((root / name).read_bytes())
+    return digest.hexdigest()
+
+
+def installed(stamp: Path, extras: set[str], wanted: str) -> bool:
+    """Whether `stamp` says that at least these extras were installed from these very files."""
+    if not stamp.exists():
+        return False
+    found, *have = stamp.read_text(encoding="utf8").split()
+    return found == wanted and extras <= set(have)
+
+
+def prepare_environment(extras: set[str]) -> None:
+    wanted = fingerprint()
+    if venv_python().exists() and installed(STAMP, extras, wanted):
+        return
+    if not venv_python().exists():
+        print("Making .venv", flush=True)
+        call([sys.executable, "-m", "venv", "--clear", str(VENV)])
+    target = f"{ROOT}[{','.join(sorted(extras))}]" if extras else str(ROOT)
+    print("Installing (once; a few minutes on a slow line)", flush=True)
+    pip = [str(venv_python()), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    call([*pip, "-c", str(ROOT / "constraints.txt"), "-e", target])
+    STAMP.write_text("\n".join([wanted, *sorted(extras)]) + "\n", encoding="utf8")
+
+
+def call(command: list[str], environment: dict[str, str] | None = None) -> None:
+    """Run a step that must work; its own output says what went wrong."""
+    code = subprocess.call(command, cwd=ROOT, env=environment)
+    if code:
+        raise SetupProblem(f"This step failed with exit code {code}: {shlex.join(command)}")
+
+
+def offscreen() -> dict[str, str]:
+    return {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+
+
+def display_answers() -> bool:
+    """Whether Qt can open a window here: DISPLAY may name a screen that nobody serves."""
+    if not has_display():
+        return False
+    probe = "from PySide6.QtGui import QGuiApplication; QGuiApplication([])"
+    return subprocess.run([str(venv_python()), "-c", probe], capture_output=True, check=False).returncode == 0
+
+
+# --------------------------------------------------------------- the commands
+
+
+def run(rest: list[str]) -> int:
+    """Open the window on the sample data, or on the files given; with no display, take its pictures."""
+    prepare_system(has_display())
+    prepare_environment(set())
+    program = [str(venv_python()), "-m", "app"]
+    if display_answers():
+        return subprocess.call([*program, *(rest or ["--sample"])], cwd=ROOT)
+    pictures = ROOT / "build" / "tour"
+    print("No display: the program runs offscreen, does the main job on the sample data and takes pictures.")
+    code = subprocess.call([*program, "--tour", str(pictures)], cwd=ROOT, env=offscreen())
+    if code == 0:
+        print(f"The pictures are in {pictures}")
+    return code
+
+
+def test(rest: list[str]) -> int:
+    """Run every check, all of them even when one fails; arguments go to pytest."""
+    prepare_system(with_display=False)
+    prepare_environment({"dev"})
+    python, tools = str(venv_python()), venv_python().parent
+    checks = {
+        "ruff": [python, "-m", "ruff", "check", "."],
+        "mypy": [python, "-m", "mypy"],
+        "import-linter": [str(tools / "lint-imports")],
+        "pytest": [python, "-m", "pytest", *rest],
+    }
+    failed = []
+    for name, command in checks.items():
+        print(f"\n== {name}", flush=True)
+        if subprocess.call(command, cwd=ROOT, env=offscreen()):
+            failed.append(name)
+    print(f"\nFailed: {', '.join(failed)}" if failed else "\nAll checks passed", flush=True)
+    return 1 if failed else 0
+
+
+def shots(rest: list[str]) -> int:
+    """Write a picture of every main screen, light and dark, into the folder given."""
+    if len(rest) != 1:
+        raise SetupProblem("Say into which folder: python3 dev.py shots DIR")
+    prepare_system(with_display=False)
+    prepare_environment(set())
+    folder = str(Path(rest[0]).resolve())
+    return subprocess.call([str(venv_python()), "-m", "app", "--tour", folder], cwd=ROOT, env=offscreen())
+
+
+def bundle(rest: list[str]) -> int:
+    """Build `dist/lamella` with PyInstaller and let it take its own pictures, to see that it works."""
+    prepare_system(with_display=False)
+    prepare_environment({"dev"})
+    spec = str(ROOT / "packaging" / "lamella.spec")
+    call([str(venv_python()), "-m", "PyInstaller", "--noconfirm", *rest, spec])
+    program = ROOT / "dist" / "lamella" / ("lamella.exe" if WINDOWS else "lamella")
+    call([str(program), "--tour", str(ROOT / "build" / "bundle-tour")], offscreen())
+    print(f"The program is {program}")
+    return 0
+
+
+COMMANDS = {"run": run, "test": test, "shots": shots, "bundle": bundle}
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="dev.py", formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.description = "\n".join(f"{name:7} {work.__doc__}" for name, work in COMMANDS.items())
+    parser.add_argument("command", choices=COMMANDS)
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="passed on")
+    arguments = parser.parse_args(argv)
+    if sys.version_info < NEEDED_PYTHON:
+        wanted = ".".join(map(str, NEEDED_PYTHON))
+        found = platform.python_version()
+        print(f"Lamella needs Python {wanted} or later; this is {found}.", file=sys.stderr)
+        return 2
+    try:
+        return COMMANDS[arguments.command](arguments.rest)
+    except SetupProblem as problem:
+        print(problem, file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
