@@ -74,7 +74,9 @@ def column_chunks(
 def _unchanged(segment: FileSegment) -> Footer:
     told = footer(segment.path)
     if segment.fingerprint not in (None, told.fingerprint):
-        raise FileProblem(segment.path, "changed on disk since it was opened", fix="Reload it to see its new content")
+        raise FileProblem(
+            segment.path, "changed on disk since it was opened", fix="Reload it to see its new content"
+        )
     return told
 
 
@@ -109,4 +111,6 @@ def _typed(chunk: pa.ChunkedArray | None, column: Column, rows: int, path: Path)
     try:
         return chunk.cast(column.type)
     except pa.ArrowInvalid as error:
-        raise FileProblem(path, f"column '{column.name}' does not fit type {column.type}", str(error)) from error
+        raise FileProblem(
+            path, f"column '{column.name}' does not fit type {column.type}", str(error)
+        ) from error

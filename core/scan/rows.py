@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from core.arrays import from_numpy
 from core.scan.chunks import column_chunks
 from core.scan.footers import footer
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
@@ -88,14 +89,18 @@ def finish(
     snapshot: Snapshot, first: int, stop: int, columns: Sequence[Column], chunks: list[pa.ChunkedArray]
 ) -> pa.Table:
     """Chunks of positions first … stop-1 as a table: pending changes put in, deleted rows left out."""
-    patched = [_patch_range(snapshot, c, first, stop, chunk) for c, chunk in zip(columns, chunks, strict=True)]
+    patched = [
+        _patch_range(snapshot, c, first, stop, chunk) for c, chunk in zip(columns, chunks, strict=True)
+    ]
     table = pa.Table.from_arrays(patched, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
     low, high = np.searchsorted(snapshot.deleted, [first, stop])
     if low == high:
         return table
     live = np.ones(stop - first, bool)
     live[snapshot.deleted[low:high] - first] = False
-    return table.take(pa.array(np.flatnonzero(live))) if table.num_columns else table.slice(0, int(live.sum()))
+    return (
+        table.take(from_numpy(np.flatnonzero(live))) if table.num_columns else table.slice(0, int(live.sum()))
+    )
 
 
 def patched(chunk: pa.ChunkedArray, places: np.ndarray, values: pa.Array) -> pa.ChunkedArray:
@@ -103,7 +108,7 @@ def patched(chunk: pa.ChunkedArray, places: np.ndarray, values: pa.Array) -> pa.
     base = chunk.combine_chunks() if chunk.num_chunks != 1 else chunk.chunk(0)
     indices = np.arange(len(base), dtype=np.int64)
     indices[places] = len(base) + np.arange(len(places))
-    return pa.chunked_array([pa.concat_arrays([base, values]).take(pa.array(indices))])
+    return pa.chunked_array([pa.concat_arrays([base, values]).take(from_numpy(indices))])
 
 
 def _segment_pieces(segment: Segment, start: int, first: int, stop: int) -> Iterator[Piece]:
@@ -133,13 +138,15 @@ def _patch_range(
         return chunk
     positions, values = snapshot.overlay.cells[column.key]
     low, high = np.searchsorted(positions, [first, stop])
+    if high - low == stop - first:
+        return pa.chunked_array([values[low:high]])
     return chunk if low == high else patched(chunk, positions[low:high] - first, values[low:high])
 
 
 def _take_from(
     snapshot: Snapshot, piece: Piece, positions: np.ndarray, columns: Sequence[Column], keep: bool
 ) -> pa.Table:
-    indices = pa.array(positions - piece.first)
+    indices = from_numpy(positions - piece.first)
     taken = [
         _patch_scattered(snapshot, column, positions, chunk.take(indices))
         for column, chunk in zip(columns, piece.chunks(columns, keep), strict=True)
@@ -155,7 +162,7 @@ def _patch_scattered(
     changed, values = snapshot.overlay.cells[column.key]
     at = np.minimum(np.searchsorted(changed, positions), len(changed) - 1)
     hits = np.flatnonzero(changed[at] == positions)
-    return patched(taken, hits, values.take(pa.array(at[hits]))) if len(hits) else taken
+    return patched(taken, hits, values.take(from_numpy(at[hits]))) if len(hits) else taken
 
 
 def _in_order(table: pa.Table, order: np.ndarray) -> pa.Table:
@@ -163,7 +170,7 @@ def _in_order(table: pa.Table, order: np.ndarray) -> pa.Table:
         return table
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
-    return table.take(pa.array(back))
+    return table.take(from_numpy(back))
 
 
 def _together(tables: list[pa.Table], columns: Sequence[Column]) -> pa.Table:

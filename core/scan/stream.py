@@ -11,7 +11,9 @@ from core.scan.rows import finish, pieces
 from core.scan.snapshot import Column, Snapshot
 
 
-def stream(snapshot: Snapshot, columns: Iterable[str] | None = None, job: Job | None = None) -> pa.RecordBatchReader:
+def stream(
+    snapshot: Snapshot, columns: Iterable[str] | None = None, job: Job | None = None
+) -> pa.RecordBatchReader:
     """A reader over the live rows; raises `Cancelled` from the batch after the job was cancelled."""
     chosen = snapshot.select(columns)
     schema = pa.schema([pa.field(c.name, c.type) for c in chosen])
@@ -20,7 +22,14 @@ def stream(snapshot: Snapshot, columns: Iterable[str] | None = None, job: Job | 
 
 def tables(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> Iterator[pa.Table]:
     """The live rows, one table a row group."""
-    for piece in pieces(snapshot, 0, snapshot.num_positions):
+    return tables_between(snapshot, columns, 0, snapshot.num_positions, job)
+
+
+def tables_between(
+    snapshot: Snapshot, columns: Sequence[Column], first: int, stop: int, job: Job
+) -> Iterator[pa.Table]:
+    """The live rows of the pieces that hold positions first … stop-1."""
+    for piece in pieces(snapshot, first, stop):
         job.report(piece.first, snapshot.num_positions)
         chunks = piece.chunks(columns, keep=False)
         yield finish(snapshot, piece.first, piece.stop, columns, chunks)

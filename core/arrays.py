@@ -1,0 +1,122 @@
+"""Arrow arrays made from NumPy and Python values without `pa.array`, which imports pandas (0.85 s)
+the first time it is called, whatever it is given."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH_DATE = dt.date(1970, 1, 1)
+
+
+def from_numpy(
+    values: np.ndarray, kind: pa.DataType | None = None, valid: np.ndarray | None = None
+) -> pa.Array:
+    """A fixed-width array over the memory of `values`; `kind` must have the same width when given."""
+    kind = kind or _arrow_type(values.dtype)
+    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    if pa.types.is_boolean(kind):
+        data = pa.py_buffer(np.packbits(values, bitorder="little"))
+    else:
+        data = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [bits, data])
+
+
+def to_numpy(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """The values of a fixed-width array; what stands in the place of a null is undefined."""
+    if isinstance(array, pa.ChunkedArray):
+        parts = [to_numpy(chunk) for chunk in array.chunks]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, _dtype(array.type)), *parts])
+    if len(array) == 0:
+        return np.empty(0, _dtype(array.type))
+    if pa.types.is_boolean(array.type):
+        bits = np.frombuffer(array.buffers()[1], np.uint8)
+        return np.unpackbits(bits, bitorder="little")[array.offset :][: len(array)].astype(bool)
+    values = np.frombuffer(array.buffers()[1], _dtype(array.type), count=array.offset + len(array))
+    return values[array.offset :]
+
+
+def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Python values, None for null, as an array of `kind`; each value must already fit it exactly.
+
+    Common types take the short way; for the others `pa.array` is asked, and checks.
+    """
+    if pa.types.is_string(kind):
+        return _texts(values)
+    plain = _plain_numbers(values, kind)
+    return pa.array(list(values), type=kind) if plain is None else plain
+
+
+def _texts(values: Sequence[Any]) -> pa.Array:
+    builder = pa.lib.StringBuilder()
+    builder.append_values(list(values))
+    return builder.finish()
+
+
+def _plain_numbers(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
+    dtype, convert = _PLAIN.get(kind, (None, None))
+    if dtype is None:
+        return None
+    valid = np.fromiter((v is not None for v in values), bool, len(values))
+    try:
+        numbers = np.fromiter((0 if v is None else convert(v) for v in values), dtype, len(values))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return from_numpy(numbers, kind, None if valid.all() else valid)
+
+
+def _index(value: Any) -> int:
+    return int(value.__index__())
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, float):
+        return value
+    exact = float(_index(value))
+    if int(exact) != value:
+        raise ValueError("not exact")
+    return exact
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise TypeError("not a boolean")
+
+
+def _microseconds(value: Any) -> int:
+    if type(value) is not dt.datetime or value.tzinfo is not None:
+        raise TypeError("not a plain datetime")
+    return (value - _EPOCH) // dt.timedelta(microseconds=1)
+
+
+def _days(value: Any) -> int:
+    if type(value) is not dt.date:
+        raise TypeError("not a plain date")
+    return (value - _EPOCH_DATE).days
+
+
+def _dtype(kind: pa.DataType) -> np.dtype:
+    stored = {4: pa.int32(), 8: pa.int64()}[kind.byte_width] if pa.types.is_temporal(kind) else kind
+    return np.dtype(stored.to_pandas_dtype())
+
+
+_PLAIN: dict[pa.DataType, tuple[Any, Any]] = {
+    **{k: (k.to_pandas_dtype(), _index) for k in (pa.int8(), pa.int16(), pa.int32(), pa.int64())},
+    **{k: (k.to_pandas_dtype(), _index) for k in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())},
+    pa.float64(): (np.float64, _float),
+    pa.bool_(): (np.bool_, _boolean),
+    pa.timestamp("us"): (np.int64, _microseconds),
+    pa.date32(): (np.int32, _days),
+}
+
+
+def _arrow_type(dtype: np.dtype) -> pa.DataType:
+    return {np.dtype(k.to_pandas_dtype()): k for k in (pa.int32(), pa.int64(), pa.float64(), pa.bool_())}[
+        dtype
+    ]

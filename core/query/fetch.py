@@ -1,0 +1,69 @@
+"""Rows scattered over a snapshot: decoded and kept where few row groups hold them, joined by DuckDB
+where they lie far apart, which reads only the pages that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from core.arrays import from_numpy
+from core.jobs import Job
+from core.query.engine import cursor
+from core.query.source import POSITION, identifier, relation
+from core.scan.rows import piece_at, take
+from core.scan.snapshot import Column, Snapshot
+
+DECODED_CELLS = 8_000_000
+
+
+def fetch(
+    snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], job: Job | None = None
+) -> pa.Table:
+    """The rows at these live positions, in the order given."""
+    if _cells_to_decode(snapshot, positions) * len(columns) <= DECODED_CELLS or not _kept_by_duckdb(columns):
+        return take(snapshot, positions, columns)
+    return _joined(snapshot, positions, columns, job)
+
+
+def _cells_to_decode(snapshot: Snapshot, positions: np.ndarray) -> int:
+    total, ascending, done = 0, np.sort(positions), 0
+    while done < len(ascending):
+        piece = piece_at(snapshot, int(ascending[done]))
+        total += piece.stop - piece.first
+        done = int(np.searchsorted(ascending, piece.stop))
+    return total
+
+
+def _joined(
+    snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], job: Job | None
+) -> pa.Table:
+    schema = pa.schema([pa.field(c.name, c.type) for c in columns])
+    with cursor(job) as own:
+        wanted = pa.table({POSITION: from_numpy(positions), "place": from_numpy(np.arange(len(positions)))})
+        own.register("wanted", wanted)
+        place = exp.column("place", table="wanted", quoted=True)
+        values = [exp.column(identifier(c), quoted=True) for c in columns]
+        rows = relation(snapshot, columns, own)
+        query = exp.select(*values).from_(rows).join("wanted", using=[POSITION]).order_by(place)
+        found = own.sql(query.sql("duckdb")).to_arrow_table()
+    return found.rename_columns(schema.names).cast(schema)
+
+
+def _kept_by_duckdb(columns: Sequence[Column]) -> bool:
+    return all(_simple(c.type) for c in columns)
+
+
+def _simple(kind: pa.DataType) -> bool:
+    """Types whose values come back from DuckDB unharmed, after a cast at the most."""
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_date32(kind)
+        or (pa.types.is_timestamp(kind) and kind.tz is None)
+    )

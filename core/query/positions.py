@@ -1,0 +1,98 @@
+"""Which rows a query answers with, and in what order: as positions in the snapshot."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+
+import duckdb
+import numpy as np
+from sqlglot import exp
+
+from core.arrays import to_numpy
+from core.filters import bind, columns_of, to_sql
+from core.filters.expr import Filter
+from core.jobs import Job
+from core.query.engine import cursor
+from core.query.query import SortKey
+from core.query.source import POSITION, identifier, relation
+from core.scan.snapshot import Column, Snapshot
+
+ROWS_A_BATCH = 1 << 20
+MAPPED_ABOVE = 1 << 23
+
+
+def count(snapshot: Snapshot, where: Filter | None = None, job: Job | None = None) -> int:
+    """How many live rows meet `where`."""
+    if where is None:
+        return snapshot.num_rows
+    with cursor(job) as own:
+        found = _select(snapshot, own, [exp.Count(this=exp.Star())], where, ())
+        return int(own.sql(found.sql("duckdb")).fetchall()[0][0])
+
+
+def find(
+    snapshot: Snapshot, where: Filter | None = None, sort: Sequence[SortKey] = (), job: Job | None = None
+) -> np.ndarray:
+    """Positions of the rows that meet `where`: ascending, or in the order of `sort` (ties ascending).
+
+    int64; mapped to a temporary file when there are more than eight million.
+    """
+    with cursor(job) as own:
+        found = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort)
+        answer = _collect(own.sql(found.sql("duckdb")), snapshot.num_rows)
+    if not sort and len(answer) > 1 and not bool(np.all(answer[1:] > answer[:-1])):
+        answer.sort()
+    return answer
+
+
+def _select(
+    snapshot: Snapshot,
+    own: duckdb.DuckDBPyConnection,
+    values: Sequence[exp.Expression],
+    where: Filter | None,
+    sort: Sequence[SortKey],
+) -> exp.Select:
+    bound = bind(where, snapshot.schema, snapshot.name) if where is not None else None
+    used = dict.fromkeys([*(columns_of(bound) if bound else ()), *(key.column for key in sort)])
+    columns = snapshot.select(used)
+    query = exp.select(*values).from_(relation(snapshot, columns, own))
+    if bound is not None:
+        query = query.where(to_sql(bound, {c.name: identifier(c) for c in columns}))
+    return query.order_by(*_order(sort, columns)) if sort else query
+
+
+def _order(sort: Sequence[SortKey], columns: Sequence[Column]) -> list[exp.Expression]:
+    named = {c.name: c for c in columns}
+    keys: list[exp.Expression] = [
+        exp.Ordered(
+            this=exp.column(identifier(named[key.column]), quoted=True),
+            desc=key.descending,
+            nulls_first=False,
+        )
+        for key in sort
+    ]
+    return [*keys, exp.column(POSITION, quoted=True)]
+
+
+def _collect(found: duckdb.DuckDBPyRelation, at_most: int) -> np.ndarray:
+    answer, filled = np.empty(0, np.int64), 0
+    for batch in found.to_arrow_reader(ROWS_A_BATCH):
+        if filled + batch.num_rows > len(answer):
+            answer = _grown(answer, filled, filled + batch.num_rows, at_most)
+        answer[filled : filled + batch.num_rows] = to_numpy(batch.column(0))
+        filled += batch.num_rows
+    return answer[:filled]
+
+
+def _grown(answer: np.ndarray, filled: int, needed: int, at_most: int) -> np.ndarray:
+    size = min(max(needed, 4 * len(answer)), max(at_most, needed))
+    larger = _mapped(size) if size > MAPPED_ABOVE else np.empty(size, np.int64)
+    larger[:filled] = answer[:filled]
+    return larger
+
+
+def _mapped(size: int) -> np.ndarray:
+    """Backed by an unnamed temporary file: the system takes it back when the array is gone."""
+    with tempfile.TemporaryFile(prefix="lamella-positions-") as file:
+        return np.memmap(file, np.int64, "w+", shape=(size,))

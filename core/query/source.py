@@ -1,0 +1,175 @@
+"""A snapshot as a DuckDB relation: `pos` and one column `c<key>` for each column asked for.
+
+Files are aliased by place, so any column name works: empty, reserved, or differing only in case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from itertools import groupby
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from core.arrays import from_numpy
+from core.scan.footers import footer
+from core.scan.rows import take
+from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
+
+POSITION = "pos"
+Placed = tuple[int, Segment]
+
+
+def identifier(column: Column) -> str:
+    return f"c{column.key}"
+
+
+def relation(
+    snapshot: Snapshot, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+) -> exp.Subquery:
+    """The live rows with pending changes applied; what is in memory is registered on `cursor`."""
+    placed = list(zip(snapshot.segment_starts.tolist(), snapshot.segments, strict=False))
+    base = _union(_base_queries(placed, columns, cursor))
+    changed = _changed_positions(snapshot, columns)
+    gone = np.union1d(snapshot.deleted, changed) if len(changed) else snapshot.deleted
+    live = _without(base, gone, cursor) if len(gone) else base
+    if len(changed):
+        live = _union([live, _changed_rows(snapshot, columns, changed, cursor)])
+    return live.subquery("rows")
+
+
+def _base_queries(
+    placed: list[Placed], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+) -> list[exp.Query]:
+    queries = []
+    for number, (kind, group) in enumerate(groupby(placed, key=lambda p: _shape(p[1], columns))):
+        members = list(group)
+        if kind is None:
+            queries += [
+                _memory_query(p, columns, cursor, f"memory_{number}_{i}") for i, p in enumerate(members)
+            ]
+        else:
+            queries.append(_files_query(members, columns))
+    return queries or [_empty(columns)]
+
+
+def _shape(segment: Segment, columns: Sequence[Column]) -> tuple[object, ...] | None:
+    """Files of one shape can be read by one `read_parquet`; None for what is in memory."""
+    if isinstance(segment, MemorySegment):
+        return None
+    schema = footer(segment.path).schema
+    names = [segment.names.get(c.key) for c in columns]
+    return tuple((n, str(schema.field(n).type)) if n is not None else None for n in names)
+
+
+def _files_query(members: list[Placed], columns: Sequence[Column]) -> exp.Query:
+    files = [segment for _, segment in members if isinstance(segment, FileSegment)]
+    stored = footer(files[0].path).schema.names
+    table = exp.Table(
+        this=exp.func("read_parquet", _paths(files), _option("hive_partitioning", exp.false())),
+        alias=exp.TableAlias(this=_name("f"), columns=[_name(f"f{i}") for i in range(len(stored))]),
+    )
+    position = _file_position([start for start, _ in members])
+    values = [_stored(column, files[0].names.get(column.key), stored) for column in columns]
+    return exp.select(_as(position, POSITION), *values).from_(table)
+
+
+def _stored(column: Column, name: str | None, stored: list[str]) -> exp.Expression:
+    if name is None:
+        return _as(exp.cast(exp.null(), sql_type(column.type)), identifier(column))
+    return _as(_field(f"f{stored.index(name)}", "f"), identifier(column))
+
+
+def _file_position(starts: list[int]) -> exp.Expression:
+    row = _field("file_row_number", "f")
+    if len(starts) == 1:
+        return row + exp.Literal.number(starts[0])
+    place = exp.paren(_field("file_index", "f") + exp.Literal.number(1))
+    bases = exp.array(*(exp.cast(exp.Literal.number(s), "bigint") for s in starts))
+    return row + exp.func("list_extract", bases, place)
+
+
+def _memory_query(
+    placed: Placed, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection, name: str
+) -> exp.Query:
+    start, segment = placed
+    assert isinstance(segment, MemorySegment)
+    held = {c: str(c.key) for c in columns if str(c.key) in segment.rows.column_names}
+    numbered = {POSITION: from_numpy(np.arange(start, start + segment.num_rows))}
+    cursor.register(
+        name, pa.table(numbered | {identifier(c): segment.rows.column(key) for c, key in held.items()})
+    )
+    values = [_field(identifier(c)) if c in held else _null(c) for c in columns]
+    return exp.select(_field(POSITION), *values).from_(_name(name))
+
+
+def _changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
+    if snapshot.overlay is None:
+        return np.empty(0, np.int64)
+    cells = snapshot.overlay.cells
+    touched = [cells[c.key][0] for c in columns if c.key in cells]
+    return np.setdiff1d(reduce(np.union1d, touched), snapshot.deleted) if touched else np.empty(0, np.int64)
+
+
+def _changed_rows(
+    snapshot: Snapshot, columns: Sequence[Column], changed: np.ndarray, cursor: duckdb.DuckDBPyConnection
+) -> exp.Query:
+    rows = take(snapshot, changed, columns).rename_columns([identifier(c) for c in columns])
+    cursor.register("changed", rows.add_column(0, POSITION, from_numpy(changed)))
+    return exp.select(_field(POSITION), *(_field(identifier(c)) for c in columns)).from_(_name("changed"))
+
+
+def _without(base: exp.Query, gone: np.ndarray, cursor: duckdb.DuckDBPyConnection) -> exp.Query:
+    cursor.register("gone", pa.table({POSITION: from_numpy(gone)}))
+    return (
+        exp.select("*")
+        .from_(base.subquery("base"))
+        .join(_name_table("gone"), using=[POSITION], join_type="anti")
+    )
+
+
+def _empty(columns: Sequence[Column]) -> exp.Query:
+    position = _as(exp.cast(exp.null(), "bigint"), POSITION)
+    return exp.select(position, *(_null(c) for c in columns)).where(exp.false())
+
+
+def _null(column: Column) -> exp.Expression:
+    return _as(exp.cast(exp.null(), sql_type(column.type)), identifier(column))
+
+
+def _union(queries: Sequence[exp.Query]) -> exp.Query:
+    return reduce(lambda a, b: exp.union(a, b, distinct=False), queries)
+
+
+def sql_type(kind: pa.DataType) -> str:
+    """DuckDB's name for an Arrow type, asked of DuckDB itself."""
+    with duckdb.connect(":memory:") as own:
+        own.register("typed", pa.schema([pa.field("x", kind)]).empty_table())
+        return str(own.sql("SELECT x FROM typed").types[0])
+
+
+def _paths(files: Iterable[FileSegment]) -> exp.Expression:
+    return exp.array(*(exp.Literal.string(str(f.path)) for f in files))
+
+
+def _option(name: str, value: exp.Expression) -> exp.Expression:
+    return exp.EQ(this=exp.column(name), expression=value)
+
+
+def _field(name: str, table: str | None = None) -> exp.Column:
+    return exp.column(_name(name), table=_name(table) if table else None)
+
+
+def _as(value: exp.Expression, name: str) -> exp.Expression:
+    return exp.alias_(value, name, quoted=True)
+
+
+def _name(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
+
+
+def _name_table(name: str) -> exp.Table:
+    return exp.Table(this=_name(name))

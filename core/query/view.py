@@ -1,0 +1,69 @@
+"""Random access to a query's answer."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from core.jobs import Job
+from core.query.fetch import fetch
+from core.query.positions import find
+from core.query.query import Query
+from core.scan.rows import live_positions, read_rows
+from core.scan.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Explain:
+    """How the answer was found. `seconds` is the time until pages could be asked for."""
+
+    seconds: float
+
+
+class View:
+    """The rows of a snapshot that meet a query, in its order. Making one runs the query.
+
+    `page` may be called from any thread, and at the same time from several.
+    """
+
+    def __init__(self, snapshot: Snapshot, query: Query | None = None, job: Job | None = None) -> None:
+        self.snapshot, self.query = snapshot, query or Query()
+        started = time.perf_counter()
+        self._positions = self._find(job)
+        self.explain = Explain(time.perf_counter() - started)
+
+    @property
+    def num_rows(self) -> int:
+        return self.snapshot.num_rows if self._positions is None else len(self._positions)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([pa.field(c.name, c.type) for c in self.snapshot.select(self.query.columns)])
+
+    def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
+        """`count` rows from row `offset` of the answer, fewer at its end; any column may be named."""
+        chosen = self.snapshot.select(self.query.columns if columns is None else columns)
+        if self._positions is None:
+            return read_rows(self.snapshot, offset, count, chosen)
+        return fetch(self.snapshot, np.asarray(self._positions[offset : offset + count]), chosen)
+
+    def positions(self, offset: int, count: int) -> np.ndarray:
+        """Where these rows of the answer stand in the snapshot."""
+        count = max(0, min(count, self.num_rows - offset))
+        if self._positions is None:
+            return live_positions(self.snapshot, np.arange(offset, offset + count))
+        return np.asarray(self._positions[offset : offset + count])
+
+    def close(self) -> None:
+        """Let go of the positions; the view answers nothing afterwards."""
+        self._positions = np.empty(0, np.int64)
+
+    def _find(self, job: Job | None) -> np.ndarray | None:
+        query = self.query
+        if query.where is None and not query.sort and query.limit is None and not query.offset:
+            return None
+        found = find(self.snapshot, query.where, query.sort, job)
+        return found[query.offset : None if query.limit is None else query.offset + query.limit]

@@ -1,0 +1,52 @@
+"""The catalog's tables. Rows with `from_version` and `to_version` are valid for versions [from, to)."""
+
+FORMAT_VERSION = 1
+APPLICATION_ID = 0x4C414D45  # "LAME", so that `file` and other programs can tell the catalog apart
+FOREVER = (1 << 62) - 1
+
+TABLES = """
+CREATE TABLE tables (
+    table_id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, folder TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL, generation INTEGER NOT NULL,
+    next_id INTEGER NOT NULL, next_column INTEGER NOT NULL
+);
+CREATE TABLE commits (
+    table_id INTEGER NOT NULL, version INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
+    restores INTEGER, inserted INTEGER NOT NULL, updated INTEGER NOT NULL, deleted INTEGER NOT NULL,
+    seconds REAL NOT NULL, message TEXT NOT NULL, PRIMARY KEY (table_id, version)
+) WITHOUT ROWID;
+CREATE TABLE columns (
+    entry INTEGER PRIMARY KEY, table_id INTEGER NOT NULL, column_id INTEGER NOT NULL, name TEXT NOT NULL,
+    type BLOB NOT NULL, place INTEGER NOT NULL, from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE TABLE data_files (
+    entry INTEGER PRIMARY KEY, table_id INTEGER NOT NULL, path TEXT NOT NULL, rows INTEGER NOT NULL,
+    first_id INTEGER NOT NULL, last_id INTEGER NOT NULL, bytes INTEGER NOT NULL, names TEXT NOT NULL,
+    from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE TABLE deletions (
+    entry INTEGER PRIMARY KEY, table_id INTEGER NOT NULL, ids BLOB NOT NULL,
+    from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE TABLE pending_rows (
+    entry INTEGER PRIMARY KEY, table_id INTEGER NOT NULL, first_id INTEGER NOT NULL, rows INTEGER NOT NULL,
+    columns TEXT NOT NULL, batch BLOB NOT NULL, from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE TABLE pending_cells (
+    entry INTEGER PRIMARY KEY, table_id INTEGER NOT NULL, made INTEGER NOT NULL, ids BLOB NOT NULL,
+    columns TEXT NOT NULL, batch BLOB NOT NULL, from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE INDEX columns_by_table ON columns (table_id, to_version);
+CREATE INDEX data_files_by_table ON data_files (table_id, to_version);
+CREATE INDEX deletions_by_table ON deletions (table_id, to_version);
+CREATE INDEX pending_rows_by_table ON pending_rows (table_id, to_version);
+CREATE INDEX pending_cells_by_table ON pending_cells (table_id, to_version);
+"""
+
+VERSIONED = {
+    "columns": ("column_id", "name", "type", "place"),
+    "data_files": ("path", "rows", "first_id", "last_id", "bytes", "names"),
+    "deletions": ("ids",),
+    "pending_rows": ("first_id", "rows", "columns", "batch"),
+    "pending_cells": ("made", "ids", "columns", "batch"),
+}

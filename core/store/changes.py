@@ -1,0 +1,136 @@
+"""What insert, update and delete stage: plain data about which rows change and into what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import from_numpy, from_values, to_numpy
+from core.errors import BadData, UnknownColumn, UnknownName, UnknownRow
+from core.filters.expr import Filter
+from core.query.positions import find
+from core.rows import fitted
+from core.scan.rows import take
+from core.schema import ID
+from core.store.cells import Cells
+from core.store.commit import Change
+from core.store.evolution import plan_columns
+from core.store.ids import ID_COLUMN
+from core.store.keys import ids_by_key
+from core.store.reader import State
+
+TakeIds = Callable[[int], int]
+
+
+def updated(state: State, data: pa.Table, on: Sequence[str], take_ids: TakeIds, message: str) -> Change:
+    """Rows found by `on` get the other columns' values."""
+    name = state.snapshot.name
+    missing = [key for key in on if key not in data.column_names]
+    if missing:
+        raise BadData(
+            f"{name}: the rows have no column '{missing[0]}' to find them by", fix="Add it, or name another"
+        )
+    ids, values = _found_rows(state, data, on)
+    plan = plan_columns(name, state.columns, values.schema, take_ids)
+    values = fitted(values, plan.schema())
+    order = np.argsort(ids, kind="stable")
+    _refuse_duplicates(name, ids[order], on)
+    places = from_numpy(order)
+    cells = {c.key: values.column(i).combine_chunks().take(places) for i, c in enumerate(plan.columns)}
+    return Change(message, plan.applied(state.columns), plan.added, plan.widened, Cells(ids[order], cells))
+
+
+def set_where(
+    state: State, ids: np.ndarray, operators: Mapping[str, Mapping[str, Any]], take_ids: TakeIds, message: str
+) -> Change:
+    """The same new values for every row of `ids` (ascending)."""
+    values = _set_values(state, operators)
+    plan = plan_columns(state.snapshot.name, state.columns, pa.schema(_fields(values)), take_ids)
+    cells = {c.key: _repeated(values[c.name].cast(c.type), len(ids)) for c in plan.columns}
+    return Change(message, plan.applied(state.columns), plan.added, plan.widened, Cells(ids, cells))
+
+
+def deleted(state: State, ids: np.ndarray, message: str) -> Change:
+    return Change(message, state.columns, deleted=ids)
+
+
+def ids_where(state: State, where: Filter | None) -> np.ndarray:
+    """Ids of the live rows that meet `where`, ascending."""
+    positions = find(state.snapshot, where)
+    return to_numpy(take(state.snapshot, positions, [ID_COLUMN]).column(0))
+
+
+def known_ids(state: State, ids: Iterable[int]) -> np.ndarray:
+    """`ids`, ascending and each once; raises `UnknownRow` naming the first that is not in the table."""
+    wanted = np.unique(np.fromiter(ids, np.int64))
+    lost = wanted[state.locate(wanted) < 0]
+    if len(lost):
+        raise UnknownRow(
+            f"{state.snapshot.name} has no row with {ID} {lost[0]}",
+            fix="It may have been deleted; read the table again",
+        )
+    return wanted
+
+
+def _found_rows(state: State, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, pa.Table]:
+    values = data.drop_columns(list({*on, ID} & set(data.column_names)))
+    if list(on) == [ID]:
+        ids = to_numpy(data.column(ID).cast(pa.int64()))
+        known_ids(state, ids)
+        return ids, values
+    rows, ids = ids_by_key(state, data.select(list(on)))
+    return ids, values.take(from_numpy(rows))
+
+
+def _refuse_duplicates(name: str, ids: np.ndarray, on: Sequence[str]) -> None:
+    twice = ids[1:][ids[1:] == ids[:-1]]
+    if len(twice):
+        raise BadData(
+            f"{name}: two of the rows given are for the same row ({ID} {twice[0]}, found by {', '.join(on)})",
+            fix="Give each row once",
+        )
+
+
+def _set_values(state: State, operators: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Array]:
+    for operator in operators:
+        if operator != "$set":
+            raise UnknownOperator(operator, f"updating {state.snapshot.name}", ["$set"])
+    assigned = operators.get("$set", {})
+    if ID in assigned:
+        raise BadData(f"{state.snapshot.name}: {ID} cannot be changed", "it is how rows are found")
+    known = {c.name: c.type for c in state.columns}
+    return {name: _one(name, value, known) for name, value in assigned.items()}
+
+
+class UnknownOperator(UnknownName):
+    kind = "update operator"
+
+
+def _one(name: str, value: Any, known: Mapping[str, pa.DataType]) -> pa.Array:
+    """One value as an array: of the column's type, or of its own where the column is new or must widen."""
+    kind = known.get(name)
+    if kind is None and value is None:
+        raise UnknownColumn(name, "the table", list(known))
+    try:
+        return from_values([value], kind) if kind is not None else pa.array([value])
+    except (
+        pa.ArrowInvalid,
+        pa.ArrowTypeError,
+        pa.ArrowNotImplementedError,
+        OverflowError,
+        ValueError,
+        TypeError,
+    ):
+        return pa.array([value])
+
+
+def _fields(values: Mapping[str, pa.Array]) -> Iterator[pa.Field]:
+    for name, array in values.items():
+        yield pa.field(name, array.type)
+
+
+def _repeated(value: pa.Array, count: int) -> pa.Array:
+    return value.take(from_numpy(np.zeros(count, np.int64)))

@@ -1,0 +1,67 @@
+"""How arriving data meets a table's columns: fitted to them, widening them, or adding new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from core.errors import TypeConflict
+from core.scan.snapshot import Column
+from core.schema import ID, common_type, stored_type
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """`columns` are the data's, in the data's order and in the types they will be stored in."""
+
+    columns: tuple[Column, ...]
+    added: tuple[Column, ...]
+    widened: tuple[Column, ...]
+
+    @property
+    def changes_schema(self) -> bool:
+        return bool(self.added or self.widened)
+
+    def schema(self) -> pa.Schema:
+        return pa.schema([pa.field(c.name, c.type) for c in self.columns])
+
+    def applied(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        """The table's columns once the plan is committed."""
+        wider = {c.key: c for c in self.widened}
+        return (*(wider.get(c.key, c) for c in columns), *self.added)
+
+
+def plan_columns(
+    table: str, have: tuple[Column, ...], arriving: pa.Schema, take_ids: Callable[[int], int]
+) -> ColumnPlan:
+    """Raises `TypeConflict` naming the first column whose types have nothing in common."""
+    known = {c.name: c for c in have}
+    fresh = [f for f in arriving if f.name not in known and f.name != ID]
+    first = take_ids(len(fresh)) if fresh else 0
+    added = {f.name: Column(f.name, stored_type(f.type), first + i) for i, f in enumerate(fresh)}
+    fitted = {f.name: _met(table, known[f.name], f.type) for f in arriving if f.name in known}
+    widened = tuple(c for c in fitted.values() if c != known[c.name])
+    columns = tuple({**added, **fitted}[f.name] for f in arriving if f.name != ID)
+    return ColumnPlan(columns, tuple(added.values()), widened)
+
+
+def _met(table: str, column: Column, arriving: pa.DataType) -> Column:
+    wider = common_type(column.type, arriving)
+    if wider is not None:
+        return Column(column.name, wider, column.key)
+    if _same_family(column.type, arriving):
+        return column  # the cast decides value by value
+    raise TypeConflict(
+        f"{table}: column '{column.name}' is {column.type} and cannot take {arriving} values",
+        fix="Cast the values, or the column, first",
+    )
+
+
+def _same_family(a: pa.DataType, b: pa.DataType) -> bool:
+    numeric = all(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in (a, b))
+    textual = all(
+        pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_dictionary(t) for t in (a, b)
+    )
+    return numeric or textual or all(pa.types.is_temporal(t) for t in (a, b))

@@ -1,0 +1,53 @@
+"""From `_id` to position: arithmetic where a segment's ids have no gaps, a binary search elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import to_numpy
+from core.scan.rows import Piece, pieces
+from core.scan.snapshot import Column, Snapshot
+from core.schema import ID
+
+ID_COLUMN = Column(ID, pa.int64(), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class IdRanges:
+    """First and last `_id` of each segment, ascending and disjoint, in the snapshot's order."""
+
+    first: np.ndarray
+    last: np.ndarray
+
+    def locate(self, snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
+        """Positions of these ids, -1 where no segment holds one; deleted rows are still found."""
+        found = np.full(len(ids), -1, np.int64)
+        if len(self.first) == 0:
+            return found
+        segment = np.searchsorted(self.first, ids, side="right") - 1
+        inside = (segment >= 0) & (ids <= self.last[np.maximum(segment, 0)])
+        for number in np.unique(segment[inside]):
+            chosen = np.flatnonzero(inside & (segment == number))
+            found[chosen] = self._within(snapshot, int(number), ids[chosen])
+        return found
+
+    def _within(self, snapshot: Snapshot, number: int, ids: np.ndarray) -> np.ndarray:
+        start, rows = int(snapshot.segment_starts[number]), snapshot.segments[number].num_rows
+        if self.last[number] - self.first[number] + 1 == rows:
+            dense: np.ndarray = ids - self.first[number] + start
+            return dense
+        held = ids_between(snapshot, start, start + rows)
+        at = np.minimum(np.searchsorted(held, ids), len(held) - 1)
+        return np.where(held[at] == ids, at + start, -1)
+
+
+def ids_between(snapshot: Snapshot, first: int, stop: int) -> np.ndarray:
+    """The `_id`s at positions first … stop-1, which have to be whole pieces; deleted rows included."""
+    return np.concatenate([_ids_of(piece) for piece in pieces(snapshot, first, stop)])
+
+
+def _ids_of(piece: Piece) -> np.ndarray:
+    return to_numpy(piece.chunks([ID_COLUMN])[0])

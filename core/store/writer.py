@@ -1,0 +1,129 @@
+"""Data files: row groups of about 100,000 rows, each column encoded as its values deserve."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.arrays import to_numpy
+from core.errors import StoreProblem
+from core.scan.snapshot import Column
+from core.schema import ID
+from core.store.encodings import DICTIONARY, Encoding, choose
+from core.store.layout import Staging
+
+ROWS_A_GROUP = 100_000
+GROUPS_A_FILE = 10
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A staged data file. Its `_id`s are ascending."""
+
+    path: Path
+    rows: int
+    first_id: int
+    last_id: int
+    size: int
+    names: str
+
+
+def write_files(tables: Iterable[pa.Table], columns: Sequence[Column], staging: Staging) -> list[WrittenFile]:
+    """Write rows in `_id` order as data files; `columns` names the tables' columns and gives their ids.
+
+    Raises `StoreProblem` when the disk takes no more; nothing is published then.
+    """
+    written: list[WrittenFile] = []
+    groups = _row_groups(tables)
+    try:
+        while (first := next(groups, None)) is not None:
+            written.append(_write_file(first, groups, columns, staging.new_file()))
+    except OSError as error:
+        raise StoreProblem(
+            "the rows could not be written",
+            error.strerror or str(error),
+            "Nothing changed; check the disk's space",
+        ) from error
+    return written
+
+
+def _write_file(
+    first: pa.Table, groups: Iterator[pa.Table], columns: Sequence[Column], path: Path
+) -> WrittenFile:
+    schema = _stored_schema(first, columns)
+    lowest, last, rows = _id_at(first, 0), first, 0
+    with pq.ParquetWriter(path, schema, **_options(first)) as writer:
+        group: pa.Table | None = first
+        for number in range(GROUPS_A_FILE):
+            if group is None:
+                break
+            writer.write_table(group.combine_chunks().cast(schema), row_group_size=ROWS_A_GROUP)
+            last, rows = group, rows + group.num_rows
+            group = next(groups, None) if number + 1 < GROUPS_A_FILE else None
+    names = json.dumps({c.key: c.name for c in columns})
+    return WrittenFile(path, rows, lowest, _id_at(last, last.num_rows - 1), path.stat().st_size, names)
+
+
+def _stored_schema(first: pa.Table, columns: Sequence[Column]) -> pa.Schema:
+    """Permanent column ids as Parquet field ids; `_id` is required, the others may hold nulls later on."""
+    return pa.schema(
+        [
+            pa.field(c.name, c.type, nullable=c.name != ID, metadata={"PARQUET:field_id": str(c.key)})
+            for c in columns
+        ]
+    )
+
+
+def _options(sample: pa.Table) -> dict[str, object]:
+    chosen = {leaf: encoding for field in sample.schema for leaf, encoding in _leaves(sample, field)}
+    return {
+        "use_dictionary": [leaf for leaf, e in chosen.items() if e.name is None],
+        "column_encoding": {leaf: e.name for leaf, e in chosen.items() if e.name is not None},
+        "compression": {leaf: e.codec for leaf, e in chosen.items()},
+        # Parquet's statistics ignore NaN, so readers that prune by them lose rows: floats get none.
+        "write_statistics": [leaf for leaf in chosen if not _is_float(sample, leaf)],
+    }
+
+
+def _leaves(sample: pa.Table, field: pa.Field) -> list[tuple[str, Encoding]]:
+    column = sample.column(field.name)
+    if not pa.types.is_nested(field.type):
+        return [(field.name, choose(column))]
+    return [(path, DICTIONARY) for path in _leaf_paths(field)]
+
+
+def _leaf_paths(field: pa.Field) -> list[str]:
+    """How Parquet names the leaves of a nested column: asked of an empty file."""
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, pa.schema([field])):
+        pass
+    schema = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
+    return [schema.column(i).path for i in range(len(schema))]
+
+
+def _is_float(sample: pa.Table, leaf: str) -> bool:
+    return leaf in sample.column_names and pa.types.is_floating(sample.schema.field(leaf).type)
+
+
+def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    held: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        while rows + table.num_rows >= ROWS_A_GROUP:
+            cut = ROWS_A_GROUP - rows
+            yield pa.concat_tables([*held, table.slice(0, cut)])
+            table, held, rows = table.slice(cut), [], 0
+        if table.num_rows:
+            held.append(table)
+            rows += table.num_rows
+    if rows:
+        yield pa.concat_tables(held)
+
+
+def _id_at(table: pa.Table, row: int) -> int:
+    return int(to_numpy(table.column(ID).slice(row, 1))[0])

@@ -1,0 +1,244 @@
+"""How changes of one table reach the disk: small ones into the catalog, large ones as data files."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import from_numpy
+from core.errors import BadData, VersionConflict
+from core.jobs import Job
+from core.rows import fitted
+from core.schema import ID
+from core.store.catalog import Catalog
+from core.store.catalog_schema import VERSIONED
+from core.store.cells import to_batch
+from core.store.commit import NO_IDS, Change, Commit
+from core.store.evolution import ColumnPlan, plan_columns
+from core.store.history import commit_from_row
+from core.store.ids import ID_COLUMN
+from core.store.layout import Layout, Staging
+from core.store.publish import Publication, commit_row, still_at
+from core.store.reader import Reader, State
+from core.store.rewrite import Rewrite, rewrite, segments_of, segments_with_pending
+from core.store.writer import write_files
+
+SMALL_ROWS = 10_000
+SMALL_INSERT = 1_000
+FLUSH_ABOVE = 50_000
+ATTEMPTS = 20
+
+
+class TableWriter:
+    """Commits of one table. A commit whose base moved on is staged again, so none is lost."""
+
+    def __init__(self, catalog: Catalog, layout: Layout, table_id: int, reader: Reader) -> None:
+        self._catalog, self._layout, self._reader = catalog, layout, reader
+        self._table_id = table_id
+        self._one_at_a_time = threading.RLock()
+
+    def take_column_ids(self, count: int) -> int:
+        with self._catalog.transaction() as transaction:
+            return transaction.take_column_ids(self._table_id, count)
+
+    def insert(self, schema: pa.Schema, tables: Iterator[pa.Table], message: str, job: Job) -> Commit:
+        """The rows of `tables`; few go into the catalog, more are written while they come in."""
+        started = time.perf_counter()
+        head = list(_head(tables, SMALL_INSERT + 1))
+        state = self._reader.current()
+        _refuse_ids(state.snapshot.name, schema)
+        plan = plan_columns(state.snapshot.name, state.columns, schema, self.take_column_ids)
+        if sum(t.num_rows for t in head) <= SMALL_INSERT:
+            whole = pa.concat_tables([schema.empty_table(), *head])
+            return self.commit(lambda _: _small_insert(state, plan, whole, message), job, started)
+        with self._layout.stage() as staging:
+            rows = _with_ids(chain(head, tables), plan, self._take_ids, job)
+            files = tuple(write_files(rows, (ID_COLUMN, *plan.columns), staging))
+            count = sum(f.rows for f in files)
+            change = Change(
+                message, plan.applied(state.columns), plan.added, plan.widened, files=files, inserted=count
+            )
+            return self._retried(
+                lambda s: self._publish(_same_columns(s, state), change, staging, job, started)
+            )
+
+    def commit(self, build: Callable[[State], Change], job: Job, started: float | None = None) -> Commit:
+        """Stage what `build` makes of the table's state, and make it the next version.
+
+        A change of nothing makes no version. Nothing is left on disk when it fails or is cancelled.
+        """
+        begun = time.perf_counter() if started is None else started
+
+        def attempt(state: State) -> Commit:
+            change = build(state)
+            if change.is_empty:
+                return Commit(state.row.name, state.version, message=change.message)
+            return self._publish(state, change, None, job, begun)
+
+        done = self._retried(attempt)
+        self._flush_when_much_is_pending(job)
+        return done
+
+    def restore(self, kind: str, content: Commit, about: Commit, message: str) -> Commit:
+        """A commit whose content is that of `content` again."""
+        started = time.perf_counter()
+
+        def attempt(state: State) -> Commit:
+            with self._catalog.transaction() as transaction:
+                still_at(transaction, state)
+                for versioned in VERSIONED:
+                    transaction.restore(versioned, self._table_id, content.version, state.version)
+                counts = (about.inserted, about.updated, about.deleted)
+                restores = content.version if content.restores is None else content.restores
+                row = commit_row(state.version + 1, kind, restores, counts, started, message)
+                transaction.move_on(self._table_id, row)
+            return _as_commit(state, row)
+
+        return self._retried(attempt)
+
+    def flush(self, job: Job) -> None:
+        """Rewrite the segments with pending changes; the version stays, its files change."""
+        state = self._reader.current()
+        segments = segments_with_pending(state)
+        if not len(segments):
+            return
+        with self._layout.stage() as staging:
+            columns = state.snapshot.columns
+            rewritten = rewrite(state, segments, columns, None, NO_IDS, staging, job)
+            self._enter(state, rewritten, staging)
+
+    def _enter(self, state: State, rewritten: Rewrite, staging: Staging) -> None:
+        paths = staging.publish([f.path for f in rewritten.files], state.row.folder)
+        try:
+            with self._catalog.transaction() as transaction:
+                still_at(transaction, state)
+                Publication(transaction, self._table_id, state.version).replaced(rewritten, state, paths)
+                transaction.next_generation(self._table_id)
+        except BaseException:
+            staging.withdraw()
+            raise
+
+    def _publish(
+        self, state: State, change: Change, staging: Staging | None, job: Job, started: float
+    ) -> Commit:
+        if staging is None and not _is_small(change):
+            with self._layout.stage() as own:
+                return self._publish(state, change, own, job, started)
+        rewritten = self._rewritten(state, change, staging, job) if staging else None
+        files = change.files if rewritten is None else (*change.files, *rewritten.files)
+        paths = staging.publish([f.path for f in files], state.row.folder) if staging else []
+        try:
+            return self._commit(state, change, rewritten, paths, started)
+        except BaseException:
+            if staging:
+                staging.withdraw()
+            raise
+
+    def _rewritten(self, state: State, change: Change, staging: Staging, job: Job) -> Rewrite | None:
+        if not len(change.touched):
+            return None
+        segments = segments_of(state, change.touched)
+        columns = (ID_COLUMN, *change.columns)
+        return rewrite(state, segments, columns, change.cells, change.deleted, staging, job)
+
+    def _commit(
+        self, state: State, change: Change, rewritten: Rewrite | None, paths: list[str], started: float
+    ) -> Commit:
+        version = state.version + 1
+        counts = (change.inserted, change.updated, len(change.deleted))
+        row = commit_row(version, "change", None, counts, started, change.message)
+        with self._catalog.transaction() as transaction:
+            still_at(transaction, state)
+            publication = Publication(transaction, self._table_id, version)
+            entries = publication.columns(state, change)
+            publication.files(change.files, paths[: len(change.files)])
+            if rewritten is not None:
+                publication.replaced(rewritten, state, paths[len(change.files) :])
+            else:
+                _enter_small(publication, change, entries)
+            transaction.move_on(self._table_id, row)
+        return _as_commit(state, row)
+
+    def _retried(self, attempt: Callable[[State], Commit]) -> Commit:
+        with self._one_at_a_time:
+            for _ in range(ATTEMPTS - 1):
+                try:
+                    return attempt(self._reader.current())
+                except VersionConflict:
+                    continue
+            return attempt(self._reader.current())
+
+    def _take_ids(self, count: int) -> int:
+        with self._catalog.transaction() as transaction:
+            return transaction.take_ids(self._table_id, count)
+
+    def _flush_when_much_is_pending(self, job: Job) -> None:
+        state = self._reader.current()
+        loose = sum(h.segment.num_rows for h in state.held if h.kind == "pending_rows")
+        changed = sum(len(c.ids) for c in state.cells.values()) + sum(map(len, state.deletions.values()))
+        if loose + changed > FLUSH_ABOVE or len(state.cells) + len(state.held) > 4096:
+            self.flush(job)
+
+
+def _is_small(change: Change) -> bool:
+    return not change.files and len(change.touched) <= SMALL_ROWS
+
+
+def _enter_small(publication: Publication, change: Change, entries: dict[int, int]) -> None:
+    if change.rows is not None:
+        values, count = change.rows
+        columns, batch = to_batch(values, entries)
+        publication.rows(batch, count, columns)
+    if change.cells is not None and len(change.cells.ids):
+        publication.cells(change.cells, entries)
+    if len(change.deleted):
+        publication.deletions(change.deleted)
+
+
+def _small_insert(state: State, plan: ColumnPlan, rows: pa.Table, message: str) -> Change:
+    stored = fitted(rows, plan.schema())
+    values = {c.key: stored.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
+    count = rows.num_rows
+    return Change(
+        message, plan.applied(state.columns), plan.added, plan.widened, rows=(values, count), inserted=count
+    )
+
+
+def _with_ids(
+    tables: Iterable[pa.Table], plan: ColumnPlan, take_ids: Callable[[int], int], job: Job
+) -> Iterator[pa.Table]:
+    schema, done = plan.schema(), 0
+    for table in tables:
+        job.report(done, text=f"{done:,} rows written")
+        first = take_ids(table.num_rows)
+        ids = from_numpy(np.arange(first, first + table.num_rows, dtype=np.int64))
+        done += table.num_rows
+        yield fitted(table, schema).add_column(0, pa.field(ID, pa.int64()), ids)
+
+
+def _head(tables: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
+    while rows > 0 and (table := next(tables, None)) is not None:
+        rows -= table.num_rows
+        yield table
+
+
+def _refuse_ids(table: str, schema: pa.Schema) -> None:
+    if ID in schema.names:
+        raise BadData(
+            f"{table}: the rows bring their own {ID}", "ids are given by the table", "Rename that column"
+        )
+
+
+def _same_columns(state: State, before: State) -> State:
+    if state.column_entries != before.column_entries:
+        raise BadData(f"{state.row.name}: its columns changed while rows came in", fix="Insert them again")
+    return state
+
+
+def _as_commit(state: State, row: tuple[object, ...]) -> Commit:
+    return commit_from_row(state.row.name, row)
