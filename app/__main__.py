@@ -1,0 +1,10 @@
+"""`python -m app`, the `lamella` command and the bundle all start here."""
+
+from __future__ import annotations
+
+import sys
+
+from app.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

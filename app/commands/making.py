@@ -1,0 +1,15 @@
+"""`lamella make-data`: a Parquet file to try things on."""
+
+from __future__ import annotations
+
+import argparse
+
+from app.commands import terminal
+from core.transfer import make_data
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with terminal.job() as job:
+        make_data.make(arguments.kind, arguments.rows, arguments.out, job)
+    print(f"{arguments.rows:,} rows are in {arguments.out}")
+    return 0

@@ -1,0 +1,37 @@
+"""A job on a terminal: progress on standard error, Ctrl+C stops it cleanly."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from core.jobs import Job, Progress
+
+CLEAR_LINE = "\r\x1b[K"
+
+
+@contextmanager
+def job() -> Iterator[Job]:
+    """Main thread only. Progress is shown when standard error is a terminal."""
+    shown = sys.stderr.isatty()
+    made = Job(_show if shown else None)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        made.cancel()
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield made
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if shown:
+            sys.stderr.write(CLEAR_LINE)
+
+
+def _show(progress: Progress) -> None:
+    amount = f"{progress.done:,}" if progress.fraction is None else f"{progress.fraction:4.0%}"
+    sys.stderr.write(f"{CLEAR_LINE}{amount} {progress.text}")
+    sys.stderr.flush()

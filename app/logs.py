@@ -1,0 +1,44 @@
+"""The program's log: one rotating file in the user's log folder."""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+from collections import deque
+from pathlib import Path
+
+from app import paths
+
+BYTES_PER_FILE = 1_000_000
+FILES_KEPT = 3
+LINE = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
+
+
+def log_path() -> Path:
+    return paths.log_folder() / "lamella.log"
+
+
+def start() -> logging.Handler:
+    """Write the log from here on; `stop` with what this returns."""
+    handler = logging.handlers.RotatingFileHandler(
+        log_path(), maxBytes=BYTES_PER_FILE, backupCount=FILES_KEPT, encoding="utf8", delay=True
+    )
+    handler.setFormatter(logging.Formatter(LINE))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    logging.captureWarnings(True)
+    return handler
+
+
+def stop(handler: logging.Handler) -> None:
+    logging.captureWarnings(False)
+    logging.getLogger().removeHandler(handler)
+    handler.close()
+
+
+def last_lines(count: int = 40) -> str:
+    if not log_path().exists():
+        return ""
+    with log_path().open(encoding="utf8", errors="replace") as lines:
+        return "".join(deque(lines, count))

@@ -1,0 +1,99 @@
+"""Answers of `lamella query` as text, batch by batch."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TextIO
+
+import pyarrow as pa
+
+BATCH_ROWS = 10_000
+WIDEST = 60
+NULL = "NULL"
+
+
+def write_csv(table: pa.Table, out: TextIO) -> None:
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(table.column_names)
+    writer.writerows(["" if cell is None else _plain(cell) for cell in row] for row in _rows(table))
+
+
+def write_jsonl(table: pa.Table, out: TextIO) -> None:
+    for row in _objects(table):
+        out.write(row + "\n")
+
+
+def write_json(table: pa.Table, out: TextIO) -> None:
+    out.write("[")
+    for number, row in enumerate(_objects(table)):
+        out.write((",\n " if number else "\n ") + row)
+    out.write("\n]\n")
+
+
+def write_table(table: pa.Table, out: TextIO) -> None:
+    """Columns as wide as their contents, numbers to the right, nothing wider than 60 characters."""
+    rows = [[_cell(cell) for cell in row] for row in _rows(table)]
+    columns = zip(table.column_names, *rows, strict=True) if table.num_columns else []
+    widths = [min(WIDEST, max(map(len, column))) for column in columns]
+    right = [pa.types.is_integer(kind) or _is_fraction(kind) for kind in table.schema.types]
+    out.write(_line(table.column_names, widths, right))
+    out.write("  ".join("─" * width for width in widths) + "\n")
+    out.writelines(_line(row, widths, right) for row in rows)
+    out.write(f"({table.num_rows:,} row{'' if table.num_rows == 1 else 's'})\n")
+
+
+FORMATS: dict[str, Callable[[pa.Table, TextIO], None]] = {
+    "table": write_table,
+    "csv": write_csv,
+    "json": write_json,
+    "jsonl": write_jsonl,
+}
+
+
+def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _objects(table: pa.Table) -> Iterator[str]:
+    names = table.column_names
+    for row in _rows(table):
+        yield json.dumps(_finite(dict(zip(names, row, strict=True))), default=_plain, ensure_ascii=False)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they become their names."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _plain(value: Any) -> Any:
+    """Nested values as JSON, bytes as hex, times in ISO form, everything else as it prints."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict | list):
+        return json.dumps(_finite(value), default=_plain, ensure_ascii=False)
+    return value.isoformat(" ") if hasattr(value, "hour") and hasattr(value, "year") else str(value)
+
+
+def _cell(value: Any) -> str:
+    text = NULL if value is None else str(_plain(value)).replace("\n", "⏎").replace("\t", " ")
+    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    placed = (
+        cell[:width].rjust(width) if at_right else cell[:width].ljust(width)
+        for cell, width, at_right in zip(cells, widths, right, strict=True)
+    )
+    return "  ".join(placed).rstrip() + "\n"
+
+
+def _is_fraction(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))

@@ -1,0 +1,99 @@
+"""Every setting, declared once: its name, default, what it may be, and what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.errors import LamellaError, UnknownName
+
+Value = str | int | float | bool
+
+
+class UnknownSetting(UnknownName):
+    kind = "setting"
+
+
+class BadSetting(LamellaError):
+    """A value that a setting cannot have."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Its type is that of its default. `choices` or `low` and `high` say what it may be."""
+
+    name: str
+    default: Value
+    help: str
+    choices: tuple[Value, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def expects(self) -> str:
+        """What it may be, in words."""
+        if self.choices:
+            return "one of " + ", ".join(map(str, self.choices))
+        if self.low is not None:
+            whole = "a whole number" if isinstance(self.default, int) else "a number"
+            return f"{whole} from {self.low:g} to {self.high:g}"
+        return "text"
+
+    def checked(self, value: Any) -> Value:
+        """`value` as this setting's type; raises BadSetting when it cannot be that."""
+        wanted = type(self.default)
+        same = type(value) is wanted or (wanted is float and type(value) is int)
+        fits = same and (not self.choices or value in self.choices)
+        if fits and self.low is not None and self.high is not None:
+            fits = self.low <= value <= self.high
+        if not fits:
+            raise BadSetting(f"'{self.name}' cannot be {value!r}", fix=f"It must be {self.expects}")
+        return wanted(value)
+
+
+SETTINGS = (
+    Setting("theme", "system", "Light, dark, or whatever the system uses", ("system", "light", "dark")),
+    Setting("text_scale", 1.0, "How large text is, against the system's size", low=0.8, high=2.0),
+    Setting("page_cache_mb", 256, "Memory for pages of the grid already read, in MB", low=16, high=65_536),
+    Setting("query_memory_mb", 0, "Memory a query may use before it spills to disk, in MB; 0 is half of what "
+            "the machine has", low=0, high=4_194_304),
+    Setting("default_store", "", "The folder of the store that imports go to; empty is 'My tables' in the "
+            "user's data folder"),
+    Setting("race_repeats", 3, "How often a race measures each operation", low=1, high=100),
+)  # fmt: skip
+BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+@dataclass
+class Settings:
+    """The values in force. `unknown` holds what a settings file said beyond them, so that saving keeps it."""
+
+    values: dict[str, Value] = field(default_factory=lambda: {s.name: s.default for s in SETTINGS})
+    unknown: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[known(name).name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.values[name] = known(name).checked(value)
+
+    def take(self, items: Iterable[tuple[str, Any]]) -> list[LamellaError]:
+        """Set each item; what does not fit keeps its default and is returned as an error."""
+        problems: list[LamellaError] = []
+        for name, value in items:
+            try:
+                self[name] = value
+            except UnknownSetting as problem:
+                self.unknown[name] = value
+                problems.append(problem)
+            except BadSetting as problem:
+                problems.append(problem)
+        return problems
+
+
+def known(name: str) -> Setting:
+    """Raises UnknownSetting, with the nearest name, when there is no such setting."""
+    if name not in BY_NAME:
+        raise UnknownSetting(name, "Lamella", BY_NAME)
+    return BY_NAME[name]
