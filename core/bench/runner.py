@@ -1,0 +1,158 @@
+"""Runs a race: one child process per system and size, results as they come.
+
+A system that fails, crashes or answers wrongly is a result and the others go on. Blocking; the
+listener is called on the thread that runs the race.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from core.bench import backends
+from core.bench.child import Child
+from core.bench.plan import Trial, needed_bytes, plan
+from core.bench.protocol import Doing, Expected, Failure, Measured, Message, Spec, Surroundings
+from core.bench.results import Record
+from core.bench.workloads import Workload, workload_named
+from core.errors import FileProblem, LamellaError
+from core.jobs import Job
+
+Listener = Callable[[Message], None]
+
+
+def run(
+    workload: str,
+    rows: Sequence[int],
+    backends: Sequence[str],
+    repeats: int | None = None,
+    folder: Path | None = None,
+    on_event: Listener | None = None,
+    job: Job | None = None,
+    fresh: bool = False,
+) -> list[Record]:
+    """The samples of a race, those with a wrong answer left out; failures go to `on_event`.
+
+    `folder` chooses the disk: the databases are made in a new folder inside it, which is removed
+    whatever happens. Raises UnknownWorkload, UnknownBackend, FileProblem, and Cancelled when the
+    job is told to stop, which ends the child process at once.
+    """
+    asked = workload_named(workload)
+    names = _known(backends)
+    _refuse_nothing(rows, names, repeats)
+    trials = plan(asked, rows, names, asked.default_repeats if repeats is None else repeats, fresh)
+    place = _new_folder(folder)
+    try:
+        return Race(asked, place, on_event or (lambda message: None), job or Job()).run(trials)
+    finally:
+        shutil.rmtree(place)
+
+
+@dataclass
+class Race:
+    workload: Workload
+    folder: Path
+    listener: Listener
+    job: Job
+    records: list[Record] = field(default_factory=list)
+    _answers: dict[tuple[str, int], str] = field(default_factory=dict)
+    _out: set[tuple[str, int]] = field(default_factory=set)
+
+    def run(self, trials: Sequence[Trial]) -> list[Record]:
+        whole, done = sum(trial.seconds for trial in trials), 0.0
+        for trial in trials:
+            self.job.report(int(done * 1000), int(whole * 1000), f"{trial.backend}, {trial.rows:,} rows")
+            if (trial.backend, trial.rows) not in self._out:
+                self._run_one(trial)
+            done += trial.seconds
+        self.job.report(int(whole * 1000), int(whole * 1000), "")
+        return self.records
+
+    def _run_one(self, trial: Trial) -> None:
+        problem = self._too_large(trial)
+        if problem:
+            self._hear(problem)
+            return
+        home = self.folder / f"{trial.backend}-{trial.rows}".replace(":", "-")
+        home.mkdir(exist_ok=True)
+        spec = Spec(self.workload.id, trial.backend, trial.rows, trial.repeats, trial.steps, home)
+        Child(spec, self._hear, self.job).run()
+        if trial.steps[-1] == self.workload.steps[-1]:
+            shutil.rmtree(home)
+
+    def _hear(self, message: Message) -> None:
+        match message:
+            case Expected():
+                self._answers.setdefault((message.operation, message.rows), message.checksum)
+                return
+            case Failure():
+                self._out.add((message.backend, message.rows))
+            case Measured():
+                message = self._compared(message)
+            case Doing() | Surroundings():
+                pass
+        self.listener(message)
+
+    def _compared(self, message: Measured) -> Measured | Failure:
+        """The record, kept; or a failure when its answer is not the right one."""
+        record = message.record
+        right = self._answers.get((record.operation, record.rows))
+        if record.checksum == right:
+            self.records.append(record)
+            return message
+        return Failure(
+            workload=record.workload,
+            backend=record.backend,
+            operation=record.operation,
+            rows=record.rows,
+            repeat=record.repeat,
+            message=f"Wrong answer: {_shown(record.checksum)} instead of {_shown(right or 'none')}",
+            details=f"It took {record.seconds:.6f} seconds; a wrong answer has no time.",
+        )
+
+    def _too_large(self, trial: Trial) -> Failure | None:
+        free, needed = psutil.virtual_memory().available, needed_bytes(trial.rows)
+        if needed <= free:
+            return None
+        sizes = f"about {needed / 1e9:.1f} GB and {free / 1e9:.1f} GB is free"
+        message = f"Not enough memory: {trial.rows:,} rows need {sizes}"
+        return Failure(self.workload.id, trial.backend, trial.steps[0], trial.rows, trial.repeats[0], message)
+
+
+def _known(names: Sequence[str]) -> list[str]:
+    """The names, each once; raises UnknownBackend before anything is started."""
+    for name in names:
+        backends.entry_named(name)
+    return list(dict.fromkeys(names))
+
+
+def _refuse_nothing(rows: Sequence[int], names: Sequence[str], repeats: int | None) -> None:
+    if not rows or min(rows) < 1:
+        raise LamellaError("A benchmark needs numbers of rows of at least 1", f"It was given {list(rows)}")
+    if not names:
+        raise LamellaError(
+            "A benchmark needs at least one backend", fix=f"There are: {', '.join(backends.ENTRIES)}"
+        )
+    if repeats is not None and repeats < 1:
+        raise LamellaError("A benchmark needs at least one repeat", f"It was given {repeats}")
+
+
+def _new_folder(parent: Path | None) -> Path:
+    place = parent or Path(tempfile.gettempdir())
+    try:
+        return Path(tempfile.mkdtemp(prefix="lamella-bench-", dir=place))
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FileProblem(
+            place, "no benchmark folder can be made here", why, "Choose another folder"
+        ) from error
+
+
+def _shown(checksum: str) -> str:
+    rows, _, digest = checksum.partition(":")
+    return f"{rows} rows with checksum {digest}" if digest else rows

@@ -1,0 +1,122 @@
+"""The child process of a race: one backend, one size, a fresh interpreter.
+
+It reads a `Spec` from standard input and writes messages to standard output, one JSON object a
+line. What a backend prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from core.bench import backends
+from core.bench.backends.base import Backend
+from core.bench.checksum import expected
+from core.bench.cycle import Cycle, Sample
+from core.bench.environment import environment
+from core.bench.protocol import Doing, Expected, Failure, Measured, Message, Spec, Surroundings, to_line
+from core.bench.results import COLD, WARM, Record
+from core.bench.workloads import workload_named
+
+
+def main() -> int:
+    """Exit status 0 unless the process itself breaks: a backend that fails is a message."""
+    spec = Spec.from_json(sys.stdin.read())
+    with _own_output() as output:
+
+        def tell(message: Message) -> None:
+            output.write(to_line(message))
+            output.flush()
+
+        Worker(spec, tell).run()
+    return 0
+
+
+@dataclass
+class Worker:
+    spec: Spec
+    tell: Callable[[Message], None]
+    _begun: tuple[int, str] = (0, "")
+    _done_before: set[str] = field(default_factory=set)
+
+    def run(self) -> None:
+        """Do every repeat; stops at the first failure of the backend, which is told."""
+        try:
+            backend_class = backends.load(self.spec.backend)
+            self._introduce(backend_class)
+            self._expect()
+            for repeat in self.spec.repeats:
+                self._repeat(backend_class, repeat)
+        except Exception as error:  # noqa: BLE001 -- a system may fail in any way, and it is told
+            self.tell(self._failure(error))
+
+    def _introduce(self, backend: type[Backend]) -> None:
+        found = environment(self.spec.folder)
+        self.tell(Surroundings(self.spec.backend, backend.version(), backend.describe(), found))
+
+    def _expect(self) -> None:
+        workload = workload_named(self.spec.workload)
+        known: dict[tuple[int, bool], str] = {}
+        for operation in workload.operations:
+            kind = (operation.version, operation.filtered)
+            known[kind] = known.get(kind) or expected(workload, operation, self.spec.rows)
+            self.tell(Expected(operation.id, self.spec.rows, known[kind]))
+
+    def _repeat(self, backend_class: type[Backend], repeat: int) -> None:
+        workload = workload_named(self.spec.workload)
+        folder = self.spec.folder / str(repeat)
+        backend = backend_class(folder, workload)
+        for sample in self._samples(Cycle(backend, workload, self.spec.rows), repeat):
+            self.tell(Measured(self._record(sample, repeat, backend.columns)))
+        if self.spec.steps[-1] == workload.steps[-1]:
+            shutil.rmtree(folder)
+
+    def _samples(self, cycle: Cycle, repeat: int) -> Iterator[Sample]:
+        for step in self.spec.steps:
+            self._begun = (repeat, step)
+            self.tell(Doing(self.spec.backend, self.spec.rows, repeat, step))
+            yield from cycle.step(step)
+        yield from cycle.settle()
+
+    def _record(self, sample: Sample, repeat: int, columns: int) -> Record:
+        warm = sample.again or sample.operation in self._done_before
+        self._done_before.add(sample.operation)
+        return Record(
+            workload=self.spec.workload,
+            backend=self.spec.backend,
+            operation=sample.operation,
+            rows=self.spec.rows,
+            columns=columns,
+            repeat=repeat,
+            seconds=sample.cost.seconds,
+            cpu_seconds=sample.cost.cpu_seconds,
+            peak_rss_bytes=sample.cost.peak_rss_bytes,
+            disk_bytes=sample.disk_bytes,
+            checksum=sample.checksum,
+            temperature=WARM if warm else COLD,
+        )
+
+    def _failure(self, error: Exception) -> Failure:
+        repeat, step = self._begun
+        message = f"{type(error).__name__}: {error}"
+        return Failure(
+            workload=self.spec.workload,
+            backend=self.spec.backend,
+            operation=step,
+            rows=self.spec.rows,
+            repeat=repeat,
+            message=message,
+            details=traceback.format_exc(),
+        )
+
+
+def _own_output() -> TextIO:
+    """Standard output for messages alone: whatever else is printed goes to standard error."""
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return output
