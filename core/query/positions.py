@@ -10,8 +10,10 @@ import numpy as np
 from sqlglot import exp
 
 from core.arrays import to_numpy
-from core.filters import bind, columns_of, to_sql
+from core.filters.binding import bind
 from core.filters.expr import Filter
+from core.filters.to_sql import to_sql
+from core.filters.walk import predicates
 from core.jobs import Job
 from core.query.engine import cursor
 from core.query.query import SortKey
@@ -54,7 +56,8 @@ def _select(
     sort: Sequence[SortKey],
 ) -> exp.Select:
     bound = bind(where, snapshot.schema, snapshot.name) if where is not None else None
-    used = dict.fromkeys([*(columns_of(bound) if bound else ()), *(key.column for key in sort)])
+    filtered = [p.column for p in predicates(bound)] if bound is not None else []
+    used = dict.fromkeys([*filtered, *(key.column for key in sort)])
     columns = snapshot.select(used)
     query = exp.select(*values).from_(relation(snapshot, columns, own))
     if bound is not None:

@@ -23,6 +23,14 @@ class Piece:
     first: int
     stop: int
 
+    def stored(
+        self, snapshot: Snapshot, columns: Sequence[Column], keep: bool = True
+    ) -> list[pa.ChunkedArray]:
+        """Like `chunks`, but a column that pending changes cover whole is not decoded first."""
+        needed = [c for c in columns if not _covered(snapshot, c, self.first, self.stop)]
+        decoded = dict(zip(needed, self.chunks(needed, keep), strict=True)) if needed else {}
+        return [decoded.get(c, pa.chunked_array([], c.type)) for c in columns]
+
     def chunks(self, columns: Sequence[Column], keep: bool = True) -> list[pa.ChunkedArray]:
         if isinstance(self.segment, FileSegment):
             return column_chunks(self.segment, self.row_group, columns, keep)
@@ -47,7 +55,7 @@ def read_range(snapshot: Snapshot, first: int, stop: int, columns: Sequence[Colu
     tables = []
     for piece in pieces(snapshot, first, stop):
         low, high = max(first, piece.first), min(stop, piece.stop)
-        cut = [chunk.slice(low - piece.first, high - low) for chunk in piece.chunks(columns)]
+        cut = [chunk.slice(low - piece.first, high - low) for chunk in piece.stored(snapshot, columns)]
         tables.append(finish(snapshot, low, high, columns, cut))
     return _together(tables, columns)
 
@@ -129,6 +137,13 @@ def _in_memory(segment: MemorySegment, column: Column) -> pa.ChunkedArray:
         return pa.chunked_array([pa.nulls(segment.num_rows, column.type)])
     chunk = segment.rows.column(name)
     return chunk if chunk.type.equals(column.type) else chunk.cast(column.type)
+
+
+def _covered(snapshot: Snapshot, column: Column, first: int, stop: int) -> bool:
+    if snapshot.overlay is None or column.key not in snapshot.overlay.cells:
+        return False
+    low, high = np.searchsorted(snapshot.overlay.cells[column.key][0], [first, stop])
+    return bool(high - low == stop - first)
 
 
 def _patch_range(

@@ -76,8 +76,8 @@ class Catalog:
     def valid(self, kind: str, table_id: int, version: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """Entries of a versioned table that hold at `version`, oldest first."""
         return self._rows(
-            f"SELECT {', '.join(columns)} FROM {kind} WHERE table_id = ? AND to_version > ? AND from_version <= ?"
-            " ORDER BY entry",
+            f"SELECT {', '.join(columns)} FROM {kind}"
+            " WHERE table_id = ? AND to_version > ? AND from_version <= ? ORDER BY entry",
             table_id, version, version,
         )  # fmt: skip
 

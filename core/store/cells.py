@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,11 @@ class Cells:
     made: int = 0
 
     def without(self, gone: np.ndarray) -> Cells:
-        keep = np.flatnonzero(~np.isin(self.ids, gone))
+        return self.only(~np.isin(self.ids, gone))
+
+    def only(self, kept: np.ndarray) -> Cells:
+        """The rows for which `kept` is True."""
+        keep = np.flatnonzero(kept)
         places = from_numpy(keep)
         values = {key: values.take(places) for key, values in self.values.items()}
         return Cells(self.ids[keep], values, self.made)
@@ -47,38 +51,39 @@ def from_batch(
     return {int(name): read.column(i) for i, name in enumerate(read.schema.names)}
 
 
-def latest(changes: Iterable[Cells], columns: Iterable[Column]) -> dict[int, tuple[np.ndarray, pa.Array]]:
-    """Per column the ids changed, ascending, and the last value each was given."""
+def latest(changes: Iterable[Cells], columns: Iterable[Column]) -> list[Cells]:
+    """The last value each cell was given, as few groups of columns that changed in the same rows."""
     ordered = list(changes)
-    found = {c.key: _latest_of(c, [x for x in ordered if c.key in x.values]) for c in columns}
-    return {key: cells for key, cells in found.items() if cells is not None}
+    groups: dict[tuple[int, ...], list[Column]] = {}
+    for column in columns:
+        touched = tuple(i for i, cells in enumerate(ordered) if column.key in cells.values)
+        if touched:
+            groups.setdefault(touched, []).append(column)
+    return [_latest_of(group, [ordered[i] for i in touched]) for touched, group in groups.items()]
 
 
-def placed(
-    cells: Mapping[int, tuple[np.ndarray, pa.Array]], locate: Callable[[np.ndarray], np.ndarray]
-) -> Overlay | None:
+def placed(changed: Iterable[Cells], locate: Callable[[np.ndarray], np.ndarray]) -> Overlay | None:
     """Cells by id as an overlay by position; cells of rows that are gone are left out."""
     overlay = {}
-    for key, (ids, values) in cells.items():
-        positions = locate(ids)
-        there = np.flatnonzero(positions >= 0)
-        if len(there):
-            kept = values if len(there) == len(ids) else values.take(from_numpy(there))
-            overlay[key] = (positions[there], kept)
-    return Overlay(overlay) if overlay else None
+    for cells in changed:
+        positions = locate(cells.ids)
+        there = positions >= 0
+        held = cells if there.all() else cells.only(there)
+        overlay.update({key: (positions[there], values) for key, values in held.values.items()})
+    filled = {key: found for key, found in overlay.items() if len(found[0])}
+    return Overlay(filled) if filled else None
 
 
-def _latest_of(column: Column, changes: list[Cells]) -> tuple[np.ndarray, pa.Array] | None:
-    if not changes:
-        return None
-    ids = np.concatenate([c.ids for c in changes])
-    values = pa.concat_arrays([_as(c.values[column.key], column.type) for c in changes])
+def _latest_of(columns: Sequence[Column], changes: list[Cells]) -> Cells:
     if len(changes) == 1:
-        return ids, values
+        return Cells(changes[0].ids, {c.key: _as(changes[0].values[c.key], c.type) for c in columns})
+    ids = np.concatenate([c.ids for c in changes])
     order = np.argsort(ids, kind="stable")
     ordered = ids[order]
     last = order[np.append(ordered[1:] != ordered[:-1], True)]
-    return ids[last], values.take(from_numpy(last))
+    places = from_numpy(last)
+    joined = {c.key: pa.concat_arrays([_as(x.values[c.key], c.type) for x in changes]) for c in columns}
+    return Cells(ids[last], {key: values.take(places) for key, values in joined.items()})
 
 
 def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:

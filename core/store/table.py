@@ -73,7 +73,7 @@ class Table(Dataset):
         message: str = "",
         job: Job | None = None,
     ) -> Commit:
-        """Apply `{"$set": {column: value}}` to the rows that meet a filter, have these ids, or to all (None)."""
+        """Apply `{"$set": {column: value}}` to the rows that meet a filter or have these ids; None: to all."""
 
         def build(state: State) -> Change:
             ids = _chosen(state, where)

@@ -112,16 +112,13 @@ def _is_float(sample: pa.Table, leaf: str) -> bool:
 
 def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     held: list[pa.Table] = []
-    rows = 0
     for table in tables:
-        while rows + table.num_rows >= ROWS_A_GROUP:
-            cut = ROWS_A_GROUP - rows
-            yield pa.concat_tables([*held, table.slice(0, cut)])
-            table, held, rows = table.slice(cut), [], 0
-        if table.num_rows:
-            held.append(table)
-            rows += table.num_rows
-    if rows:
+        held.append(table)
+        while sum(t.num_rows for t in held) >= ROWS_A_GROUP:
+            whole = pa.concat_tables(held)
+            yield whole.slice(0, ROWS_A_GROUP)
+            held = [whole.slice(ROWS_A_GROUP)]
+    if sum(t.num_rows for t in held):
         yield pa.concat_tables(held)
 
 
