@@ -1,0 +1,36 @@
+"""Where things are kept."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from app import paths
+from core.errors import FileProblem
+
+FOLDERS = (paths.data_folder, paths.config_folder, paths.cache_folder, paths.log_folder)
+
+
+def test_everything_is_below_lamella_home_and_exists(lamella_home):
+    found = [folder() for folder in FOLDERS]
+    assert all(folder.is_dir() and folder.parent == lamella_home for folder in found)
+    assert len(set(found)) == len(found)
+    assert paths.default_store().parent == paths.sample_store().parent == paths.data_folder()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="XDG folders are Linux's")
+def test_without_it_the_system_says_where(monkeypatch, tmp_path):
+    monkeypatch.delenv("LAMELLA_HOME")
+    for name in ("DATA", "CONFIG", "CACHE", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
+    assert paths.data_folder() == tmp_path / "DATA" / paths.NAME
+    assert paths.config_folder() == tmp_path / "CONFIG" / paths.NAME
+    assert tmp_path in paths.log_folder().parents
+
+
+def test_a_home_that_cannot_be_made_says_so(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LAMELLA_HOME", str(tmp_path / "file"))
+    with pytest.raises(FileProblem, match="LAMELLA_HOME"):
+        paths.data_folder()

@@ -1,0 +1,134 @@
+"""What a settings file may say, and what happens when it says something else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app import recent, settings_file
+from app.settings import SETTINGS, BadSetting, Settings, UnknownSetting, known
+from core.errors import FileProblem
+
+PATH = "settings.json"
+
+
+def written(folder: Path, **items: object) -> Path:
+    path = folder / PATH
+    path.write_text(json.dumps({"version": settings_file.VERSION, **items}), encoding="utf8")
+    return path
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.name)
+def test_every_setting_accepts_its_own_default_and_says_what_it_is_for(setting):
+    assert setting.checked(setting.default) == setting.default
+    assert setting.help and setting.expects
+
+
+def test_names_are_unique():
+    names = [setting.name for setting in SETTINGS]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("theme", "blue"),
+        ("theme", 1),
+        ("text_scale", 5.0),
+        ("text_scale", "1"),
+        ("page_cache_mb", 256.5),
+        ("page_cache_mb", True),
+        ("page_cache_mb", 1),
+        ("race_repeats", 0),
+        ("default_store", None),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_and_the_old_one_stays(name, value):
+    settings = Settings()
+    with pytest.raises(BadSetting, match=name):
+        settings[name] = value
+    assert settings[name] == known(name).default
+
+
+def test_a_whole_number_is_a_fine_fraction():
+    settings = Settings()
+    settings["text_scale"] = 2
+    assert settings["text_scale"] == 2.0 and isinstance(settings["text_scale"], float)
+
+
+def test_an_unknown_name_comes_with_the_nearest_one():
+    with pytest.raises(UnknownSetting, match="text_scale"):
+        known("text_scal")
+
+
+def test_what_is_saved_is_what_is_loaded(tmp_path):
+    settings = Settings()
+    settings["theme"] = "dark"
+    settings["race_repeats"] = 7
+    settings_file.save(settings, tmp_path / PATH)
+    loaded, problems = settings_file.load(tmp_path / PATH)
+    assert problems == []
+    assert loaded.values == settings.values
+    assert [path.name for path in tmp_path.iterdir()] == [PATH]
+
+
+def test_without_a_file_the_defaults_hold(tmp_path):
+    loaded, problems = settings_file.load(tmp_path / PATH)
+    assert problems == [] and loaded.values == Settings().values
+
+
+def test_one_bad_value_costs_only_itself_and_is_told_with_file_and_name(tmp_path):
+    path = written(tmp_path, theme="blue", race_repeats=9)
+    loaded, (problem,) = settings_file.load(path)
+    assert loaded["theme"] == "system" and loaded["race_repeats"] == 9
+    assert str(path) in str(problem) and "'theme'" in str(problem) and "light" in str(problem)
+
+
+def test_an_unknown_key_is_told_and_survives_saving(tmp_path):
+    path = written(tmp_path, thema="dark")
+    loaded, (problem,) = settings_file.load(path)
+    assert "theme" in str(problem) and str(path) in str(problem)
+    settings_file.save(loaded, path)
+    assert json.loads(path.read_text())["thema"] == "dark"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", '"x"', '{"version": 99}', '{"version": "one"}'])
+def test_a_file_that_cannot_be_followed_is_told_and_never_written_over(tmp_path, content):
+    path = tmp_path / PATH
+    path.write_text(content)
+    loaded, (problem,) = settings_file.load(path)
+    assert loaded.values == Settings().values and problem.path == path
+    settings_file.save(loaded, path)
+    assert path.with_name(PATH + settings_file.KEPT_BESIDE).read_text() == content
+    assert settings_file.load(path) == (loaded, [])
+
+
+def test_migrations_run_in_order_from_the_version_of_the_file(tmp_path):
+    steps = [lambda items: items | {"a": 1}, lambda items: items | {"b": items.get("a", 0) + 1}]
+    assert settings_file.migrate({}, 1, tmp_path, steps) == {"a": 1, "b": 2}
+    assert settings_file.migrate({}, 2, tmp_path, steps) == {"b": 1}
+    assert settings_file.migrate({}, 3, tmp_path, steps) == {}
+    with pytest.raises(FileProblem):
+        settings_file.migrate({}, 4, tmp_path, steps)
+
+
+def test_recent_files_are_newest_first_without_repeats():
+    for name in ("a", "b", "a"):
+        recent.remember(Path("/data") / name)
+    assert recent.load() == [Path("/data/a"), Path("/data/b")]
+
+
+def test_only_the_last_files_are_remembered():
+    for number in range(recent.LIMIT + 5):
+        recent.remember(Path(f"/data/{number}"))
+    assert len(recent.load()) == recent.LIMIT
+    assert recent.load()[0] == Path(f"/data/{recent.LIMIT + 4}")
+
+
+def test_a_broken_list_of_recent_files_starts_anew(lamella_home, caplog):
+    recent.remember(Path("/data/a"))
+    (lamella_home / "config" / "recent.json").write_text("{")
+    assert recent.load() == []
+    assert "recent.json" in caplog.text
