@@ -1,0 +1,32 @@
+"""Conditions on rows: built, bound to a schema, compiled to SQL and Arrow, said in plain words."""
+
+from __future__ import annotations
+
+from core.filters.binding import Bound, bind
+from core.filters.column import Column, col
+from core.filters.expr import And, Filter, Not, Or, Predicate, all_of, any_of
+from core.filters.expr_json import from_json, to_json
+from core.filters.operators import OPERATORS
+from core.filters.sentence import sentence
+from core.filters.to_arrow import mask
+from core.filters.to_sql import to_sql
+
+__all__ = [
+    "OPERATORS",
+    "And",
+    "Bound",
+    "Column",
+    "Filter",
+    "Not",
+    "Or",
+    "Predicate",
+    "all_of",
+    "any_of",
+    "bind",
+    "col",
+    "from_json",
+    "mask",
+    "sentence",
+    "to_json",
+    "to_sql",
+]

@@ -1,4 +1,4 @@
-"""The filter tree: And, Or and Not over predicates. Immutable, hashable, and JSON both ways.
+"""The filter tree: And, Or and Not over predicates. Immutable and hashable, however large.
 
 A tree is only built here. What an operator means, which types it fits and how it is compiled is in
 `core.filters.operators`; whether a tree fits a schema is decided by `core.filters.binding.bind`.
@@ -6,21 +6,30 @@ A tree is only built here. What an operator means, which types it fits and how i
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 
 class Filter:
-    """A condition that a row meets or does not; `&`, `|` and `~` combine two-valued logic."""
+    """A condition that a row meets or does not; `&`, `|` and `~` combine two-valued logic.
+
+    Equality and hash go through the whole tree without recursion, so depth is no limit.
+    """
 
     def __and__(self, other: Filter) -> Filter:
-        return And((self, other))
+        return all_of((self, other)) if isinstance(other, Filter) else NotImplemented
 
     def __or__(self, other: Filter) -> Filter:
-        return Or((self, other))
+        return any_of((self, other)) if isinstance(other, Filter) else NotImplemented
 
     def __invert__(self) -> Filter:
         return Not(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError("A filter has no truth value; combine conditions with &, | and ~, not and, or, not")
 
 
 @dataclass(frozen=True)
@@ -30,18 +39,87 @@ class Predicate(Filter):
     column: str
     operator: str
     values: tuple[Any, ...] = ()
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        if any(value != value for value in self.values if isinstance(value, float)):
+            object.__setattr__(self, "values", tuple(map(_one_nan, self.values)))
 
 
-@dataclass(frozen=True)
-class And(Filter):
+class Branch(Filter):
+    """A filter made of filters."""
+
+    children: tuple[Filter, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Branch) and self._shape == other._shape
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._shape)
+
+    @property
+    def _shape(self) -> tuple[object, ...]:
+        return tuple((type(f), len(f.children)) if isinstance(f, Branch) else f for f in preorder(self))
+
+
+@dataclass(frozen=True, eq=False)
+class And(Branch):
+    """Without children it is met by every row."""
+
     children: tuple[Filter, ...]
 
 
-@dataclass(frozen=True)
-class Or(Filter):
+@dataclass(frozen=True, eq=False)
+class Or(Branch):
+    """Without children it is met by no row."""
+
     children: tuple[Filter, ...]
 
 
-@dataclass(frozen=True)
-class Not(Filter):
+@dataclass(frozen=True, eq=False)
+class Not(Branch):
     child: Filter
+
+    @property
+    def children(self) -> tuple[Filter, ...]:  # type: ignore[override]
+        return (self.child,)
+
+    def __invert__(self) -> Filter:
+        return self.child
+
+
+def all_of(filters: Iterable[Filter]) -> Filter:
+    """One flat And; for thousands of terms faster than `&` in a loop."""
+    return And(tuple(_spliced(filters, And)))
+
+
+def any_of(filters: Iterable[Filter]) -> Filter:
+    """One flat Or; for thousands of terms faster than `|` in a loop."""
+    return Or(tuple(_spliced(filters, Or)))
+
+
+def _spliced(filters: Iterable[Filter], kind: type[And] | type[Or]) -> Iterator[Filter]:
+    for one in filters:
+        if isinstance(one, kind):
+            yield from one.children
+        else:
+            yield one
+
+
+def _one_nan(value: Any) -> Any:
+    """NaN differs from itself, but not when it is the same object; so equal trees share one."""
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
+
+
+def preorder(root: Filter) -> Iterator[Filter]:
+    """Every node, parents before their children, from left to right."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, Branch):
+            waiting.extend(reversed(node.children))

@@ -1,0 +1,138 @@
+"""A column of an Arrow batch. Conditions are Boolean arrays without nulls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from core.filters.arrow_values import array_of, scalar_of
+from core.filters.kinds import TEMPORAL, Kind, kind_of
+from core.filters.like import as_regex
+from core.filters.narrowing import float_width, narrow, narrow_float
+from core.filters.operand import Operand
+from core.filters.values import value_range
+
+_COMPARISONS = {
+    "eq": pc.equal,
+    "lt": pc.less,
+    "lte": pc.less_equal,
+    "gt": pc.greater,
+    "gte": pc.greater_equal,
+}
+
+
+class ArrowOperand(Operand[pa.BooleanArray]):
+    """`array` is no dictionary. Case is folded as Arrow's Unicode tables know it, which are a year
+    or two newer than DuckDB's."""
+
+    def __init__(self, array: pa.Array, ignore_case: bool) -> None:
+        self._type, self._kind = array.type, kind_of(array.type)
+        self._raw = _computable(array, self._kind)
+        self._ignore_case = ignore_case
+        self._array = pc.utf8_lower(self._raw) if ignore_case else self._raw
+
+    def compare(self, how: str, value: Any) -> pa.BooleanArray:
+        if self._kind in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
+            return self._compare(how, self._folded(value))
+        if self._kind is Kind.FLOAT:
+            return self._compare_float(how, value)
+        narrowed = narrow(how, value, *value_range(self._type))
+        return self._always(narrowed) if isinstance(narrowed, bool) else self._compare(*narrowed)
+
+    def one_of(self, values: Sequence[Any]) -> pa.BooleanArray:
+        if self._kind is Kind.FLOAT:
+            return self._one_of_floats(values)
+        if self._kind in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
+            return self._is_in([self._folded(value) for value in values])
+        narrowed = (narrow("eq", value, *value_range(self._type)) for value in values)
+        return self._is_in([found[1] for found in narrowed if not isinstance(found, bool)])
+
+    def contains(self, text: str) -> pa.BooleanArray:
+        return _sure(pc.match_substring(self._array, self._folded(text)))
+
+    def starts_with(self, text: str) -> pa.BooleanArray:
+        return _sure(pc.starts_with(self._array, self._folded(text)))
+
+    def ends_with(self, text: str) -> pa.BooleanArray:
+        return _sure(pc.ends_with(self._array, self._folded(text)))
+
+    def like(self, pattern: str) -> pa.BooleanArray:
+        return _sure(pc.match_substring_regex(self._array, as_regex(self._folded(pattern))))
+
+    def regex(self, pattern: str) -> pa.BooleanArray:
+        return _sure(pc.match_substring_regex(self._raw, pattern, ignore_case=self._ignore_case))
+
+    def is_null(self) -> pa.BooleanArray:
+        return pc.is_null(self._array)
+
+    def opposite(self, condition: pa.BooleanArray) -> pa.BooleanArray:
+        return pc.invert(condition)
+
+    def both(self, one: pa.BooleanArray, other: pa.BooleanArray) -> pa.BooleanArray:
+        return pc.and_(one, other)
+
+    def _folded(self, value: Any) -> Any:
+        if not self._ignore_case:
+            return value
+        return pc.utf8_lower(array_of([value], pa.large_string()))[0].as_py()
+
+    def _compare(self, how: str, value: Any) -> pa.BooleanArray:
+        return _sure(_COMPARISONS[how](self._array, scalar_of(value, self._array.type)))
+
+    def _is_in(self, values: Sequence[Any]) -> pa.BooleanArray:
+        return pc.is_in(self._array, value_set=array_of(values, self._array.type))
+
+    def _always(self, answer: bool) -> pa.BooleanArray:
+        return pc.is_valid(self._array) if answer else array_of([False] * len(self._array), pa.bool_())
+
+    def _compare_float(self, how: str, value: Any) -> pa.BooleanArray:
+        narrowed = narrow_float(how, value, float_width(self._type))
+        if isinstance(narrowed, bool):
+            return self._always(narrowed)
+        how, number = narrowed
+        if math.isnan(number):
+            return self._compare_nan(how)
+        found = self._compare(how, number)
+        return pc.or_(found, self._is_nan) if how in ("gt", "gte") else found
+
+    def _compare_nan(self, how: str) -> pa.BooleanArray:
+        """NaN equals itself and is greater than every number."""
+        if how in ("eq", "gte"):
+            return self._is_nan
+        if how == "lt":
+            return pc.and_(pc.is_valid(self._array), pc.invert(self._is_nan))
+        return self._always(how == "lte")
+
+    def _one_of_floats(self, values: Sequence[Any]) -> pa.BooleanArray:
+        narrowed = (narrow_float("eq", value, float_width(self._type)) for value in values)
+        numbers = [found[1] for found in narrowed if not isinstance(found, bool)]
+        zeros = [-0.0, 0.0] if 0.0 in numbers else []
+        return self._is_in(numbers + zeros)
+
+    @property
+    def _is_nan(self) -> pa.BooleanArray:
+        return _sure(pc.is_nan(self._array))
+
+
+def _sure(condition: pa.BooleanArray) -> pa.BooleanArray:
+    return pc.fill_null(condition, scalar_of(False, pa.bool_()))
+
+
+def _computable(array: pa.Array, kind: Kind) -> pa.Array:
+    """The same values in a type that Arrow's kernels take; dates and times as their counts."""
+    if kind is Kind.TEXT:
+        return array.cast(pa.large_string())
+    if kind is Kind.BINARY:
+        return array.cast(pa.large_binary())
+    if kind in TEMPORAL:
+        return array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
+    if types.is_float16(array.type):
+        return array.cast(pa.float32())
+    if kind is Kind.DECIMAL and array.type.bit_width < 128:
+        return array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    return array

@@ -1,0 +1,85 @@
+"""A filter as JSON and back. Values that JSON has no form for are objects with one key, their kind."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from core.errors import BadFilter
+from core.filters.expr import And, Branch, Filter, Not, Or, Predicate
+from core.filters.values import natural
+from core.filters.walk import fold
+
+_GROUPS: dict[str, type[And] | type[Or]] = {"and": And, "or": Or}
+_READERS: dict[str, Callable[[str], Any]] = {
+    "timestamp": dt.datetime.fromisoformat,
+    "date": dt.date.fromisoformat,
+    "time": dt.time.fromisoformat,
+    "decimal": Decimal,
+    "bytes": base64.b64decode,
+    "float": float,
+}
+
+
+def to_json(filter: Filter) -> dict[str, Any]:
+    """Dicts, lists, texts, numbers, true, false and null only."""
+    return fold(filter, _predicate_json, _branch_json)
+
+
+def from_json(obj: Any) -> Filter:
+    """Raises `BadFilter` when `obj` is not what `to_json` makes."""
+    try:
+        return _read(obj)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise BadFilter("The saved filter cannot be read", f"{type(error).__name__}: {error}") from error
+
+
+def _predicate_json(predicate: Predicate) -> dict[str, Any]:
+    made: dict[str, Any] = {"column": predicate.column, "operator": predicate.operator}
+    if predicate.values:
+        made["values"] = [value_json(value) for value in predicate.values]
+    return made | ({"ignore_case": True} if predicate.ignore_case else {})
+
+
+def _branch_json(node: Branch, children: list[dict[str, Any]]) -> dict[str, Any]:
+    if isinstance(node, Not):
+        return {"not": children[0]}
+    return {"and" if isinstance(node, And) else "or": children}
+
+
+def value_json(value: Any) -> Any:
+    value = natural(value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, dt.datetime):
+        return {"timestamp": value.isoformat()}
+    if isinstance(value, dt.date | dt.time):
+        return {"date" if isinstance(value, dt.date) else "time": value.isoformat()}
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if isinstance(value, bytes):
+        return {"bytes": base64.b64encode(value).decode()}
+    raise BadFilter(f"{value!r} cannot be saved as part of a filter")
+
+
+def value_from_json(obj: Any) -> Any:
+    if not isinstance(obj, dict):
+        return obj
+    ((kind, text),) = obj.items()
+    return _READERS[kind](text)
+
+
+def _read(obj: dict[str, Any]) -> Filter:
+    if "column" in obj:
+        values = tuple(value_from_json(value) for value in obj.get("values", ()))
+        return Predicate(obj["column"], obj["operator"], values, obj.get("ignore_case", False))
+    ((key, inside),) = obj.items()
+    if key == "not":
+        return Not(_read(inside))
+    return _GROUPS[key](tuple(_read(child) for child in inside))

@@ -1,0 +1,57 @@
+"""Which family of types a column belongs to, as far as filters are concerned."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import pyarrow as pa
+from pyarrow import types
+
+
+class Kind(Enum):
+    """The value is the word for it in messages."""
+
+    INTEGER = "whole numbers"
+    FLOAT = "numbers"
+    DECIMAL = "decimal numbers"
+    TEXT = "text"
+    DATE = "dates"
+    TIMESTAMP = "timestamps"
+    TIME = "times of day"
+    BOOLEAN = "true and false"
+    BINARY = "binary data"
+    OTHER = "nested or other values"
+
+
+NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
+TEMPORAL = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIME})
+ORDERED = NUMBERS | TEMPORAL | {Kind.TEXT}
+COMPARABLE = ORDERED | {Kind.BOOLEAN, Kind.BINARY}
+ALL = frozenset(Kind)
+
+_TESTS = (
+    (types.is_boolean, Kind.BOOLEAN),
+    (types.is_integer, Kind.INTEGER),
+    (types.is_floating, Kind.FLOAT),
+    (types.is_decimal, Kind.DECIMAL),
+    (types.is_string, Kind.TEXT),
+    (types.is_large_string, Kind.TEXT),
+    (types.is_string_view, Kind.TEXT),
+    (types.is_date, Kind.DATE),
+    (types.is_timestamp, Kind.TIMESTAMP),
+    (types.is_time, Kind.TIME),
+    (types.is_binary, Kind.BINARY),
+    (types.is_large_binary, Kind.BINARY),
+    (types.is_binary_view, Kind.BINARY),
+    (types.is_fixed_size_binary, Kind.BINARY),
+)
+
+
+def value_type(type_: pa.DataType) -> pa.DataType:
+    """The type of single values: what a dictionary stands for."""
+    return type_.value_type if types.is_dictionary(type_) else type_
+
+
+def kind_of(type_: pa.DataType) -> Kind:
+    plain = value_type(type_)
+    return next((kind for test, kind in _TESTS if test(plain)), Kind.OTHER)

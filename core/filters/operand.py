@@ -1,0 +1,49 @@
+"""What an operator can ask of a column, whatever it is compiled to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+R = TypeVar("R")
+
+
+class Operand(ABC, Generic[R]):
+    """One column in one compiler; `R` is the compiler's condition.
+
+    Every condition may say "no" or "unknown" where the column is null; only `opposite` and
+    `is_null` make it a yes.
+    """
+
+    @abstractmethod
+    def compare(self, how: str, value: Any) -> R:
+        """`how`: eq, lt, lte, gt, gte. Values are the `exact` ones of `core.filters.values`."""
+
+    @abstractmethod
+    def one_of(self, values: Sequence[Any]) -> R: ...
+
+    @abstractmethod
+    def contains(self, text: str) -> R: ...
+
+    @abstractmethod
+    def starts_with(self, text: str) -> R: ...
+
+    @abstractmethod
+    def ends_with(self, text: str) -> R: ...
+
+    @abstractmethod
+    def like(self, pattern: str) -> R: ...
+
+    @abstractmethod
+    def regex(self, pattern: str) -> R: ...
+
+    @abstractmethod
+    def is_null(self) -> R: ...
+
+    @abstractmethod
+    def opposite(self, condition: R) -> R:
+        """The complement: met by exactly the rows that do not meet `condition`."""
+
+    @abstractmethod
+    def both(self, one: R, other: R) -> R: ...

@@ -1,0 +1,145 @@
+"""THE table of operators: whatever knows an operator asks here.
+
+`core.filters.binding` asks which types an operator fits, the compilers for its test, the sentence
+and the builder for its wording. Adding one means adding a line (and, if it needs something new of a
+column, a method of `core.filters.operand.Operand`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import pyarrow as pa
+
+from core.filters.kinds import ALL, COMPARABLE, NUMBERS, ORDERED, TEMPORAL, Kind, kind_of
+from core.filters.operand import Operand
+
+Test = Callable[[Operand[Any], Sequence[Any]], Any]
+
+
+class Arity(Enum):
+    """How many values an operator takes."""
+
+    NONE = 0
+    ONE = 1
+    TWO = 2
+    MANY = -1
+
+
+@dataclass(frozen=True)
+class Operator:
+    """`test` says what it means; `wordings` are labels for kinds of columns that need their own.
+
+    `sentence` is filled with the wording and the values: `{0}`, `{1}`, or `{all}` for a list.
+    """
+
+    id: str
+    label: str
+    kinds: frozenset[Kind]
+    arity: Arity
+    test: Test
+    sentence: str = "{wording} {0}"
+    wordings: dict[Kind, str] = field(default_factory=dict, hash=False)
+
+    def fits(self, type_: pa.DataType) -> bool:
+        return kind_of(type_) in self.kinds
+
+    def wording(self, kind: Kind | None) -> str:
+        return self.wordings.get(kind, self.label) if kind else self.label
+
+
+def fitting(type_: pa.DataType) -> list[Operator]:
+    """The operators that a column of this type can be asked, in the order they are offered."""
+    return [operator for operator in OPERATORS.values() if operator.fits(type_)]
+
+
+def _wordings(temporal: str, text: str) -> dict[Kind, str]:
+    return dict.fromkeys(TEMPORAL, temporal) | {Kind.TEXT: text}
+
+
+def _between(x: Operand[Any], values: Sequence[Any]) -> Any:
+    return x.both(x.compare("gte", values[0]), x.compare("lte", values[1]))
+
+
+def _one(id_: str, label: str, kinds: frozenset[Kind], test: Test, **more: Any) -> Operator:
+    return Operator(id_, label, kinds, Arity.ONE, test, **more)
+
+
+def _none(id_: str, label: str, kinds: frozenset[Kind], test: Test) -> Operator:
+    return Operator(id_, label, kinds, Arity.NONE, test, sentence="{wording}")
+
+
+_TEXT = frozenset({Kind.TEXT})
+_BOOLEAN = frozenset({Kind.BOOLEAN})
+_EMPTIABLE = frozenset({Kind.TEXT, Kind.BINARY})
+_LISTABLE = NUMBERS | TEMPORAL | _EMPTIABLE
+
+_TABLE = (
+    _one("eq", "is", COMPARABLE, lambda x, v: x.compare("eq", v[0])),
+    _one("ne", "is not", COMPARABLE, lambda x, v: x.opposite(x.compare("eq", v[0]))),
+    _one(
+        "gt",
+        "is more than",
+        ORDERED,
+        lambda x, v: x.compare("gt", v[0]),
+        wordings=_wordings("is after", "comes after"),
+    ),
+    _one(
+        "gte",
+        "is at least",
+        ORDERED,
+        lambda x, v: x.compare("gte", v[0]),
+        wordings=_wordings("is at or after", "is or comes after"),
+    ),
+    _one(
+        "lt",
+        "is less than",
+        ORDERED,
+        lambda x, v: x.compare("lt", v[0]),
+        wordings=_wordings("is before", "comes before"),
+    ),
+    _one(
+        "lte",
+        "is at most",
+        ORDERED,
+        lambda x, v: x.compare("lte", v[0]),
+        wordings=_wordings("is at or before", "is or comes before"),
+    ),
+    Operator("between", "is between", ORDERED, Arity.TWO, _between, "{wording} {0} and {1}"),
+    Operator(
+        "not_between",
+        "is not between",
+        ORDERED,
+        Arity.TWO,
+        lambda x, v: x.opposite(_between(x, v)),
+        "{wording} {0} and {1}",
+    ),
+    Operator("in", "is one of", _LISTABLE, Arity.MANY, lambda x, v: x.one_of(v), "is {all}"),
+    Operator(
+        "nin", "is none of", _LISTABLE, Arity.MANY, lambda x, v: x.opposite(x.one_of(v)), "is not {all}"
+    ),
+    _one("contains", "contains", _TEXT, lambda x, v: x.contains(v[0])),
+    _one("not_contains", "does not contain", _TEXT, lambda x, v: x.opposite(x.contains(v[0]))),
+    _one("starts_with", "starts with", _TEXT, lambda x, v: x.starts_with(v[0])),
+    _one("ends_with", "ends with", _TEXT, lambda x, v: x.ends_with(v[0])),
+    _one("like", "is like", _TEXT, lambda x, v: x.like(v[0])),
+    _one("regex", "matches", _TEXT, lambda x, v: x.regex(v[0])),
+    _none("is_true", "is true", _BOOLEAN, lambda x, v: x.compare("eq", True)),
+    _none("is_false", "is false", _BOOLEAN, lambda x, v: x.compare("eq", False)),
+    _none("is_empty", "is empty text", _TEXT, lambda x, v: x.compare("eq", "")),
+    _none(
+        "not_empty",
+        "has text",
+        _TEXT,
+        lambda x, v: x.both(x.opposite(x.compare("eq", "")), x.opposite(x.is_null())),
+    ),
+    _none("is_null", "is null", ALL, lambda x, v: x.is_null()),
+    _none("not_null", "is not null", ALL, lambda x, v: x.opposite(x.is_null())),
+)
+
+OPERATORS: dict[str, Operator] = {operator.id: operator for operator in _TABLE}
+PATTERNS = frozenset({"like", "regex"})
+"""Operators whose value is a pattern rather than text to be found."""

@@ -1,0 +1,84 @@
+"""A filter in plain words: `dep_delay is more than 60 and carrier is AA or UA`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from core.filters.binding import Bound
+from core.filters.expr import And, Branch, Filter, Not, Predicate
+from core.filters.kinds import Kind, kind_of
+from core.filters.operators import OPERATORS, Arity
+from core.filters.walk import fold
+
+MOST_VALUES = 20
+_BARE_WORD = re.compile(r"[^\W\d][\w./:-]*")
+_TAKEN = {"and", "or", "not", "null", "true", "false", "is", "nan", "inf", "infinity"}
+_MIDNIGHT = dt.time()
+
+Said = tuple[str, type[Branch] | None]
+"""Words, and the group they come from, which decides whether they need parentheses."""
+
+
+def sentence(filter: Filter) -> str:
+    """Empty for a filter that every row meets because it asks nothing."""
+    words, _group = fold(filter, lambda predicate: (condition(predicate), None), _branch)
+    return words
+
+
+def condition(predicate: Predicate) -> str:
+    """One condition; its wording fits the column's type where that is known."""
+    operator = OPERATORS[predicate.operator]
+    values = [_value(value) for value in predicate.values[: MOST_VALUES + 1]]
+    more = len(predicate.values) - MOST_VALUES
+    words = operator.sentence.format(
+        *values if operator.arity is not Arity.MANY else (),
+        wording=operator.wording(_kind(predicate)),
+        all=listed(values, more) if values else "one of no values",
+    )
+    return f"{_name(predicate.column)} {words}" + (" in any case" if predicate.ignore_case else "")
+
+
+def listed(words: Sequence[str], more: int = 0) -> str:
+    """`AA, DL or UA`; `more` is how many values were left out when above 1."""
+    if more > 1:
+        return ", ".join(words[:MOST_VALUES]) + f" or {more:,} more"
+    return ", ".join(words[:-1]) + f" or {words[-1]}" if len(words) > 1 else words[0]
+
+
+def _branch(node: Branch, said: list[Said]) -> Said:
+    if isinstance(node, Not):
+        return f"not ({said[0][0]})", None
+    kind = And if isinstance(node, And) else type(node)
+    if not said:
+        return ("anything" if kind is And else "nothing"), None
+    if len(said) == 1:
+        return said[0]
+    word = " and " if kind is And else " or "
+    return word.join(f"({words})" if group not in (None, kind) else words for words, group in said), kind
+
+
+def _kind(predicate: Predicate) -> Kind | None:
+    if isinstance(predicate, Bound):
+        return kind_of(predicate.type)
+    if predicate.values and isinstance(predicate.values[0], str):
+        return Kind.TEXT
+    return Kind.DATE if predicate.values and isinstance(predicate.values[0], dt.date | dt.time) else None
+
+
+def _name(column: str) -> str:
+    return column if _BARE_WORD.fullmatch(column) and column.lower() not in _TAKEN else f"“{column}”"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return value if _BARE_WORD.fullmatch(value) and value.lower() not in _TAKEN else f"“{value}”"
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, dt.datetime):
+        return str(value.date()) if value.timetz() == _MIDNIGHT else value.isoformat(sep=" ")
+    if isinstance(value, bytes):
+        return "0x" + value.hex()
+    return str(value)

@@ -1,0 +1,149 @@
+"""A column in DuckDB's SQL. Conditions may be null where the column is; WHERE takes that as no."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from core.filters.kinds import Kind, kind_of, value_type
+from core.filters.like import ESCAPE
+from core.filters.narrowing import float_width, narrow, narrow_float
+from core.filters.operand import Operand
+from core.filters.sql_literals import in_sql_units, literal, sql_range
+
+_COMPARISONS: dict[str, type[exp.Binary]] = {
+    "eq": exp.EQ,
+    "lt": exp.LT,
+    "lte": exp.LTE,
+    "gt": exp.GT,
+    "gte": exp.GTE,
+}
+
+
+class SqlOperand(Operand[exp.Expr]):
+    """`trusted` says that no float column's statistics hide NaN.
+
+    Where they may, DuckDB skips row groups and folds comparisons to a constant as if NaN were not
+    there, so every comparison of floats asks `isnan` as well, in a form that pruning survives.
+    """
+
+    def __init__(self, name: str, type_: pa.DataType, ignore_case: bool, trusted: bool) -> None:
+        self._name, self._type = name, value_type(type_)
+        self._kind = kind_of(type_)
+        self._ignore_case, self._trusted = ignore_case, trusted
+
+    def compare(self, how: str, value: Any) -> exp.Expr:
+        if self._kind in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
+            return _COMPARISONS[how](this=self._subject, expression=self._literal(value))
+        if self._kind is Kind.FLOAT:
+            return self._compare_float(how, value)
+        narrowed = self._narrow(how, value)
+        if isinstance(narrowed, bool):
+            return self._always(narrowed)
+        how, count = narrowed
+        return _COMPARISONS[how](this=self._column, expression=self._literal(count))
+
+    def one_of(self, values: Sequence[Any]) -> exp.Expr:
+        if self._kind is Kind.FLOAT:
+            return self._one_of_floats(values)
+        if self._kind not in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
+            narrowed = (self._narrow("eq", value) for value in values)
+            values = [found[1] for found in narrowed if not isinstance(found, bool)]
+        return self._in(values)
+
+    def contains(self, text: str) -> exp.Expr:
+        return exp.Contains(this=self._subject, expression=self._literal(text))
+
+    def starts_with(self, text: str) -> exp.Expr:
+        return exp.StartsWith(this=self._subject, expression=self._literal(text))
+
+    def ends_with(self, text: str) -> exp.Expr:
+        return exp.EndsWith(this=self._subject, expression=self._literal(text))
+
+    def like(self, pattern: str) -> exp.Expr:
+        like = exp.Like(this=self._subject, expression=self._literal(pattern))
+        return exp.Escape(this=like, expression=exp.Literal.string(ESCAPE))
+
+    def regex(self, pattern: str) -> exp.Expr:
+        flag = "(?i)" if self._ignore_case else ""
+        return exp.RegexpLike(this=self._column, expression=exp.Literal.string(flag + pattern))
+
+    def is_null(self) -> exp.Expr:
+        return exp.Is(this=self._column, expression=exp.Null())
+
+    def opposite(self, condition: exp.Expr) -> exp.Expr:
+        if isinstance(condition, exp.Is):
+            return exp.Not(this=condition)
+        if isinstance(condition, exp.EQ):
+            return exp.NullSafeNEQ(this=condition.this, expression=condition.expression)
+        return complement(condition)
+
+    def both(self, one: exp.Expr, other: exp.Expr) -> exp.Expr:
+        return exp.And(this=one, expression=other)
+
+    @property
+    def _column(self) -> exp.Expr:
+        return exp.column(exp.to_identifier(self._name, quoted=True))
+
+    @property
+    def _subject(self) -> exp.Expr:
+        return exp.Lower(this=self._column) if self._ignore_case else self._column
+
+    def _literal(self, value: Any) -> exp.Expr:
+        written = literal(value, self._type)
+        return exp.Lower(this=written) if self._ignore_case else written
+
+    def _always(self, answer: bool) -> exp.Expr:
+        return exp.Not(this=self.is_null()) if answer else exp.false()
+
+    def _narrow(self, how: str, value: Any) -> tuple[str, int] | bool:
+        return narrow(how, in_sql_units(value, self._type), *sql_range(self._type))
+
+    def _in(self, values: Sequence[Any]) -> exp.Expr:
+        if not values:
+            return exp.false()
+        return exp.In(this=self._subject, expressions=[self._literal(value) for value in values])
+
+    def _compare_float(self, how: str, value: Any) -> exp.Expr:
+        narrowed = narrow_float(how, value, float_width(self._type))
+        if isinstance(narrowed, bool):
+            return self._always(narrowed)
+        how, number = narrowed
+        if math.isnan(number):
+            return self._compare_nan(how)
+        test = _COMPARISONS[how](this=self._column, expression=self._literal(number))
+        if self._trusted:
+            return test
+        if how in ("gt", "gte"):
+            return exp.Case(ifs=[exp.If(this=self._is_nan, true=exp.true())], default=test)
+        return self.both(test, exp.Not(this=self._is_nan))
+
+    def _compare_nan(self, how: str) -> exp.Expr:
+        """NaN equals itself and is greater than every number."""
+        if how in ("eq", "gte"):
+            return self._is_nan
+        if how == "lt":
+            return exp.Not(this=self._is_nan)
+        return self._always(how == "lte")
+
+    def _one_of_floats(self, values: Sequence[Any]) -> exp.Expr:
+        narrowed = [narrow_float("eq", value, float_width(self._type)) for value in values]
+        numbers = [found[1] for found in narrowed if not isinstance(found, bool)]
+        plain = [number for number in numbers if not math.isnan(number)]
+        found = self._in(plain)
+        if len(plain) < len(numbers):
+            return exp.Paren(this=exp.Or(this=self._is_nan, expression=found))
+        return found if self._trusted else self.both(found, exp.Not(this=self._is_nan))
+
+    @property
+    def _is_nan(self) -> exp.Expr:
+        return exp.IsNan(this=self._column)
+
+
+def complement(condition: exp.Expr) -> exp.Expr:
+    """Met by exactly the rows where `condition` is false or null."""
+    return exp.Not(this=exp.Coalesce(this=condition, expressions=[exp.false()]))

@@ -1,0 +1,103 @@
+"""Dates, times and timestamps as whole numbers of nanoseconds, from Python values and from ISO text."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pyarrow as pa
+from pyarrow import types
+
+UNIT_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+DAY_NS = 86_400 * 10**9
+
+_TIME = r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?"
+_ISO = re.compile(
+    rf"(\d{{4}})-(\d{{1,2}})-(\d{{1,2}})(?:[T ]\s*{_TIME})?\s*(Z|[+-]\d{{2}}:?\d{{2}})?", re.IGNORECASE
+)
+_CLOCK = re.compile(_TIME)
+_OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
+_EPOCH = dt.datetime(1970, 1, 1)
+
+
+def unit_ns(type_: pa.DataType) -> int:
+    """How many nanoseconds one step of the type is."""
+    if types.is_date(type_):
+        return DAY_NS if types.is_date32(type_) else 10**6
+    return UNIT_NS[type_.unit]
+
+
+def range_of(type_: pa.DataType) -> tuple[int, int]:
+    """The least and the greatest count that the type holds, in its own unit."""
+    if types.is_time(type_):
+        return 0, DAY_NS // unit_ns(type_) - 1
+    half = 2 ** (type_.bit_width - 1)
+    return -half, half - 1
+
+
+def time_from_text(text: str) -> tuple[dt.time, int]:
+    """The time of day, and its nanoseconds since midnight."""
+    match = _CLOCK.fullmatch(text)
+    if not match:
+        raise ValueError("write a time as hours:minutes:seconds, such as 17:30 or 17:30:05.25")
+    hour, minute, second, fraction = match.groups()
+    ns = _fraction_ns(fraction)
+    clock = dt.time(int(hour), int(minute), int(second or 0), ns // 1000)
+    return clock, time_ns(clock) + ns % 1000
+
+
+def time_ns(clock: dt.time) -> int:
+    seconds = clock.hour * 3600 + clock.minute * 60 + clock.second
+    return seconds * 10**9 + clock.microsecond * 1000
+
+
+def moment_from_text(text: str) -> tuple[dt.datetime, int]:
+    """The moment, and its nanoseconds past the last microsecond; a date alone is its midnight."""
+    match = _ISO.fullmatch(text)
+    if not match:
+        raise ValueError("write a date as year-month-day, such as 2013-01-31 or 2013-01-31 17:30:05")
+    year, month, day, hour, minute, second, fraction, offset = match.groups()
+    ns = _fraction_ns(fraction)
+    parts = [int(part or 0) for part in (year, month, day, hour, minute, second)]
+    return dt.datetime(*parts, ns // 1000, tzinfo=_offset(offset)), ns % 1000  # type: ignore[misc,arg-type]
+
+
+def moment_ns(moment: dt.date, zone: str | None) -> int:
+    """Nanoseconds since 1970-01-01 (UTC where the column has a `zone`; a moment without one is in it)."""
+    if not isinstance(moment, dt.datetime):
+        moment = dt.datetime(moment.year, moment.month, moment.day)
+    if zone is None and moment.tzinfo is not None:
+        raise ValueError("the column has no time zone, so leave the zone of the value out")
+    if zone is not None and moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone_named(zone))
+    if moment.tzinfo is not None:
+        shift = moment.utcoffset() or dt.timedelta()
+        since = moment.replace(tzinfo=None) - _EPOCH - shift
+    else:
+        since = moment - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000
+
+
+def zone_named(name: str) -> dt.tzinfo:
+    if match := _OFFSET.fullmatch(name):
+        return _offset(match.group()) or dt.UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f"its time zone '{name}' is not known on this machine") from error
+
+
+def _fraction_ns(digits: str | None) -> int:
+    return int((digits or "0").ljust(9, "0"))
+
+
+def _offset(text: str | None) -> dt.tzinfo | None:
+    if text is None:
+        return None
+    match = _OFFSET.fullmatch(text)
+    if not match:
+        return dt.UTC
+    sign, hours, minutes = match.groups()
+    shift = dt.timedelta(hours=int(hours), minutes=int(minutes))
+    return dt.timezone(-shift if sign == "-" else shift)

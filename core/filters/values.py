@@ -1,0 +1,200 @@
+"""Values as people and programs hand them over, made into what a column's type compares with."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from core.filters.kinds import Kind, kind_of, value_type
+from core.filters.temporal import (
+    DAY_NS,
+    moment_from_text,
+    moment_ns,
+    range_of,
+    time_from_text,
+    time_ns,
+    unit_ns,
+)
+
+MOST_DIGITS = 2000
+
+
+@dataclass(frozen=True)
+class Value:
+    """`shown` is for people and JSON. `exact` is compared: text, bytes, bool, or a number without
+    error (see `core.filters.narrowing`), counted in the column's own unit; NaN is a float."""
+
+    shown: Any
+    exact: Any
+
+
+def convert(value: Any, type_: pa.DataType) -> Value:
+    """Raises ValueError with the reason, a sentence's end: "'x' is not a number"."""
+    plain = natural(value)
+    if plain is None:
+        raise ValueError("null is compared with 'is null' and 'is not null' only")
+    return _CONVERTERS[kind_of(type_)](plain, value_type(type_))
+
+
+def natural(value: Any) -> Any:
+    """The Python value inside a NumPy or Arrow scalar."""
+    if isinstance(value, pa.Scalar):
+        value = value.as_py()
+    if isinstance(value, np.datetime64):
+        return None if np.isnat(value) else str(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def value_range(type_: pa.DataType) -> tuple[int, int]:
+    """The least and the greatest count of a type of whole numbers, decimals, dates or times."""
+    plain = value_type(type_)
+    if types.is_decimal(plain):
+        return 1 - 10**plain.precision, 10**plain.precision - 1
+    if types.is_integer(plain):
+        signed = types.is_signed_integer(plain)
+        width = plain.bit_width - signed
+        return (-(2**width) if signed else 0), 2**width - 1
+    return range_of(plain)
+
+
+def _number(value: Any, type_: pa.DataType) -> Value:
+    if isinstance(value, str):
+        value = _number_from_text(value)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
+        raise ValueError(f"{value!r} is not a number")
+    if isinstance(value, Decimal) and not value.is_finite():
+        value = float(value)
+    scale = type_.scale if types.is_decimal(type_) else 0
+    return Value(value, _scaled(value, scale, types.is_floating(type_)))
+
+
+def _scaled(value: int | float | Decimal | Fraction, scale: int, floating: bool) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return math.inf if math.isnan(value) and not floating else value
+    if isinstance(value, float) and not floating:
+        value = Decimal(repr(value))
+    exact = Fraction(value) * Fraction(10) ** scale
+    return int(exact) if exact.denominator == 1 else exact
+
+
+def _number_from_text(text: str) -> int | float | Decimal:
+    try:
+        value = Decimal(text.strip())
+    except InvalidOperation:
+        raise ValueError(f"'{text}' is not a number") from None
+    if not value.is_finite():
+        return float(value)
+    if value and (abs(value.adjusted()) > MOST_DIGITS or len(text) > MOST_DIGITS):
+        raise ValueError(f"a number of more than {MOST_DIGITS} digits cannot be compared")
+    return int(value) if value == value.to_integral_value() else value
+
+
+def _float(value: Any, type_: pa.DataType) -> Value:
+    number = _number(value, type_)
+    return Value(float(number.shown), number.exact) if isinstance(number.shown, Decimal) else number
+
+
+def _integer(value: Any, type_: pa.DataType) -> Value:
+    number = _number(value, type_)
+    if isinstance(number.shown, float) and math.isnan(number.shown):
+        raise ValueError("a column of whole numbers holds no NaN")
+    return number
+
+
+def _text(value: Any, _type: pa.DataType) -> Value:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not text; write it in quotes")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the text holds half a character at position {error.start}") from None
+    return Value(value, value)
+
+
+def _binary(value: Any, _type: pa.DataType) -> Value:
+    if isinstance(value, str):
+        try:
+            value = bytes.fromhex(value.removeprefix("0x"))
+        except ValueError:
+            raise ValueError("write bytes as hexadecimal digits, such as 00ff") from None
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise ValueError(f"{value!r} is not binary data")
+    return Value(bytes(value), bytes(value))
+
+
+def _boolean(value: Any, _type: pa.DataType) -> Value:
+    if isinstance(value, str):
+        word = value.strip().casefold()
+        if word not in _WORDS:
+            raise ValueError(f"'{value}' is neither true nor false")
+        value = _WORDS[word]
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r} is neither true nor false")
+    return Value(value, value)
+
+
+_WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True}
+_WORDS |= {"false": False, "f": False, "no": False, "n": False, "0": False}
+
+
+def _moment(value: Any, type_: pa.DataType) -> Value:
+    zone = type_.tz if types.is_timestamp(type_) else None
+    shown, extra_ns = value, getattr(value, "nanosecond", 0)
+    if isinstance(value, str):
+        moment, extra_ns = moment_from_text(value.strip())
+        shown = value.strip() if extra_ns else moment
+    elif isinstance(value, dt.date):
+        moment = value  # type: ignore[assignment]
+        shown = value.isoformat(sep=" ") if extra_ns and isinstance(value, dt.datetime) else value
+    else:
+        raise ValueError(f"{value!r} is not a date")
+    return Value(shown, _count(moment_ns(moment, zone) + extra_ns, type_))
+
+
+def _date(value: Any, type_: pa.DataType) -> Value:
+    moment = _moment(value, type_)
+    shown = moment.shown
+    if isinstance(shown, dt.datetime) and moment.exact * unit_ns(type_) % DAY_NS == 0:
+        shown = shown.date()
+    return Value(shown, moment.exact)
+
+
+def _clock(value: Any, type_: pa.DataType) -> Value:
+    if isinstance(value, str):
+        clock, ns = time_from_text(value.strip())
+        return Value(value.strip() if ns % 1000 else clock, _count(ns, type_))
+    if not isinstance(value, dt.time) or value.tzinfo is not None:
+        raise ValueError(f"{value!r} is not a time of day without a zone")
+    return Value(value, _count(time_ns(value), type_))
+
+
+def _count(ns: int, type_: pa.DataType) -> int | Fraction:
+    exact = Fraction(ns, unit_ns(type_))
+    return int(exact) if exact.denominator == 1 else exact
+
+
+def _incomparable(_value: Any, _type: pa.DataType) -> Value:
+    raise ValueError("such values cannot be compared")
+
+
+_CONVERTERS: dict[Kind, Callable[[Any, pa.DataType], Value]] = {
+    Kind.INTEGER: _integer,
+    Kind.FLOAT: _float,
+    Kind.DECIMAL: _integer,
+    Kind.TEXT: _text,
+    Kind.DATE: _date,
+    Kind.TIMESTAMP: _moment,
+    Kind.TIME: _clock,
+    Kind.BOOLEAN: _boolean,
+    Kind.BINARY: _binary,
+    Kind.OTHER: _incomparable,
+}

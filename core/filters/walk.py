@@ -1,0 +1,36 @@
+"""Going through a filter tree without recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from core.filters.expr import Branch, Filter, Predicate
+
+T = TypeVar("T")
+
+
+def fold(root: Filter, leaf: Callable[[Predicate], T], branch: Callable[[Branch, list[T]], T]) -> T:
+    """The tree's value, from the leaves up: `branch` is given its children's values, in order."""
+    waiting: list[tuple[Filter, bool]] = [(root, False)]
+    values: list[T] = []
+    while waiting:
+        node, children_done = waiting.pop()
+        if isinstance(node, Predicate):
+            values.append(leaf(node))
+        elif not isinstance(node, Branch):
+            raise TypeError(f"{node!r} is not a filter; build one with col()")
+        elif children_done:
+            start = len(values) - len(node.children)
+            values[start:] = [branch(node, values[start:])]
+        else:
+            waiting.append((node, True))
+            waiting.extend((child, False) for child in reversed(node.children))
+    return values[0]
+
+
+def predicates(root: Filter) -> list[Predicate]:
+    """All conditions of the tree, from left to right."""
+    found: list[Predicate] = []
+    fold(root, found.append, lambda _node, _values: None)
+    return found
