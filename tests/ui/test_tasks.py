@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QObject, QThread
+from PySide6.QtWidgets import QApplication
+
+from core.errors import BadData, Cancelled
+from ui.tasks import Tasks
+
+
+@pytest.fixture
+def tasks(qapp) -> Iterator[Tasks]:
+    made = Tasks()
+    yield made
+    made.shutdown()
+
+
+def test_work_runs_elsewhere_and_answers_on_the_gui_thread(tasks, qtbot) -> None:
+    seen: list[tuple[bool, bool]] = []
+    gui = QApplication.instance().thread()
+
+    def done(worker) -> None:
+        seen.append((worker is gui, QThread.currentThread() is gui))
+
+    tasks.read(lambda job: QThread.currentThread(), done)
+    qtbot.waitUntil(lambda: seen == [(False, True)])
+
+
+def test_three_reads_run_at_the_same_time(tasks, qtbot) -> None:
+    together = threading.Barrier(3, timeout=10)
+    done: list[int] = []
+    for _ in range(3):
+        tasks.read(lambda job: together.wait(), done.append)
+    qtbot.waitUntil(lambda: sorted(done) == [0, 1, 2])
+
+
+def test_writes_run_one_after_the_other_in_order(tasks, qtbot) -> None:
+    trace: list[str] = []
+    done: list[int] = []
+
+    def work(n: int):
+        def run(job) -> int:
+            trace.append(f"begin {n}")
+            trace.append(f"end {n}")
+            return n
+
+        return run
+
+    for n in range(5):
+        tasks.write(work(n), done.append)
+    qtbot.waitUntil(lambda: done == [0, 1, 2, 3, 4])
+    assert trace == [f"{word} {n}" for n in range(5) for word in ("begin", "end")]
+
+
+def test_an_error_reaches_its_owner_or_else_the_signal(tasks, qtbot) -> None:
+    def fail(job):
+        raise BadData("no rows")
+
+    own: list[Exception] = []
+    tasks.read(fail, failed=own.append)
+    qtbot.waitUntil(lambda: len(own) == 1)
+    with qtbot.waitSignal(tasks.failed) as signal:
+        tasks.write(fail)
+    assert "no rows" in str(signal.args[0])
+    assert len(own) == 1
+
+
+def test_a_cancelled_read_says_only_that_it_stopped(tasks, qtbot) -> None:
+    running = threading.Event()
+    heard: list[str] = []
+
+    def work(job) -> None:
+        running.set()
+        while True:
+            job.report(1)
+
+    handle = tasks.read(
+        work,
+        lambda _: heard.append("done"),
+        lambda _: heard.append("failed"),
+        stopped=lambda: heard.append("stopped"),
+    )
+    assert running.wait(10)
+    handle.cancel()
+    qtbot.waitUntil(lambda: heard == ["stopped"])
+    assert not handle.running
+
+
+def test_a_read_that_finishes_after_its_cancel_is_dropped(tasks, qtbot) -> None:
+    go_on = threading.Event()
+    heard: list[object] = []
+    handle = tasks.read(lambda job: go_on.wait(10), heard.append)
+    handle.cancel()
+    with qtbot.waitSignal(tasks.finished):
+        go_on.set()
+    assert heard == []
+
+
+def test_a_write_that_went_through_before_its_cancel_is_reported(tasks, qtbot) -> None:
+    running, go_on = threading.Event(), threading.Event()
+    heard: list[str] = []
+
+    def work(job) -> str:
+        running.set()
+        go_on.wait(10)
+        return "committed"
+
+    handle = tasks.write(work, heard.append)
+    assert running.wait(10)
+    handle.cancel()
+    go_on.set()
+    qtbot.waitUntil(lambda: heard == ["committed"])
+
+
+def test_nothing_is_called_for_a_destroyed_owner(tasks, qtbot) -> None:
+    go_on = threading.Event()
+    owner, heard = QObject(), []
+    tasks.read(lambda job: go_on.wait(10), heard.append, owner=owner)
+    import shiboken6
+
+    shiboken6.delete(owner)
+    with qtbot.waitSignal(tasks.finished):
+        go_on.set()
+    assert heard == []
+
+
+def test_busy_counts_all_but_quiet_work(tasks, qtbot) -> None:
+    go_on = threading.Event()
+    changes: list[bool] = []
+    tasks.busy_changed.connect(changes.append)
+    tasks.read(lambda job: go_on.wait(10), quiet=True)
+    assert changes == [] and tasks.running == []
+    tasks.read(lambda job: go_on.wait(10))
+    tasks.write(lambda job: go_on.wait(10))
+    assert changes == [True] and len(tasks.running) == 2 and len(tasks.writing) == 1
+    go_on.set()
+    qtbot.waitUntil(lambda: changes == [True, False])
+
+
+def test_progress_arrives_on_the_gui_thread(tasks, qtbot) -> None:
+    seen: list[tuple[int, bool]] = []
+    gui = QApplication.instance().thread()
+
+    def progress(p) -> None:
+        seen.append((p.done, QThread.currentThread() is gui))
+
+    tasks.read(lambda job: job.report(7, 7, "rows"), progress=progress)
+    qtbot.waitUntil(lambda: seen == [(7, True)])
+
+
+def test_shutdown_cancels_and_waits(qapp) -> None:
+    tasks = Tasks()
+    running, ended = threading.Event(), threading.Event()
+
+    def work(job) -> None:
+        running.set()
+        try:
+            while True:
+                job.report(1)
+        except Cancelled:
+            ended.set()
+            raise
+
+    tasks.read(work)
+    assert running.wait(10)
+    tasks.shutdown()
+    assert ended.is_set()

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtWidgets import QPushButton
+
+from ui import theme
+from ui.style.palettes import DARK, LIGHT
+
+
+@pytest.fixture
+def look(qapp):
+    made = theme.current()
+    yield made
+    made.set_mode("system")
+    made.set_text_scale(1.0)
+
+
+def luminance(color: str) -> float:
+    parts = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in QColor(color).getRgbF()[:3]]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def contrast(a: str, b: str) -> float:
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+def test_text_is_legible_on_every_surface(palette) -> None:
+    for surface in ("window", "surface", "raised", "sunken", "hover", "accent_soft"):
+        for ink in ("text", "muted"):
+            assert contrast(getattr(palette, ink), getattr(palette, surface)) >= 4.5, (ink, surface)
+    assert contrast(palette.on_accent, palette.accent) >= 4.5
+    assert contrast(palette.faint, palette.surface) >= 3
+    for kind in ("success", "warning", "danger"):
+        assert contrast(getattr(palette, kind), getattr(palette, f"{kind}_soft")) >= 4.5, kind
+
+
+def test_both_palettes_draw_the_same_number_of_lines() -> None:
+    assert len(LIGHT.plot) == len(set(LIGHT.plot)) == len(DARK.plot) == len(set(DARK.plot))
+
+
+def test_switching_changes_palette_icons_and_says_so(look, qtbot) -> None:
+    look.set_mode("light")
+    light = look.icon("filter").pixmap(16).toImage()
+    with qtbot.waitSignal(look.changed):
+        look.set_mode("dark")
+    assert look.dark and look.colors is DARK
+    assert QGuiApplication.palette().window().color() == QColor(DARK.window)
+    assert look.icon("filter").pixmap(16).toImage() != light
+
+
+def test_text_scale_reaches_plain_widgets(look, qtbot) -> None:
+    button = QPushButton("Open")
+    qtbot.addWidget(button)
+    before = button.sizeHint().height()
+    look.set_text_scale(2.0)
+    assert button.sizeHint().height() > before
+
+
+def test_a_variant_can_be_chosen_after_the_widget_is_shown(look, qtbot) -> None:
+    look.set_mode("light")
+    button = QPushButton("Go")
+    qtbot.addWidget(button)
+    button.show()
+    plain = button.grab().toImage()
+    theme.variant(button, "primary")
+    assert button.grab().toImage() != plain

@@ -1,0 +1,138 @@
+"""ONE table of actions: what can be done, what it is called, which keys do it, where it is found, and when.
+
+Menus, toolbar, context menus and the shortcut page are built from it. The window says what an action does by
+giving a handler for its id; an action without a handler does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtGui import QKeySequence
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What the window shows, as far as actions depend on it."""
+
+    dataset: bool = False
+    table: bool = False
+    cell: bool = False
+    selection: bool = False
+    filtered: bool = False
+    sorted: bool = False
+    hidden_columns: bool = False
+    undo: str = ""
+    redo: str = ""
+    closed_tabs: bool = False
+    tab: bool = False
+    busy: bool = False
+
+
+def always(_: Situation) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Action:
+    """`menu` is a menu of the menu bar, `context` names the context menus it is in, too.
+
+    `group` keeps neighbours together: a separator stands between groups. `toolbar` is its short name there.
+    `keys` are shortcuts, the first of them shown, separated by "; ".
+    """
+
+    id: str
+    text: str
+    menu: str
+    group: int
+    keys: str = ""
+    icon: str = ""
+    toolbar: str = ""
+    context: tuple[str, ...] = ()
+    tip: str = ""
+    when: Callable[[Situation], bool] = always
+    checkable: bool = False
+
+
+def _on_dataset(s: Situation) -> bool:
+    return s.dataset
+
+
+def _on_cell(s: Situation) -> bool:
+    return s.cell
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("open", "Open files…", "File", 1, "Ctrl+O", "open", "Open",
+           tip="Look at data files where they are"),
+    Action("open_folder", "Open a folder…", "File", 1, "Ctrl+Shift+O", "folder",
+           tip="A folder of files as one table"),
+    Action("import", "Import into My tables…", "File", 1, "Ctrl+I", "import", "Import",
+           tip="Copy data into a table that can be edited, with undo"),
+    Action("close_tab", "Close tab", "File", 2, "Ctrl+W", when=lambda s: s.tab),
+    Action("reopen_tab", "Reopen closed tab", "File", 2, "Ctrl+Shift+T", when=lambda s: s.closed_tabs),
+    Action("quit", "Quit", "File", 3, "Ctrl+Q"),
+
+    Action("undo", "Undo", "Edit", 1, "Ctrl+Z", "undo", "Undo", when=lambda s: bool(s.undo)),
+    Action("redo", "Redo", "Edit", 1, "Ctrl+Shift+Z; Ctrl+Y", "redo", "Redo", when=lambda s: bool(s.redo)),
+    Action("edit_cell", "Edit cell", "Edit", 2, "F2", "edit", context=("cell",), when=_on_cell),
+    Action("set_null", "Set to NULL", "Edit", 2, "Ctrl+Shift+Delete", context=("cell",),
+           when=lambda s: s.cell and s.table),
+    Action("set_values", "Set values…", "Edit", 2, "Ctrl+U", "edit", "Set values", context=("column",),
+           tip="Set a column in all rows, or in those the filter shows", when=_on_dataset),
+    Action("copy", "Copy", "Edit", 3, "Ctrl+C", "copy", context=("cell",), when=lambda s: s.selection),
+    Action("copy_headers", "Copy with headers", "Edit", 3, "Ctrl+Shift+C", context=("cell",),
+           when=lambda s: s.selection),
+    Action("select_all", "Select all", "Edit", 3, "Ctrl+A", when=_on_dataset),
+    Action("select_column", "Select column", "Edit", 3, "Ctrl+Space", when=_on_cell),
+    Action("select_row", "Select row", "Edit", 3, "Shift+Space", when=_on_cell),
+
+    Action("filter", "Filter builder", "View", 1, "Ctrl+Shift+F", "filter", "Filter",
+           tip="Show only the rows that meet conditions", when=_on_dataset),
+    Action("filter_equal", "Only rows with this value", "View", 1, "Ctrl+Shift+E", "filter",
+           context=("cell",),
+           when=_on_cell),
+    Action("filter_unequal", "Only rows without this value", "View", 1, "", context=("cell",), when=_on_cell),
+    Action("clear_filter", "Clear the filter", "View", 1, "Ctrl+Shift+X", when=lambda s: s.filtered),
+    Action("sort_ascending", "Sort ascending", "View", 2, "Ctrl+Alt+Up", "sort-asc", context=("column",),
+           when=_on_cell),
+    Action("sort_descending", "Sort descending", "View", 2, "Ctrl+Alt+Down", "sort-desc", context=("column",),
+           when=_on_cell),
+    Action("clear_sort", "Clear the sort", "View", 2, "Ctrl+Alt+0", context=("column",),
+           when=lambda s: s.sorted),
+    Action("hide_column", "Hide column", "View", 3, "Ctrl+Shift+H", "eye-off", context=("column",),
+           when=_on_cell),
+    Action("show_columns", "Show all columns", "View", 3, "", "eye", context=("column",),
+           when=lambda s: s.hidden_columns),
+    Action("fit_columns", "Fit column widths", "View", 3, "Ctrl+Shift+W", context=("column",),
+           when=_on_dataset),
+    Action("go_to_row", "Go to row…", "View", 4, "Ctrl+G", when=_on_dataset),
+    Action("refresh", "Refresh", "View", 4, "F5", "refresh", when=_on_dataset),
+    Action("stop", "Stop", "View", 4, "Ctrl+.", "stop", when=lambda s: s.busy),
+    Action("sidebar", "Sidebar", "View", 5, "Ctrl+B", "sidebar", checkable=True),
+    Action("theme_system", "Light or dark like the system", "View", 6, "", checkable=True),
+    Action("theme_light", "Light", "View", 6, "", "sun", checkable=True),
+    Action("theme_dark", "Dark", "View", 6, "", "moon", checkable=True),
+    Action("text_larger", "Larger text", "View", 7, "Ctrl++; Ctrl+="),
+    Action("text_smaller", "Smaller text", "View", 7, "Ctrl+-"),
+    Action("text_normal", "Normal text", "View", 7, "Ctrl+0"),
+
+    Action("race", "Race", "Tools", 1, "Ctrl+R", "race", "Race", tip="Measure this store against SQLite"),
+    Action("palette", "Commands…", "Tools", 2, "Ctrl+K", "search", tip="Find anything that can be done"),
+
+    Action("shortcuts", "Keyboard shortcuts", "Help", 1, "F1", "keyboard"),
+    Action("about", "About Lamella", "Help", 1),
+)  # fmt: skip
+MENUS = ("File", "Edit", "View", "Tools", "Help")
+TOOLBAR = (("open", "import"), ("filter",), ("set_values", "undo", "redo"), ("race",))
+BY_ID = {entry.id: entry for entry in ACTIONS}
+
+
+def sequences(entry: Action) -> list[QKeySequence]:
+    return QKeySequence.listFromString(entry.keys) if entry.keys else []
+
+
+def shown_keys(entry: Action) -> str:
+    """The first shortcut as this system writes it; empty when there is none."""
+    return "".join(s.toString(QKeySequence.SequenceFormat.NativeText) for s in sequences(entry)[:1])

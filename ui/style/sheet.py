@@ -1,0 +1,221 @@
+"""The one style sheet. `$name` stands for a palette colour, a text size or a tinted picture.
+
+Variants, chosen with `theme.variant(widget, name)`:
+    QPushButton  primary · ghost · danger · link
+    QToolButton  ghost (no frame until hovered) is the default; chip · primary
+    QLabel       display · title · heading · muted · caption · danger · success · key
+    QFrame       card · panel · chip · bar · message · message-danger · message-success · overlay · line
+    QLineEdit    invalid · flat
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from string import Template
+
+from ui.style.palettes import Palette
+
+ICONS_USED = (
+    ("check", "on_accent"),
+    ("minus", "on_accent"),
+    ("chevron-down", "muted"),
+    ("chevron-up", "muted"),
+    ("chevron-right", "muted"),
+    ("close", "muted"),
+    ("close", "text"),
+)
+
+
+def style_sheet(palette: Palette, sizes: dict[str, str], pictures: dict[str, str]) -> str:
+    colors = {name: value for name, value in asdict(palette).items() if isinstance(value, str)}
+    return Template(SHEET).substitute(colors, **sizes, **pictures)
+
+
+SHEET = """
+* { outline: none; }
+QWidget { color: $text; font-size: $body_pt; }
+QMainWindow, QDialog, QMessageBox { background: $window; }
+QToolTip { background: $raised; color: $text; border: 1px solid $border_strong; padding: 4px 8px; }
+
+QLabel { background: transparent; }
+QLabel[variant="display"] { font-size: $display_pt; font-weight: 600; }
+QLabel[variant="title"] { font-size: $title_pt; font-weight: 600; }
+QLabel[variant="heading"] { font-size: $caption_pt; font-weight: 600; color: $muted; }
+QLabel[variant="muted"] { color: $muted; }
+QLabel[variant="caption"] { color: $muted; font-size: $caption_pt; }
+QLabel[variant="danger"] { color: $danger; }
+QLabel[variant="success"] { color: $success; }
+QLabel[variant="key"] {
+    color: $muted; background: $sunken; border: 1px solid $border; border-radius: 4px;
+    padding: 1px 6px; font-size: $caption_pt;
+}
+
+QPushButton {
+    background: $surface; border: 1px solid $border_strong; border-radius: 6px;
+    padding: 5px 12px; min-height: 16px;
+}
+QPushButton:hover { background: $hover; }
+QPushButton:pressed { background: $pressed; }
+QPushButton:focus { border-color: $accent; }
+QPushButton:disabled { color: $faint; background: $window; border-color: $border; }
+QPushButton[variant="primary"] {
+    background: $accent; border-color: $accent; color: $on_accent; font-weight: 600;
+}
+QPushButton[variant="primary"]:hover { background: $accent_hover; border-color: $accent_hover; }
+QPushButton[variant="primary"]:focus { border-color: $text; }
+QPushButton[variant="primary"]:disabled { background: $pressed; border-color: $pressed; color: $muted; }
+QPushButton[variant="ghost"] { background: transparent; border-color: transparent; color: $text; }
+QPushButton[variant="ghost"]:hover { background: $hover; }
+QPushButton[variant="ghost"]:pressed { background: $pressed; }
+QPushButton[variant="ghost"]:focus { border-color: $accent; }
+QPushButton[variant="danger"] { color: $danger; }
+QPushButton[variant="danger"]:hover { background: $danger_soft; border-color: $danger; }
+QPushButton[variant="link"] { background: transparent; border: none; color: $accent; padding: 4px; }
+QPushButton[variant="link"]:hover { color: $accent_hover; text-decoration: underline; }
+QPushButton[variant="link"]:focus { text-decoration: underline; }
+
+QToolButton {
+    background: transparent; border: 1px solid transparent; border-radius: 6px; padding: 4px 8px;
+    color: $text;
+}
+QToolButton:hover { background: $hover; }
+QToolButton:pressed { background: $pressed; }
+QToolButton:checked { background: $accent_soft; color: $accent; }
+QToolButton:focus { border-color: $accent; }
+QToolButton:disabled { color: $faint; background: transparent; }
+QToolButton::menu-indicator { image: none; }
+QToolButton[variant="chip"] {
+    border: 1px dashed $border_strong; border-radius: 12px; padding: 3px 10px; color: $muted;
+}
+QToolButton[variant="chip"]:hover { border-style: solid; color: $text; }
+QToolButton[variant="primary"] { background: $accent; color: $on_accent; }
+
+QLineEdit, QPlainTextEdit, QTextEdit, QAbstractSpinBox, QComboBox {
+    background: $surface; border: 1px solid $border_strong; border-radius: 6px;
+    padding: 4px 8px; min-height: 18px;
+    selection-background-color: $accent; selection-color: $on_accent;
+}
+QLineEdit:hover, QAbstractSpinBox:hover, QComboBox:hover { border-color: $faint; }
+QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QAbstractSpinBox:focus, QComboBox:focus,
+QComboBox:on { border-color: $accent; }
+QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled { background: $window; color: $faint; }
+QLineEdit:read-only { background: $window; }
+QLineEdit[variant="invalid"], QComboBox[variant="invalid"] { border-color: $danger; }
+QLineEdit[variant="flat"] { border-color: transparent; background: transparent; }
+QLineEdit[variant="cell"] { border: 2px solid $accent; border-radius: 0; padding: 0 4px; min-height: 0; }
+QLineEdit[variant="cell-invalid"] {
+    border: 2px solid $danger; border-radius: 0; padding: 0 4px; min-height: 0;
+}
+QComboBox { padding-right: 24px; }
+QComboBox::drop-down { border: none; width: 24px; }
+QComboBox::down-arrow { image: url($chevron_down_muted); width: 14px; height: 14px; }
+QComboBox QAbstractItemView {
+    background: $raised; border: 1px solid $border_strong; border-radius: 6px; padding: 4px;
+    selection-background-color: $accent_soft; selection-color: $text;
+}
+QAbstractSpinBox { padding-right: 20px; }
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {
+    border: none; width: 20px; background: transparent;
+}
+QAbstractSpinBox::up-arrow { image: url($chevron_up_muted); width: 12px; height: 12px; }
+QAbstractSpinBox::down-arrow { image: url($chevron_down_muted); width: 12px; height: 12px; }
+
+QCheckBox, QRadioButton { spacing: 8px; background: transparent; }
+QCheckBox::indicator, QRadioButton::indicator, QTreeView::indicator, QListView::indicator {
+    width: 14px; height: 14px; border: 1px solid $border_strong; background: $surface;
+}
+QCheckBox::indicator, QTreeView::indicator, QListView::indicator { border-radius: 4px; }
+QRadioButton::indicator { border-radius: 8px; }
+QCheckBox::indicator:hover, QRadioButton::indicator:hover { border-color: $accent; }
+QCheckBox:focus, QRadioButton:focus { color: $accent; }
+QCheckBox::indicator:checked, QTreeView::indicator:checked, QListView::indicator:checked {
+    background: $accent; border-color: $accent; image: url($check_on_accent);
+}
+QCheckBox::indicator:indeterminate {
+    background: $accent; border-color: $accent; image: url($minus_on_accent);
+}
+QRadioButton::indicator:checked {
+    border: 5px solid $accent; width: 6px; height: 6px; background: $on_accent;
+}
+QCheckBox:disabled, QRadioButton:disabled { color: $faint; }
+
+QMenuBar { background: $window; padding: 2px 8px; }
+QMenuBar::item { background: transparent; padding: 4px 8px; border-radius: 4px; }
+QMenuBar::item:selected { background: $hover; }
+QMenu { background: $raised; border: 1px solid $border_strong; padding: 4px; }
+QMenu::item { padding: 5px 28px 5px 12px; border-radius: 4px; }
+QMenu::item:selected { background: $accent_soft; color: $text; }
+QMenu::item:disabled { color: $faint; }
+QMenu::icon { padding-left: 8px; }
+QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
+
+QToolBar {
+    background: $window; border: none; border-bottom: 1px solid $border; padding: 4px 8px; spacing: 2px;
+}
+QToolBar::separator { width: 1px; background: $border; margin: 6px 8px; }
+QStatusBar { background: $window; border-top: 1px solid $border; }
+QStatusBar::item { border: none; }
+
+QTabWidget::pane { border: none; }
+QTabBar { background: $window; }
+QTabBar::tab {
+    background: transparent; color: $muted; padding: 7px 12px; border: none;
+    border-bottom: 2px solid transparent; margin-right: 2px;
+}
+QTabBar::tab:hover { color: $text; background: $hover; }
+QTabBar::tab:selected { color: $text; border-bottom: 2px solid $accent; }
+QTabBar::tab:focus { color: $accent; }
+QTabBar::close-button { image: url($close_muted); subcontrol-position: right; }
+QTabBar::close-button:hover { background: $pressed; border-radius: 4px; image: url($close_text); }
+
+QTreeView, QListView, QTableView, QAbstractScrollArea { background: $surface; border: none; }
+QTreeView, QListView { selection-background-color: $accent_soft; selection-color: $text; }
+QTreeView::item, QListView::item { padding: 4px 6px; border-radius: 4px; }
+QTreeView::item:hover, QListView::item:hover { background: $hover; }
+QTreeView::item:selected, QListView::item:selected { background: $accent_soft; color: $text; }
+QTreeView::branch { background: transparent; }
+QTreeView::branch:has-children:closed { image: url($chevron_right_muted); }
+QTreeView::branch:has-children:open { image: url($chevron_down_muted); }
+QTableView { gridline-color: $grid_line; selection-background-color: $accent_soft; selection-color: $text; }
+QHeaderView { background: $window; border: none; }
+QHeaderView::section {
+    background: $window; color: $muted; border: none; border-right: 1px solid $border;
+    border-bottom: 1px solid $border; padding: 4px 8px;
+}
+QTableCornerButton::section {
+    background: $window; border: none; border-right: 1px solid $border; border-bottom: 1px solid $border;
+}
+
+QScrollBar { background: transparent; border: none; }
+QScrollBar:vertical { width: 12px; }
+QScrollBar:horizontal { height: 12px; }
+QScrollBar::handle { background: $border_strong; border-radius: 4px; margin: 2px; }
+QScrollBar::handle:vertical { min-height: 32px; }
+QScrollBar::handle:horizontal { min-width: 32px; }
+QScrollBar::handle:hover { background: $faint; }
+QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+QAbstractScrollArea::corner { background: transparent; }
+
+QProgressBar { background: $sunken; border: none; border-radius: 3px; max-height: 6px; min-height: 6px; }
+QProgressBar::chunk { background: $accent; border-radius: 3px; }
+QSplitter::handle { background: $border; }
+QSplitter::handle:horizontal { width: 1px; }
+QSplitter::handle:vertical { height: 1px; }
+QSplitter::handle:hover { background: $accent; }
+QGroupBox {
+    border: 1px solid $border; border-radius: 8px; margin-top: 12px; padding: 12px; font-weight: 600;
+}
+QGroupBox::title { subcontrol-origin: margin; left: 12px; padding: 0 4px; color: $muted; }
+
+QFrame[variant="card"] { background: $surface; border: 1px solid $border; border-radius: 8px; }
+QFrame[variant="panel"] { background: $window; border: none; }
+QFrame[variant="chip"] { background: $surface; border: 1px solid $border_strong; border-radius: 12px; }
+QFrame[variant="chip"]:hover { border-color: $accent; }
+QFrame[variant="bar"] { background: $window; border: none; border-bottom: 1px solid $border; }
+QFrame[variant="message"] { background: $accent_soft; border: none; border-radius: 8px; }
+QFrame[variant="message-danger"] { background: $danger_soft; border: none; border-radius: 8px; }
+QFrame[variant="message-success"] { background: $success_soft; border: none; border-radius: 8px; }
+QFrame[variant="overlay"] { background: $raised; border: 1px solid $border_strong; border-radius: 10px; }
+QFrame[variant="line"] { background: $border; border: none; max-height: 1px; min-height: 1px; }
+"""

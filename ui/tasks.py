@@ -1,0 +1,183 @@
+"""Core jobs on threads: reads in parallel, writes one after the other, answers on the GUI thread.
+
+Nothing else in `ui` makes threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import shiboken6
+from PySide6.QtCore import QObject, Qt, Signal
+
+from core.errors import Cancelled
+from core.jobs import Job, Progress
+
+T = TypeVar("T")
+READERS = 4
+
+
+class Handle:
+    """One piece of work that was asked for. Used on the GUI thread only."""
+
+    def __init__(self, job: Job, text: str, write: bool, quiet: bool, owner: QObject | None) -> None:
+        self.job, self.text, self.write, self.quiet = job, text, write, quiet
+        self.over = False
+        self._owner, self._owned = owner, owner is not None
+        self._done: Callable[[Any], None] | None = None
+        self._failed: Callable[[Exception], None] | None = None
+        self._stopped: Callable[[], None] | None = None
+        self._progress: Callable[[Progress], None] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Asked for and not answered yet: waiting in the queue counts."""
+        return not self.over
+
+    def cancel(self) -> None:
+        """Ask the work to stop. A read answers no more; a write that was already through does."""
+        self.job.cancel()
+
+    def _wanted(self) -> bool:
+        return not self._owned or (self._owner is not None and shiboken6.isValid(self._owner))
+
+
+class Tasks(QObject):
+    """Runs work off the GUI thread; every signal and callback arrives on the GUI thread.
+
+    `failed` says what nobody else took care of. `progressed` comes at most every 50 ms for one handle.
+    """
+
+    started = Signal(Handle)
+    finished = Signal(Handle)
+    progressed = Signal(Handle, Progress)
+    busy_changed = Signal(bool)
+    failed = Signal(Exception)
+    _answered = Signal(Handle, object, object)
+    _reported = Signal(Handle, Progress)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="read")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="write")
+        self._running: list[Handle] = []
+        self._closed = False
+        self._answered.connect(self._answer, Qt.ConnectionType.QueuedConnection)
+        self._reported.connect(self._report, Qt.ConnectionType.QueuedConnection)
+
+    def read(
+        self,
+        work: Callable[[Job], T],
+        done: Callable[[T], None] | None = None,
+        failed: Callable[[Exception], None] | None = None,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        stopped: Callable[[], None] | None = None,
+        owner: QObject | None = None,
+        text: str = "",
+        quiet: bool = False,
+    ) -> Handle:
+        """Run `work` beside other reads. `done`, `failed` or, when cancelled, `stopped` is called once.
+
+        Nothing is called when `owner` was destroyed meanwhile. A `quiet` read does not count as busy.
+        Without `failed`, an exception goes to the `failed` signal.
+        """
+        handle = self._handle(text, False, quiet, owner)
+        return self._start(self._readers, handle, work, (done, failed, stopped, progress))
+
+    def write(
+        self,
+        work: Callable[[Job], T],
+        done: Callable[[T], None] | None = None,
+        failed: Callable[[Exception], None] | None = None,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        stopped: Callable[[], None] | None = None,
+        owner: QObject | None = None,
+        text: str = "",
+    ) -> Handle:
+        """Run `work` after all writes asked for before; otherwise like `read`."""
+        handle = self._handle(text, True, False, owner)
+        return self._start(self._writer, handle, work, (done, failed, stopped, progress))
+
+    @property
+    def running(self) -> list[Handle]:
+        """What a Stop button would stop, oldest first."""
+        return [handle for handle in self._running if not handle.quiet]
+
+    @property
+    def writing(self) -> list[Handle]:
+        return [handle for handle in self._running if handle.write]
+
+    def cancel_all(self) -> None:
+        for handle in self.running:
+            handle.cancel()
+
+    def shutdown(self) -> None:
+        """Cancel everything and wait until the threads have let go. Nothing can be asked for afterwards."""
+        self._closed = True
+        for handle in self._running:
+            handle.cancel()
+        self._readers.shutdown(wait=True, cancel_futures=True)
+        self._writer.shutdown(wait=True, cancel_futures=True)
+        self._running.clear()
+
+    def _handle(self, text: str, write: bool, quiet: bool, owner: QObject | None) -> Handle:
+        job = Job()
+        handle = Handle(job, text, write, quiet, owner)
+        job._listener = lambda progress: self._reported.emit(handle, progress)
+        return handle
+
+    def _start(
+        self, pool: ThreadPoolExecutor, handle: Handle, work: Callable[[Job], Any], callbacks: tuple[Any, ...]
+    ) -> Handle:
+        handle._done, handle._failed, handle._stopped, handle._progress = callbacks
+        was_busy = bool(self.running)
+        self._running.append(handle)
+        pool.submit(self._run, handle, work)
+        self.started.emit(handle)
+        if bool(self.running) != was_busy:
+            self.busy_changed.emit(True)
+        return handle
+
+    def _run(self, handle: Handle, work: Callable[[Job], Any]) -> None:
+        result, error = None, None
+        try:
+            handle.job.check()
+            result = work(handle.job)
+        except Exception as caught:  # noqa: BLE001 -- handed to the GUI thread, where it is shown
+            error = caught
+        if not self._closed:
+            self._answered.emit(handle, result, error)
+
+    def _report(self, handle: Handle, progress: Progress) -> None:
+        if handle.over or not handle._wanted():
+            return
+        if handle._progress is not None:
+            handle._progress(progress)
+        self.progressed.emit(handle, progress)
+
+    def _answer(self, handle: Handle, result: Any, error: Exception | None) -> None:
+        if handle not in self._running:
+            return
+        self._running.remove(handle)
+        handle.over = True
+        self.finished.emit(handle)
+        if not handle.quiet and not self.running:
+            self.busy_changed.emit(False)
+        if handle._wanted():
+            self._call_back(handle, result, error)
+
+    def _call_back(self, handle: Handle, result: Any, error: Exception | None) -> None:
+        if isinstance(error, Cancelled) or (handle.job.cancelled and not handle.write):
+            if handle._stopped is not None:
+                handle._stopped()
+        elif error is not None:
+            if handle._failed is not None:
+                handle._failed(error)
+            else:
+                self.failed.emit(error)
+        elif handle._done is not None:
+            handle._done(result)

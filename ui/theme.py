@@ -1,0 +1,196 @@
+"""How everything looks: spacing, type, colours, icons; light and dark.
+
+Widgets take what they need from `theme.current()` and redraw on its `changed` signal. Plain widgets need
+nothing: the style sheet covers them. `variant(widget, "…")` chooses among the looks listed in ui.style.sheet.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, QTemporaryDir, Signal
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetrics, QGuiApplication, QIcon, QPalette
+from PySide6.QtWidgets import QApplication, QWidget
+
+from ui.style.icons import tinted_icon, write_tinted
+from ui.style.palettes import DARK, LIGHT, Palette
+from ui.style.sheet import ICONS_USED, style_sheet
+
+SPACE = 4  # every gap is a multiple of it
+XS, S, M, L, XL = SPACE, 2 * SPACE, 3 * SPACE, 4 * SPACE, 6 * SPACE
+RADIUS = 6
+TEXT_SCALES = (0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
+FALLBACK_FAMILIES = ["Inter", "Segoe UI", "Cantarell", "Ubuntu", "Noto Sans", "DejaVu Sans"]
+
+
+class Mode(StrEnum):
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+class TextSize(StrEnum):
+    """Steps of the type scale, relative to the system's text size."""
+
+    CAPTION = "caption"
+    BODY = "body"
+    TITLE = "title"
+    DISPLAY = "display"
+
+
+STEPS = {TextSize.CAPTION: 0.9, TextSize.BODY: 1.0, TextSize.TITLE: 1.2, TextSize.DISPLAY: 1.6}
+
+
+class Theme(QObject):
+    """The look of one application. `changed` comes after palette, fonts and style sheet are in place."""
+
+    changed = Signal()
+
+    def __init__(self, app: QApplication, mode: Mode = Mode.SYSTEM, text_scale: float = 1.0) -> None:
+        super().__init__(app)
+        self._app = app
+        self._mode, self._text_scale = Mode(mode), text_scale
+        self._system_font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
+        self._icons: dict[tuple[str, str], QIcon] = {}
+        self._folder = QTemporaryDir()
+        self._app.setStyle("Fusion")
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
+        self._apply()
+
+    @property
+    def colors(self) -> Palette:
+        return DARK if self.dark else LIGHT
+
+    @property
+    def dark(self) -> bool:
+        if self._mode is Mode.SYSTEM:
+            return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+        return self._mode is Mode.DARK
+
+    @property
+    def mode(self) -> Mode:
+        return self._mode
+
+    @property
+    def text_scale(self) -> float:
+        return self._text_scale
+
+    def set_mode(self, mode: Mode | str) -> None:
+        self._mode = Mode(mode)
+        self._apply()
+
+    def set_text_scale(self, scale: float) -> None:
+        self._text_scale = min(max(scale, TEXT_SCALES[0]), TEXT_SCALES[-1])
+        self._apply()
+
+    def color(self, name: str) -> QColor:
+        """A colour of the palette by its name there."""
+        return QColor(getattr(self.colors, name))
+
+    def font(self, size: TextSize | str = TextSize.BODY, bold: bool = False) -> QFont:
+        font = QFont(self._system_font)
+        font.setFamilies([self._system_font.family(), *FALLBACK_FAMILIES])
+        font.setPointSizeF(self._base_points() * STEPS[TextSize(size)])
+        font.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
+        return font
+
+    def tabular_font(self, size: TextSize | str = TextSize.BODY) -> QFont:
+        """Digits of one width, so that numbers stand in columns."""
+        font = self.font(size)
+        font.setFeature(QFont.Tag("tnum"), 1)
+        return font
+
+    def mono_font(self, size: TextSize | str = TextSize.BODY) -> QFont:
+        font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+        font.setPointSizeF(self._base_points() * STEPS[TextSize(size)])
+        return font
+
+    def line_height(self, size: TextSize | str = TextSize.BODY) -> int:
+        return QFontMetrics(self.font(size)).height()
+
+    def icon(self, name: str, color: str = "muted") -> QIcon:
+        """An icon of resources/icons in a palette colour; ask again after `changed`."""
+        key = (name, color)
+        if key not in self._icons:
+            c = self.colors
+            self._icons[key] = tinted_icon(name, getattr(c, color), c.border_strong, c.accent)
+        return self._icons[key]
+
+    def _base_points(self) -> float:
+        points = self._system_font.pointSizeF()
+        return max(points if points > 0 else 10.0, 9.0) * self._text_scale
+
+    def _follow_system(self) -> None:
+        if self._mode is Mode.SYSTEM:
+            self._apply()
+
+    def _apply(self) -> None:
+        self._icons.clear()
+        self._app.setFont(self.font())
+        self._app.setPalette(_qt_palette(self.colors))
+        self._app.setStyleSheet(style_sheet(self.colors, self._sizes(), self._pictures()))
+        self.changed.emit()
+
+    def _sizes(self) -> dict[str, str]:
+        base = self._base_points()
+        return {f"{step}_pt": f"{base * factor:.1f}pt" for step, factor in STEPS.items()}
+
+    def _pictures(self) -> dict[str, str]:
+        folder = Path(self._folder.path())
+        return {
+            f"{name}_{tint}".replace("-", "_"): write_tinted(name, getattr(self.colors, tint), folder)
+            for name, tint in ICONS_USED
+        }
+
+
+def install(app: QApplication, mode: Mode | str = Mode.SYSTEM, text_scale: float = 1.0) -> Theme:
+    """Give the application its look; `current()` finds it from then on."""
+    return Theme(app, Mode(mode), text_scale)
+
+
+def current() -> Theme:
+    """The look of the running application, with the defaults when none was installed."""
+    app = QApplication.instance()
+    if not isinstance(app, QApplication):
+        raise RuntimeError("A theme needs a QApplication")
+    return app.findChild(Theme) or install(app)
+
+
+def variant(widget: QWidget, name: str) -> None:
+    """Choose a named look of the style sheet for one widget, now or later."""
+    widget.setProperty("variant", name)
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
+
+
+def _qt_palette(c: Palette) -> QPalette:
+    roles = QPalette.ColorRole
+    palette = QPalette()
+    for role, color in (
+        (roles.Window, c.window),
+        (roles.WindowText, c.text),
+        (roles.Base, c.surface),
+        (roles.AlternateBase, c.sunken),
+        (roles.Text, c.text),
+        (roles.Button, c.surface),
+        (roles.ButtonText, c.text),
+        (roles.BrightText, c.danger),
+        (roles.Highlight, c.accent),
+        (roles.HighlightedText, c.on_accent),
+        (roles.Accent, c.accent),
+        (roles.Link, c.accent),
+        (roles.LinkVisited, c.accent),
+        (roles.ToolTipBase, c.raised),
+        (roles.ToolTipText, c.text),
+        (roles.PlaceholderText, c.faint),
+        (roles.Light, c.raised),
+        (roles.Midlight, c.hover),
+        (roles.Mid, c.border),
+        (roles.Dark, c.border_strong),
+        (roles.Shadow, c.border_strong),
+    ):
+        palette.setColor(role, QColor(color))
+    for role in (roles.WindowText, roles.Text, roles.ButtonText):
+        palette.setColor(QPalette.ColorGroup.Disabled, role, QColor(c.faint))
+    return palette

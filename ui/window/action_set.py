@@ -1,0 +1,74 @@
+"""The action table as QActions of one window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QWidget
+
+from ui import theme
+from ui.actions import ACTIONS, BY_ID, Action, Situation, sequences, shown_keys
+
+
+class ActionSet(QObject):
+    """The table's actions as QActions of one window, kept enabled or disabled by the situation."""
+
+    def __init__(self, window: QWidget, handlers: Mapping[str, Callable[[], object]]) -> None:
+        super().__init__(window)
+        self._actions: dict[str, QAction] = {}
+        for entry in ACTIONS:
+            self._actions[entry.id] = self._build(window, entry, handlers[entry.id])
+        theme.current().changed.connect(self._retint)
+        self._retint()
+        self.update(Situation())
+
+    def __getitem__(self, action_id: str) -> QAction:
+        return self._actions[action_id]
+
+    def update(self, situation: Situation) -> None:
+        for entry in ACTIONS:
+            self._actions[entry.id].setEnabled(entry.when(situation))
+        self._describe("undo", "Undo", situation.undo)
+        self._describe("redo", "Redo", situation.redo)
+
+    def fill(self, menu: QMenu, entries: Iterable[Action]) -> QMenu:
+        """Add actions to a menu, with a line between groups."""
+        group = None
+        for entry in entries:
+            if group not in (None, (entry.menu, entry.group)):
+                menu.addSeparator()
+            group = (entry.menu, entry.group)
+            menu.addAction(self._actions[entry.id])
+        return menu
+
+    def context_menu(self, name: str, parent: QWidget) -> QMenu:
+        return self.fill(QMenu(parent), [entry for entry in ACTIONS if name in entry.context])
+
+    def _build(self, window: QWidget, entry: Action, handler: Callable[[], object]) -> QAction:
+        action = QAction(entry.text, window)
+        action.setObjectName(entry.id)
+        action.setShortcuts(sequences(entry))
+        action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        action.setCheckable(entry.checkable)
+        action.setIconText(entry.toolbar or entry.text)
+        action.setToolTip(_tip(entry.tip or entry.text.rstrip("…"), entry))
+        action.triggered.connect(lambda _checked=False: handler())
+        window.addAction(action)
+        return action
+
+    def _describe(self, action_id: str, verb: str, what: str) -> None:
+        action, entry = self._actions[action_id], BY_ID[action_id]
+        action.setText(f"{verb}: {what}" if what else verb)
+        action.setIconText(verb)
+        action.setToolTip(_tip(f"{verb}: {what}" if what else f"Nothing to {verb.lower()}", entry))
+
+    def _retint(self) -> None:
+        for entry in ACTIONS:
+            if entry.icon:
+                self._actions[entry.id].setIcon(theme.current().icon(entry.icon))
+
+
+def _tip(text: str, entry: Action) -> str:
+    return f"{text} ({shown_keys(entry)})" if entry.keys else text
