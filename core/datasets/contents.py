@@ -1,0 +1,88 @@
+"""The beginning and end of a file, and what foreign formats look like there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.datasets.locate import cannot_read
+
+HEAD_BYTES = 64 << 10
+TAIL_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a file is recognised by; its name is not among it."""
+
+    path: Path
+    size: int
+    head: bytes
+    tail: bytes
+
+    @property
+    def whole(self) -> bool:
+        return self.size <= len(self.head)
+
+
+def look_into(path: Path) -> Contents:
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+            size = file.seek(0, 2)
+            file.seek(max(0, size - TAIL_BYTES))
+            return Contents(path, size, head, file.read(TAIL_BYTES))
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+# Signatures as the formats' own specifications give them.
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (b"SQLite format 3\0", "a SQLite database"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"PK\x05\x06", "an empty ZIP archive"),
+    (b"%PDF-", "a PDF document"),
+    (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF8", "a GIF picture"),
+    (b"ARROW1", "an Arrow file"),
+    (b"FEA1", "a Feather file"),
+    (b"ORC", "an ORC file"),
+    (b"Obj\x01", "an Avro file"),
+    (b"PARE", "an encrypted Parquet file"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or Word document"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"\xfd7zXZ\x00", "an XZ archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"\x7fELF", "a program"),
+    (b"MZ", "a Windows program"),
+)
+
+
+def foreign_format(contents: Contents) -> str | None:
+    """What the file is when it is something that cannot be opened, as words with their article."""
+    for signature, label in _SIGNATURES:
+        if contents.head.startswith(signature):
+            return (
+                _kind_of_zip(contents)
+                if signature == b"PK\x03\x04"
+                else _unless_text(contents, signature, label)
+            )
+    if contents.head[8:12] == b"DUCK":
+        return "a DuckDB database"
+    return None
+
+
+def _unless_text(contents: Contents, signature: bytes, label: str) -> str | None:
+    """A signature of letters alone may as well begin a text: 'ORC,weight'."""
+    letters = signature.isalnum() and b"\0" not in contents.head and contents.head.isascii()
+    return None if letters else label
+
+
+def _kind_of_zip(contents: Contents) -> str:
+    names = contents.head
+    if b"xl/" in names or b"[Content_Types].xml" in names:
+        return "an Excel workbook" if b"word/" not in names else "a Word document"
+    return "an OpenDocument file" if b"mimetypeapplication/vnd.oasis" in names else "a ZIP archive"

@@ -1,0 +1,59 @@
+"""ONE table of the formats that can be opened in place, recognised by what the files hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.dataset import Dataset
+from core.datasets.contents import Contents, foreign_format, look_into
+from core.datasets.locate import Found
+from core.datasets.options import OpenOptions
+from core.datasets.parquet import ParquetDataset, is_parquet
+from core.datasets.text.opening import (
+    looks_like_delimited,
+    looks_like_json_lines,
+    open_delimited,
+    open_json_lines,
+)
+from core.errors import FileProblem
+
+
+@dataclass(frozen=True)
+class Format:
+    """`several`: whether more than one file can be opened as one dataset."""
+
+    id: str
+    label: str
+    several: bool
+    recognises: Callable[[Contents], bool]
+    open: Callable[[Found, OpenOptions], Dataset]
+
+
+FORMATS = (
+    Format("parquet", "Parquet", True, is_parquet, lambda found, _: ParquetDataset(found)),
+    Format("jsonl", "JSON lines", False, looks_like_json_lines, open_json_lines),
+    Format("csv", "delimited text", False, looks_like_delimited, open_delimited),
+)
+
+
+def recognise(path: Path) -> Format:
+    """The format of a file by its content; raises `FileProblem` that says what the file is instead."""
+    contents = look_into(path)
+    if not contents.size:
+        raise FileProblem(path, "is empty", "It holds no bytes at all", "Choose a file with data in it")
+    foreign = foreign_format(contents)
+    if foreign:
+        raise FileProblem(path, f"is {foreign}", "Files of that kind can't be opened yet", _openable())
+    for known in FORMATS:
+        if known.recognises(contents):
+            return known
+    raise FileProblem(
+        path, "is not a data file that is known here", "It holds binary data of another kind", _openable()
+    )
+
+
+def _openable() -> str:
+    labels = [known.label for known in FORMATS]
+    return "What can be opened: " + ", ".join(labels[:-1]) + " and " + labels[-1]

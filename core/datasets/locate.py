@@ -1,0 +1,117 @@
+"""From what was dropped or typed to the files it means: one file, a folder's data files, or a glob."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import FileProblem, nearest
+
+_GLOB_SIGNS = frozenset("*?[")
+
+
+@dataclass(frozen=True)
+class Found:
+    """`files` in the order of their names; `root` is what the person pointed at."""
+
+    root: Path
+    name: str
+    files: tuple[Path, ...]
+
+
+def locate(path: str | Path) -> Found:
+    """The data files that `path` means; raises `FileProblem` where there are none."""
+    root = Path(path).expanduser().absolute()
+    try:
+        if root.is_dir():
+            return _folder(root)
+        if root.exists():
+            return _file(root)
+    except OSError as error:
+        raise cannot_read(root, error) from error
+    if root.is_symlink():
+        raise FileProblem(root, "leads nowhere", "It is a link whose target is missing or itself", "Open the target")
+    if _GLOB_SIGNS & set(str(path)):
+        return _pattern(root)
+    raise missing(root)
+
+
+def cannot_read(path: Path, error: OSError) -> FileProblem:
+    """Why the system would not give the file, and what helps."""
+    if isinstance(error, FileNotFoundError):
+        return missing(path)
+    if isinstance(error, PermissionError):
+        return FileProblem(
+            path, "may not be read", "You have no permission", "Ask its owner, or change its rights"
+        )
+    return FileProblem(
+        path,
+        "could not be read",
+        error.strerror or str(error),
+        "Check the path and that the disk is connected",
+    )
+
+
+def missing(path: Path) -> FileProblem:
+    folder = path.parent
+    if not folder.is_dir():
+        return FileProblem(path, "is not there", f"There is no folder {folder} either", "Check the path")
+    siblings = [p.name for p in folder.iterdir() if not _hidden(p.name)]
+    near = nearest(path.name, siblings)
+    fix = (
+        "Did you mean " + " or ".join(f"'{folder / name}'" for name in near) + "?"
+        if near
+        else "Check the path"
+    )
+    return FileProblem(path, "is not there", fix=fix)
+
+
+def _file(root: Path) -> Found:
+    if not root.is_file():
+        raise FileProblem(
+            root, "is not a file", "It is a device or a pipe", "Save its content to a file first"
+        )
+    return Found(root, root.stem, (root,))
+
+
+def _folder(root: Path) -> Found:
+    files = _visible(root, root.rglob("*"))
+    if not files:
+        raise FileProblem(
+            root, "holds no data files", "Every file in it is hidden, empty or missing", "Choose another"
+        )
+    return Found(root, root.name.removesuffix(".parquet"), files)
+
+
+def _pattern(root: Path) -> Found:
+    anchor = Path(*_before_sign(root.parts))
+    matches = (Path(match) for match in glob.glob(str(root), recursive=True))  # noqa: PTH207 -- absolute patterns
+    files = _visible(anchor, matches)
+    if not files:
+        raise FileProblem(
+            root, "matches no file", fix="Check the pattern: * stands for any name, ** for any folders"
+        )
+    return Found(root, anchor.name or root.name, files)
+
+
+def _before_sign(parts: Iterable[str]) -> list[str]:
+    plain: list[str] = []
+    for part in parts:
+        if root.is_symlink():
+        raise FileProblem(root, "leads nowhere", "It is a link whose target is missing or itself", "Open the target")
+    if _GLOB_SIGNS & set(part):
+            break
+        plain.append(part)
+    return plain
+
+
+def _visible(root: Path, paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Files with content that no program keeps for itself: no `_SUCCESS`, no `.crc`, no `_metadata`."""
+    kept = [p for p in paths if not any(_hidden(part) for part in p.relative_to(root).parts)]
+    return tuple(sorted(p for p in kept if p.is_file() and p.stat().st_size))
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith((".", "_"))

@@ -1,0 +1,83 @@
+"""A text file in stretches of whole rows, each of which can be read by itself, on any thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from core.datasets.text.rows import RowEnds
+from core.datasets.text.source import TextSource
+from core.errors import FileProblem
+
+LONGEST_ROW = 256 << 20
+
+
+@dataclass(frozen=True)
+class Block:
+    """`first_line` counts from 1; `done` is how many bytes of the file were read by the block's end."""
+
+    number: int
+    data: bytes
+    first_line: int
+    done: int
+
+
+def blocks(source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0) -> Iterator[Block]:
+    """Blocks of about `size` bytes, after the lines to skip, without those that hold no row."""
+    line, number, held = 1, 0, b""
+    for piece in source.pieces(size):
+        held += piece.data
+        if line <= skip_lines:
+            start, lines = _after_lines(held, skip_lines - line + 1, ends.newline)
+            held, line = held[start:], line + lines
+            if line <= skip_lines and not piece.last:
+                continue
+        cut = _end(source, held, ends, line) if piece.last else ends.last(held)
+        if not cut and len(held) > LONGEST_ROW:
+            raise _endless(source, line)
+        data, held = held[:cut], held[cut:]
+        if data.strip(b"\r\n"):
+            yield Block(number, data, line, piece.done)
+            number += 1
+        line += data.count(ends.newline)
+
+
+def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, skip_lines: int) -> Block:
+    """The whole rows at the beginning of a file of which `data` is the first stretch."""
+    start, lines = _after_lines(data, skip_lines, ends.newline)
+    rest = data[start:]
+    cut = _end(source, rest, ends, lines + 1) if whole else ends.last(rest)
+    return Block(0, rest[:cut], lines + 1, start + cut)
+
+
+def _end(source: TextSource, data: bytes, ends: RowEnds, line: int) -> int:
+    """The end of a file ends its last row, with or without a line break, but not inside quotes."""
+    cut = ends.last(data + ends.newline)
+    if cut <= len(data):
+        raise FileProblem(
+            source.path,
+            f"opens a quote in the row at line {line + data[:cut].count(ends.newline):,} and never closes it",
+            "Everything from there to the end of the file would be one value",
+            "Close or remove that quote",
+        )
+    return len(data)
+
+
+def _after_lines(data: bytes, lines: int, newline: bytes) -> tuple[int, int]:
+    """Where the first `lines` lines end, and how many there were."""
+    place = 0
+    for number in range(lines):
+        end = data.find(newline, place)
+        if end < 0:
+            return len(data), number + 1
+        place = end + 1
+    return place, lines
+
+
+def _endless(source: TextSource, line: int) -> FileProblem:
+    return FileProblem(
+        source.path,
+        f"has a row at line {line:,} that does not end within {LONGEST_ROW >> 20} MB",
+        "A quote that opens there is probably never closed",
+        "Look at that line for a stray quote",
+    )

@@ -1,0 +1,188 @@
+"""Where text files are kept as Parquet parts, so that every row is reachable and the next opening is free.
+
+<root>/<key of file and options>/manifest.json      written last: which parts are the whole file
+                                 <generation>/*.parquet
+                                 <opener>.lock      held while somebody has it open
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import pyarrow as pa
+
+from core.datasets.text.source import TextSource, fingerprint_of
+from core.errors import FileProblem
+from core.scan.snapshot import FileSegment
+from core.store.file_lock import FileLock
+
+FORMAT_VERSION = 1
+MOST_BYTES = 20 << 30
+_MANIFEST = "manifest.json"
+
+
+def default_folder() -> Path:
+    home = os.environ.get("LAMELLA_HOME")
+    return (
+        Path(home) / "cache" / "text"
+        if home
+        else Path(platformdirs.user_cache_dir("lamella", False)) / "text"
+    )
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A whole file as parts, and the schema it was read with."""
+
+    schema: pa.Schema
+    parts: tuple[FileSegment, ...]
+
+
+class CacheEntry:
+    """One version of one text file, read with one set of options. Held open until `release`."""
+
+    def __init__(self, root: Path, source: TextSource, reading: Sequence[object]) -> None:
+        self._source = {"path": str(source.path), "fingerprint": list(source.fingerprint)}
+        told = json.dumps([FORMAT_VERSION, self._source, [str(option) for option in reading]])
+        self.key = hashlib.sha256(told.encode()).hexdigest()[:24]
+        self.root, self.folder = root, root / self.key
+        self._lock: FileLock | None = None
+
+    def hold(self) -> None:
+        """Keep the entry from being swept, by any process, as long as this one lives or until `release`."""
+        if self._lock is None:
+            self._make(self.folder)
+            self._lock = FileLock(self.folder / f"{uuid.uuid4().hex}.lock")
+            self._lock.acquire()
+
+    def release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def load(self) -> Kept | None:
+        """The file's parts when all of it was kept before and nothing has touched them since."""
+        manifest = _read_manifest(self.folder)
+        if manifest is None:
+            return None
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(manifest["schema"])))
+        names = part_names(schema)
+        parts = tuple(
+            FileSegment(self.folder / name, rows, names, (size, time))
+            for name, rows, size, time in manifest["parts"]
+        )
+        if not all(part.path.exists() and fingerprint_of(part.path) == part.fingerprint for part in parts):
+            return None
+        os.utime(self.folder / _MANIFEST)
+        return Kept(schema, parts)
+
+    def new_generation(self) -> Path:
+        """An empty folder for parts; other generations stay for those who still read them."""
+        self.hold()
+        folder = self.folder / uuid.uuid4().hex
+        self._make(folder)
+        return folder
+
+    def finish(self, kept: Kept) -> None:
+        manifest = {
+            **self._source,
+            "schema": base64.b64encode(bytes(kept.schema.serialize())).decode(),
+            "parts": [[_below(self.folder, p.path), p.num_rows, *(p.fingerprint or ())] for p in kept.parts],
+        }
+        draft = self.folder / f"{uuid.uuid4().hex}.tmp"
+        draft.write_text(json.dumps(manifest))
+        draft.replace(self.folder / _MANIFEST)
+
+    def _make(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(folder, error) from error
+
+
+def part_names(schema: pa.Schema) -> dict[int, str]:
+    """What columns are called inside parts: by place, so that any name works."""
+    return {place: f"c{place}" for place in range(len(schema))}
+
+
+def unwritable(path: Path, error: OSError) -> FileProblem:
+    return FileProblem(
+        path,
+        "the cache of text files cannot be written",
+        error.strerror or str(error),
+        "Make room on that disk, or choose another cache folder in the settings",
+    )
+
+
+def sweep(root: Path, most_bytes: int = MOST_BYTES) -> None:
+    """Remove what nobody holds open: the unfinished, the outdated, then the longest unused above the limit."""
+    idle = [folder for folder in _folders(root) if not _is_held(folder)]
+    useful = [folder for folder in idle if _is_current(folder)]
+    for folder in set(idle) - set(useful):
+        shutil.rmtree(folder, ignore_errors=True)
+    for folder in useful:
+        _drop_old_generations(folder)
+    total = sum(_size(folder) for folder in _folders(root))
+    for folder in sorted(useful, key=lambda f: (f / _MANIFEST).stat().st_mtime):
+        if total <= most_bytes:
+            return
+        total -= _size(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_held(folder: Path) -> bool:
+    held = False
+    for path in folder.glob("*.lock"):
+        if FileLock(path).is_held():
+            held = True
+        else:
+            path.unlink(missing_ok=True)
+    return held
+
+
+def _is_current(folder: Path) -> bool:
+    manifest = _read_manifest(folder)
+    if manifest is None:
+        return False
+    try:
+        return fingerprint_of(Path(manifest["path"])) == tuple(manifest["fingerprint"])
+    except FileProblem:
+        return False
+
+
+def _drop_old_generations(folder: Path) -> None:
+    manifest = _read_manifest(folder) or {"parts": []}
+    named = {name.split("/")[0] for name, *_ in manifest["parts"]}
+    for generation in _folders(folder):
+        if generation.name not in named:
+            shutil.rmtree(generation, ignore_errors=True)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any] | None:
+    try:
+        manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return manifest
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    return (path for path in root.iterdir() if path.is_dir()) if root.is_dir() else iter(())
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _below(folder: Path, path: Path) -> str:
+    return path.relative_to(folder).as_posix()

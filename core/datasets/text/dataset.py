@@ -1,0 +1,125 @@
+"""A text file opened in place: its first rows at once, all of them once its cache is filled."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from pathlib import Path
+
+import pyarrow as pa
+
+from core.dataset import Dataset
+from core.datasets.text.blocks import blocks
+from core.datasets.text.cache import CacheEntry, Kept, sweep
+from core.datasets.text.parts import PartWriter, Written
+from core.datasets.text.reading import TextFormat, solid_schema
+from core.datasets.text.source import TextSource
+from core.errors import FileProblem
+from core.jobs import Job
+from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
+
+SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS_A_FILE = 8 << 20, 32 << 20, 64
+_WAIT_SECONDS = 0.1
+
+
+class TextDataset(Dataset):
+    """Its types are those that all values read so far fit: a column may widen while the cache fills."""
+
+    def __init__(
+        self,
+        name: str,
+        source: TextSource,
+        text: TextFormat,
+        schema: pa.Schema,
+        first: pa.Table,
+        entry: CacheEntry | None,
+    ) -> None:
+        self.name, self.paths = name, (source.path,)
+        self.format = text.label + (f", {source.compression}" if source.compression else "")
+        self.source, self.text = source, text
+        self._entry = entry
+        self._filling, self._showing = threading.Lock(), threading.Lock()
+        self._broken: FileProblem | None = None
+        self._schema = schema
+        rows = first.rename_columns([str(place) for place in range(first.num_columns)])
+        self._shown = self._snapshot(schema, (MemorySegment(rows),), "first", complete=entry is None)
+        if entry is not None:
+            weakref.finalize(self, entry.release)
+            self._take_kept(entry)
+
+    @property
+    def block_bytes(self) -> int:
+        return max(SMALLEST_BLOCK, min(LARGEST_BLOCK, self.source.size // BLOCKS_A_FILE))
+
+    def snapshot(self) -> Snapshot:
+        with self._showing:
+            return self._shown
+
+    def fill(self, job: Job) -> None:
+        """Read the whole file into the cache. Raises `FileProblem` at the first row that cannot be
+        understood; the rows before it stay readable."""
+        while not self._filling.acquire(timeout=_WAIT_SECONDS):
+            job.check()
+        try:
+            self._fill(job)
+        except FileProblem as problem:
+            self._broken = problem
+            raise
+        finally:
+            self._filling.release()
+
+    def _fill(self, job: Job) -> None:
+        entry = self._entry
+        if entry is None or self.snapshot().complete:
+            return
+        if self._broken is not None:
+            self.source.refuse_changed()
+            raise self._broken
+        sweep(entry.root)
+        kept = None
+        while kept is None:
+            kept = self._pass(entry, job)
+        self.source.refuse_changed()
+        entry.finish(kept)
+        self._show(self._snapshot(kept.schema, kept.parts, entry.key, complete=True))
+
+    def _pass(self, entry: CacheEntry, job: Job) -> Kept | None:
+        """Read the file once; None when its values asked for wider types, which the next pass begins with."""
+        folder = entry.new_generation()
+        writer = PartWriter(self.text, self._schema, folder)
+        parts: list[FileSegment] = []
+
+        def take(written: Written) -> None:
+            if written.part is not None and writer.wide.equals(writer.schema):
+                parts.append(written.part)
+                self._show(self._snapshot(writer.schema, tuple(parts), folder.name, complete=False))
+            job.report(written.done, self.source.size, f"{self.num_rows:,} rows read")
+
+        writer.write(blocks(self.source, self.text.ends, self.block_bytes, self.text.skip_lines), take)
+        self._schema = writer.wide
+        return Kept(writer.schema, tuple(parts)) if writer.wide.equals(writer.schema) else None
+
+    def _take_kept(self, entry: CacheEntry) -> None:
+        entry.hold()
+        kept = entry.load()
+        if kept is not None:
+            self._shown = self._snapshot(kept.schema, kept.parts, entry.key, complete=True)
+
+    def _snapshot(
+        self, schema: pa.Schema, segments: tuple[Segment, ...], generation: str, complete: bool
+    ) -> Snapshot:
+        columns = tuple(Column(f.name, f.type, key) for key, f in enumerate(solid_schema(schema)))
+        rows = sum(segment.num_rows for segment in segments)
+        token = ("text", str(self.source.path), *self.source.fingerprint, generation, rows)
+        return Snapshot(self.name, columns, segments, token, complete=complete)
+
+    def _show(self, snapshot: Snapshot) -> None:
+        """Rows once shown stay: a pass that begins anew is shown when it has come as far."""
+        with self._showing:
+            if snapshot.complete or snapshot.num_rows >= self._shown.num_rows:
+                self._shown = snapshot
+
+
+def text_name(path: Path) -> str:
+    """`trips` for `trips.csv` and `trips.csv.gz`."""
+    return path.name.split(".")[0] or path.name

@@ -1,0 +1,147 @@
+"""How a delimited text is laid out: delimiter, quotes, line ends, header; found out from its beginning."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import pyarrow as pa
+
+from core.arrays import from_values
+from core.datasets.text.values import find_type, read_as
+
+DELIMITERS = ",\t;|"
+SAMPLE_ROWS = 1000
+_SAMPLE_CHARACTERS = 128 << 10
+NO_DELIMITER = "\x1f"
+
+csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """`header_lines`: physical lines before the first row of data. `quote` is empty where none is used."""
+
+    delimiter: str
+    quote: str
+    newline: str
+    header_lines: int
+    names: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return {",": "CSV", "\t": "TSV", NO_DELIMITER: "text lines"}.get(self.delimiter, "delimited text")
+
+
+def find_dialect(text: str, whole: bool, delimiter: str | None = None, header: bool | None = None) -> Dialect:
+    """`text` begins the file; unless it is `whole`, its last row may be cut off and is not looked at."""
+    sample, whole = text[:_SAMPLE_CHARACTERS], whole and len(text) <= _SAMPLE_CHARACTERS
+    quote = _find_quote(sample)
+    delimiter = delimiter or _find_delimiter(sample, whole, quote)
+    quote = "" if delimiter == NO_DELIMITER else quote
+    rows, lines = _rows(sample, whole, delimiter, quote)
+    if header is None:
+        header = delimiter != NO_DELIMITER and _has_header(rows)
+    named = header and bool(rows)
+    names = rows[0] if named else [""] * (len(rows[0]) if rows else 1)
+    return Dialect(delimiter, quote, _find_newline(sample), lines if named else 0, distinct_names(names))
+
+
+def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Every column a name of its own: `column_3` where there is none, `price_2` for the second of a name."""
+    given = {name.strip() for name in names}
+    taken: set[str] = set()
+    answer = []
+    for place, name in enumerate(names, 1):
+        plain = name.strip() or f"column_{place}"
+        wanted, number = plain, 1
+        while wanted in taken or (number > 1 and wanted in given):
+            number += 1
+            wanted = f"{plain}_{number}"
+        taken.add(wanted)
+        answer.append(wanted)
+    return tuple(answer)
+
+
+def read_rows(text: str, delimiter: str, quote: str) -> Iterator[tuple[list[str], int]]:
+    """Each row, [] for an empty line, with the number of the line it ends on."""
+    lines = io.StringIO(text, newline="")
+    if quote:
+        reader = csv.reader(lines, delimiter=delimiter, quotechar=quote)
+    else:
+        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    for row in reader:
+        yield row, reader.line_num
+
+
+def _find_newline(sample: str) -> str:
+    return "\r" if "\r" in sample and "\n" not in sample else "\n"
+
+
+def _find_quote(sample: str) -> str:
+    """Single quotes only where no double ones are and they stand right inside the delimiters."""
+    if '"' in sample or "'" not in sample:
+        return '"'
+    marks = sum(sample.count(d + "'") + sample.count("'" + d) for d in ",;\t|\n")
+    return "'" if marks * 2 >= sample.count("'") and marks >= 2 and "'" in sample[:1] + sample[-2:] else '"'
+
+
+def _rows(sample: str, whole: bool, delimiter: str, quote: str) -> tuple[list[list[str]], int]:
+    """Rows with something in them, and the number of the line on which the first one ends."""
+    rows: list[list[str]] = []
+    first_ends = 0
+    for row, line in islice(read_rows(sample, delimiter, quote), SAMPLE_ROWS + 1):
+        if row and not first_ends:
+            first_ends = line
+        rows.append(row)
+    cut_off = not whole and len(rows) <= SAMPLE_ROWS and len(rows) > 1
+    return [row for row in (rows[:-1] if cut_off else rows) if row], first_ends
+
+
+def _find_delimiter(sample: str, whole: bool, quote: str) -> str:
+    """The one that splits most rows into as many fields as the first has."""
+    best, best_score = ",", (0.0, 0)
+    lonely = True
+    for candidate in DELIMITERS:
+        rows, _ = _rows(sample, whole, candidate, quote)
+        if not rows or max(map(len, rows)) == 1:
+            continue
+        width, times = Counter(map(len, rows)).most_common(1)[0]
+        share = times / len(rows)
+        lonely = lonely and width == 1 and len(rows[0]) == 1
+        fits = share + (len(rows[0]) == width) if width > 1 else 0.4 * (len(rows[0]) > 1)
+        if (fits, width) > best_score:
+            best, best_score = candidate, (fits, width)
+    plain_lines = lonely and any(d in sample for d in DELIMITERS) and quote not in sample
+    return NO_DELIMITER if plain_lines else best
+
+
+def _has_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row stands out from its columns; where all is text it is taken as a header."""
+    if not rows:
+        return False
+    votes = [_vote(cell, [row[i] for row in rows[1:] if i < len(row)]) for i, cell in enumerate(rows[0])]
+    if "header" in votes or "data" in votes:
+        return "header" in votes
+    return any(cell.strip() for cell in rows[0])
+
+
+def _vote(cell: str, below: Sequence[str]) -> str | None:
+    if not cell.strip():
+        return None
+    alone = _texts([cell])
+    kind = find_type(_texts(below))
+    if pa.types.is_null(kind):
+        return None if pa.types.is_string(find_type(alone)) else "data"
+    if pa.types.is_string(kind):
+        return None
+    return "header" if read_as(alone, kind) is None else "data"
+
+
+def _texts(values: Sequence[str]) -> pa.Array:
+    return from_values([value or None for value in values], pa.string())

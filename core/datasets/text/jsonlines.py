@@ -1,0 +1,166 @@
+"""JSON lines: one object a line, read by pyarrow with a schema found out from the first ones.
+
+Numbers, booleans, lists and objects keep their types; strings that are all dates or timestamps become
+such; a column whose values are of different kinds is text: its strings as they are, the rest as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pjson
+
+from core.arrays import from_values
+from core.datasets.text.blocks import Block
+from core.datasets.text.json_types import (
+    Inexact,
+    column_type,
+    fit,
+    join_json,
+    needs_fitting,
+    solid,
+    temporal_or_text,
+)
+from core.datasets.text.reading import Reading
+from core.datasets.text.rows import RowEnds
+from core.datasets.text.values import read_as
+from core.errors import FileProblem
+
+_LAST_EXACT_INTEGER = float(1 << 53)
+
+Row = dict[str, Any]
+
+
+class JsonLines:
+    label = "JSON lines"
+    skip_lines = 0
+    ends = RowEnds()
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def find_schema(self, block: Block) -> pa.Schema:
+        return _schema_of(self._rows(block), pa.schema([]))
+
+    def read(self, block: Block, schema: pa.Schema) -> Reading:
+        try:
+            return _typed(self._parse(block.data, schema), schema)
+        except pa.ArrowInvalid:
+            return self._read_slowly(block, schema)
+
+    def _parse(self, data: bytes, schema: pa.Schema) -> pa.Table:
+        """Strict: a value of another kind or size than the schema's is refused."""
+        if any(needs_fitting(kind) for kind in schema.types):
+            raise pa.ArrowInvalid("objects without members are fitted by hand")
+        raw = pa.schema(
+            [pa.field(f.name, pa.string() if pa.types.is_temporal(f.type) else f.type) for f in schema]
+        )
+        rows = pjson.read_json(
+            pa.BufferReader(data),
+            pjson.ReadOptions(use_threads=False, block_size=len(data) + 1),
+            pjson.ParseOptions(explicit_schema=raw, unexpected_field_behavior="error"),
+        )
+        if any(pa.types.is_floating(c.type) and _rounded(c) for c in rows.columns):
+            raise pa.ArrowInvalid("a whole number may have been rounded")
+        return rows
+
+    def _read_slowly(self, block: Block, schema: pa.Schema) -> Reading:
+        """Line by line: for what pyarrow refuses, to find a schema that fits or the line that is wrong."""
+        rows = self._rows(block)
+        wide = _schema_of(rows, schema)
+        if not wide.equals(schema):
+            return Reading(wide, None)
+        columns, kinds = [], list(schema.types)
+        for place, field in enumerate(schema):
+            values = [row.get(field.name) for row in rows]
+            try:
+                columns.append(_fitted(values, field.type))
+            except Inexact:
+                kinds[place] = pa.string()
+        wide = pa.schema([pa.field(n, k) for n, k in zip(schema.names, kinds, strict=True)])
+        return Reading(wide, pa.table(columns, names=schema.names) if wide.equals(schema) else None)
+
+    def _rows(self, block: Block) -> list[Row]:
+        rows = []
+        for number, line in enumerate(block.data.split(b"\n"), block.first_line):
+            if line.strip():
+                rows.append(self._row(line, number))
+        return rows
+
+    def _row(self, line: bytes, number: int) -> Row:
+        try:
+            row = json.loads(line, parse_float=_float, object_pairs_hook=_object)
+        except (json.JSONDecodeError, _TwiceError) as error:
+            raise self._bad_line(number, str(error)) from error
+        if not isinstance(row, dict):
+            raise self._bad_line(number, f"It holds {type(row).__name__} instead of an object")
+        return row
+
+    def _bad_line(self, number: int, why: str) -> FileProblem:
+        return FileProblem(
+            self.path,
+            f"line {number:,} is not a JSON object",
+            why,
+            "Mend or remove that line, then open the file again",
+        )
+
+
+class _TwiceError(ValueError):
+    pass
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Row:
+    row = dict(pairs)
+    if len(row) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwiceError(f"It has '{next(n for n in names if names.count(n) > 1)}' twice")
+    return row
+
+
+def _float(text: str) -> float | str:
+    """What no double can hold stays text."""
+    number = float(text)
+    return text if number in (float("inf"), float("-inf")) else number
+
+
+def _schema_of(rows: list[Row], known: pa.Schema) -> pa.Schema:
+    """`known` widened to what the rows hold; new members come last."""
+    kinds = {field.name: field.type for field in known}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        found = column_type([row.get(name) for row in rows])
+        kinds[name] = join_json(kinds.get(name, pa.null()), found)
+    return pa.schema([pa.field(name, kind) for name, kind in kinds.items()])
+
+
+def _typed(rows: pa.Table, schema: pa.Schema) -> Reading:
+    columns, kinds = [], []
+    for field in schema:
+        column = rows.column(field.name).combine_chunks()
+        values = (
+            read_as(column, field.type)
+            if pa.types.is_temporal(field.type)
+            else column.cast(solid(field.type))
+        )
+        columns.append(values)
+        kinds.append(field.type if values is not None else join_json(field.type, temporal_or_text(column)))
+    wide = pa.schema([pa.field(n, k) for n, k in zip(schema.names, kinds, strict=True)])
+    return Reading(wide, pa.table(columns, names=schema.names) if wide.equals(schema) else None)
+
+
+def _rounded(numbers: pa.ChunkedArray) -> bool:
+    most = pc.min_max(numbers).as_py()
+    return any(value is not None and abs(value) >= _LAST_EXACT_INTEGER for value in most.values())
+
+
+def _fitted(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_temporal(kind):
+        column = read_as(from_values(values, pa.string()), kind)
+        if column is None:
+            raise Inexact
+        return column
+    stored = solid(kind)
+    return from_values([fit(value, stored) for value in values], stored)

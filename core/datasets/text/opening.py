@@ -1,0 +1,93 @@
+"""Text files: recognised by their first bytes, opened with their first rows."""
+
+from __future__ import annotations
+
+import json
+
+from core.dataset import Dataset
+from core.datasets.contents import HEAD_BYTES, Contents
+from core.datasets.locate import Found
+from core.datasets.options import OpenOptions
+from core.datasets.text.blocks import first_block
+from core.datasets.text.cache import CacheEntry, default_folder
+from core.datasets.text.characters import characters
+from core.datasets.text.dataset import TextDataset, text_name
+from core.datasets.text.delimited import DelimitedText
+from core.datasets.text.dialect import find_dialect
+from core.datasets.text.encoding import find_encoding, is_text
+from core.datasets.text.jsonlines import JsonLines
+from core.datasets.text.reading import TextFormat
+from core.datasets.text.source import TextSource, compression_of, open_bytes, open_source
+from core.errors import FileProblem
+
+FIRST_BYTES = 1 << 20
+
+
+def looks_like_json_lines(contents: Contents) -> bool:
+    """The first line with anything on it is a JSON object, whole or longer than what was looked at."""
+    lines = _plain_head(contents).lstrip().split(b"\n", 1)
+    if not lines[0].startswith(b"{"):
+        return False
+    try:
+        return isinstance(json.loads(lines[0]), dict)
+    except ValueError:
+        return len(lines) == 1 and len(lines[0]) >= HEAD_BYTES // 2 and b'":' in lines[0]
+
+
+def looks_like_delimited(contents: Contents) -> bool:
+    return is_text(_plain_head(contents))
+
+
+def open_json_lines(found: Found, options: OpenOptions) -> Dataset:
+    source = open_source(found.files[0], options.encoding, FIRST_BYTES)
+    data, whole = source.beginning(FIRST_BYTES)
+    return _open(found, options, source, JsonLines(source.path), data, whole)
+
+
+def open_delimited(found: Found, options: OpenOptions) -> Dataset:
+    source = open_source(found.files[0], options.encoding, FIRST_BYTES)
+    data, whole = source.beginning(FIRST_BYTES)
+    if not data.strip():
+        raise FileProblem(
+            source.path, "holds no data", "There are only blanks and line breaks in it", "Choose another"
+        )
+    _refuse_json(source, data)
+    dialect = find_dialect(data.decode(), whole, options.delimiter, options.header)
+    return _open(found, options, source, DelimitedText(source.path, dialect, options.ragged), data, whole)
+
+
+def _open(
+    found: Found, options: OpenOptions, source: TextSource, text: TextFormat, data: bytes, whole: bool
+) -> Dataset:
+    block = first_block(source, data, whole, text.ends, text.skip_lines)
+    schema = text.find_schema(block)
+    reading = text.read(block, schema)
+    while reading.rows is None:
+        reading = text.read(block, reading.schema)
+    root = options.cache_dir or default_folder()
+    entry = None if whole else CacheEntry(root, source, (text.label, *options.reading))
+    return TextDataset(text_name(source.path), source, text, reading.schema, reading.rows, entry)
+
+
+def _refuse_json(source: TextSource, data: bytes) -> None:
+    beginning = data.lstrip()[:1]
+    if beginning == b"[" or (beginning == b"{" and b'"' in data):
+        raise FileProblem(
+            source.path,
+            "is a JSON document, not JSON lines",
+            "It does not hold one object on each line",
+            "Write it as JSON lines: one object a line, no commas between (jq -c '.[]' does it)",
+        )
+
+
+def _plain_head(contents: Contents) -> bytes:
+    """The head as UTF-8 where it is text, decompressed where it is compressed."""
+    head, compression = contents.head, compression_of(contents.head)
+    if compression is not None:
+        with open_bytes(contents.path, compression) as (raw, _):
+            head = raw.read(HEAD_BYTES)
+    name, mark = find_encoding(head)
+    try:
+        return characters(name, told=False).feed(head[mark:], final=False)
+    except UnicodeDecodeError:
+        return head

@@ -1,0 +1,69 @@
+"""Rows with too few or too many fields: where they are, and how they are mended when asked to."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.datasets.text.blocks import Block
+from core.datasets.text.dialect import Dialect, read_rows
+from core.errors import FileProblem
+
+
+def ragged_row(path: Path, dialect: Dialect, block: Block) -> FileProblem:
+    """What is wrong with the first row of the block that has not one field for each column."""
+    first, _, fields = next(_uneven(dialect, block.data.decode()), (0, 0, -1))
+    if fields < 0:
+        return FileProblem(
+            path,
+            f"has a row from line {block.first_line:,} on that cannot be split into fields",
+            "A quote in it is probably never closed",
+            "Look there for a stray quote",
+        )
+    return _problem(path, dialect, block.first_line + first, fields)
+
+
+def mended(path: Path, dialect: Dialect, block: Block) -> bytes:
+    """The block with short rows filled up with empty fields, and empty fields beyond the last column cut off.
+
+    Raises `FileProblem` where a value stands beyond the last column.
+    """
+    text = block.data.decode()
+    lines = list(io.StringIO(text, newline=""))
+    for first, last, fields in _uneven(dialect, text):
+        body = lines[last].rstrip("\r\n")
+        ending = lines[last][len(body) :]
+        surplus = dialect.delimiter * (fields - len(dialect.names))
+        if not body.endswith(surplus):
+            raise _problem(path, dialect, block.first_line + first, fields)
+        missing = dialect.delimiter * (len(dialect.names) - fields)
+        lines[last] = body[: len(body) - len(surplus)] + missing + ending
+    return "".join(lines).encode()
+
+
+def _uneven(dialect: Dialect, text: str) -> Iterator[tuple[int, int, int]]:
+    """First and last line, from 0, and number of fields of each row that is too short or too long."""
+    first = 0
+    for row, line in read_rows(text, dialect.delimiter, dialect.quote):
+        if row and len(row) != len(dialect.names):
+            yield first, line - 1, len(row)
+        first = line
+
+
+def _problem(path: Path, dialect: Dialect, line: int, fields: int) -> FileProblem:
+    wanted = len(dialect.names)
+    what = f"line {line:,} has {fields:,} field{'' if fields == 1 else 's'}, but {wanted:,} are expected"
+    if fields < wanted:
+        return FileProblem(
+            path,
+            what,
+            "A value or a delimiter is missing there",
+            "Mend that line, or open the file with short rows filled up (ragged='pad')",
+        )
+    return FileProblem(
+        path,
+        what,
+        "A value that holds the delimiter is probably not quoted",
+        "Put that value in quotes and try again",
+    )
