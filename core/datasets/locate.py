@@ -32,7 +32,9 @@ def locate(path: str | Path) -> Found:
     except OSError as error:
         raise cannot_read(root, error) from error
     if root.is_symlink():
-        raise FileProblem(root, "leads nowhere", "It is a link whose target is missing or itself", "Open the target")
+        raise FileProblem(
+            root, "leads nowhere", "It is a link to itself or to what is gone", "Open the target"
+        )
     if _GLOB_SIGNS & set(str(path)):
         return _pattern(root)
     raise missing(root)
@@ -99,9 +101,7 @@ def _pattern(root: Path) -> Found:
 def _before_sign(parts: Iterable[str]) -> list[str]:
     plain: list[str] = []
     for part in parts:
-        if root.is_symlink():
-        raise FileProblem(root, "leads nowhere", "It is a link whose target is missing or itself", "Open the target")
-    if _GLOB_SIGNS & set(part):
+        if _GLOB_SIGNS & set(part):
             break
         plain.append(part)
     return plain

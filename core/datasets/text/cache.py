@@ -125,7 +125,7 @@ def unwritable(path: Path, error: OSError) -> FileProblem:
 
 
 def sweep(root: Path, most_bytes: int = MOST_BYTES) -> None:
-    """Remove what nobody holds open: the unfinished, the outdated, then the longest unused above the limit."""
+    """Remove what nobody holds open: unfinished, outdated, then the longest unused above the limit."""
     idle = [folder for folder in _folders(root) if not _is_held(folder)]
     useful = [folder for folder in idle if _is_current(folder)]
     for folder in set(idle) - set(useful):
