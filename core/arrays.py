@@ -103,7 +103,8 @@ def _days(value: Any) -> int:
 
 def _dtype(kind: pa.DataType) -> np.dtype:
     stored = {4: pa.int32(), 8: pa.int64()}[kind.byte_width] if pa.types.is_temporal(kind) else kind
-    return np.dtype(stored.to_pandas_dtype())
+    dtype: np.dtype = np.dtype(stored.to_pandas_dtype())
+    return dtype
 
 
 _PLAIN: dict[pa.DataType, tuple[Any, Any]] = {

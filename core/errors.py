@@ -16,10 +16,10 @@ class LamellaError(Exception):
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
         self.what, self.why, self.fix = what, why, fix
-        super().__init__(". ".join(part.rstrip(".") for part in (what, why, fix) if part) + ".")
+        super().__init__(" ".join(_sentence(part) for part in (what, why, fix) if part))
 
 
-class Cancelled(Exception):  # noqa: N818 -- a wish of the user, not an error
+class Cancelled(Exception):
     """Raised inside a job that was told to stop; nothing it began is left behind."""
 
 
@@ -90,6 +90,10 @@ class StoreBusy(StoreProblem):
 
 class VersionConflict(StoreProblem):
     """The table changed between the version a writer started from and its commit."""
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!", "…")) else text + "."
 
 
 def nearest(name: str, known: Sequence[str]) -> list[str]:

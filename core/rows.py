@@ -60,7 +60,7 @@ def _stream(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
         empty = False
         yield pa.Table.from_batches([batch])
     if empty:
-        yield reader.schema.empty_table()
+        yield pa.Table.from_batches([], reader.schema)
 
 
 def _row_tables(rows: Iterable[Row]) -> Iterator[pa.Table]:

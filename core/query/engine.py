@@ -58,4 +58,5 @@ def _configuration() -> dict[str, str | bool | int | float | list[str]]:
         "temp_directory": tempfile.gettempdir() + "/lamella-spill",
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
+        "python_enable_replacements": False,
     }

@@ -51,7 +51,7 @@ def find(
 def _select(
     snapshot: Snapshot,
     own: duckdb.DuckDBPyConnection,
-    values: Sequence[exp.Expression],
+    values: Sequence[exp.Expr],
     where: Filter | None,
     sort: Sequence[SortKey],
 ) -> exp.Select:
@@ -65,9 +65,9 @@ def _select(
     return query.order_by(*_order(sort, columns)) if sort else query
 
 
-def _order(sort: Sequence[SortKey], columns: Sequence[Column]) -> list[exp.Expression]:
+def _order(sort: Sequence[SortKey], columns: Sequence[Column]) -> list[exp.Expr]:
     named = {c.name: c for c in columns}
-    keys: list[exp.Expression] = [
+    keys: list[exp.Expr] = [
         exp.Ordered(
             this=exp.column(identifier(named[key.column]), quoted=True),
             desc=key.descending,

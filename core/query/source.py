@@ -6,8 +6,8 @@ Files are aliased by place, so any column name works: empty, reserved, or differ
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
-from itertools import groupby
+from functools import lru_cache, reduce
+from itertools import count, groupby
 
 import duckdb
 import numpy as np
@@ -16,10 +16,11 @@ from sqlglot import exp
 
 from core.arrays import from_numpy
 from core.scan.footers import footer
-from core.scan.rows import take
+from core.scan.rows import in_memory, take
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
 POSITION = "pos"
+_numbers = count()
 Placed = tuple[int, Segment]
 
 
@@ -45,12 +46,10 @@ def _base_queries(
     placed: list[Placed], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
 ) -> list[exp.Query]:
     queries = []
-    for number, (kind, group) in enumerate(groupby(placed, key=lambda p: _shape(p[1], columns))):
+    for kind, group in groupby(placed, key=lambda p: _shape(p[1], columns)):
         members = list(group)
         if kind is None:
-            queries += [
-                _memory_query(p, columns, cursor, f"memory_{number}_{i}") for i, p in enumerate(members)
-            ]
+            queries.append(_memory_query(members, columns, cursor))
         else:
             queries.append(_files_query(members, columns))
     return queries or [_empty(columns)]
@@ -77,33 +76,27 @@ def _files_query(members: list[Placed], columns: Sequence[Column]) -> exp.Query:
     return exp.select(_as(position, POSITION), *values).from_(table)
 
 
-def _stored(column: Column, name: str | None, stored: list[str]) -> exp.Expression:
+def _stored(column: Column, name: str | None, stored: list[str]) -> exp.Expr:
     if name is None:
         return _as(exp.cast(exp.null(), sql_type(column.type)), identifier(column))
     return _as(_field(f"f{stored.index(name)}", "f"), identifier(column))
 
 
-def _file_position(starts: list[int]) -> exp.Expression:
+def _file_position(starts: list[int]) -> exp.Expr:
     row = _field("file_row_number", "f")
     if len(starts) == 1:
         return row + exp.Literal.number(starts[0])
-    place = exp.paren(_field("file_index", "f") + exp.Literal.number(1))
+    place = exp.cast(_field("file_index", "f"), "bigint") + exp.Literal.number(1)
     bases = exp.array(*(exp.cast(exp.Literal.number(s), "bigint") for s in starts))
     return row + exp.func("list_extract", bases, place)
 
 
 def _memory_query(
-    placed: Placed, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection, name: str
+    members: list[Placed], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
 ) -> exp.Query:
-    start, segment = placed
-    assert isinstance(segment, MemorySegment)
-    held = {c: str(c.key) for c in columns if str(c.key) in segment.rows.column_names}
-    numbered = {POSITION: from_numpy(np.arange(start, start + segment.num_rows))}
-    cursor.register(
-        name, pa.table(numbered | {identifier(c): segment.rows.column(key) for c, key in held.items()})
-    )
-    values = [_field(identifier(c)) if c in held else _null(c) for c in columns]
-    return exp.select(_field(POSITION), *values).from_(_name(name))
+    positions = [np.arange(start, start + segment.num_rows) for start, segment in members]
+    parts = [in_memory(s, columns) for _, s in members if isinstance(s, MemorySegment)]
+    return _registered(np.concatenate(positions), pa.concat_tables(parts), columns, cursor)
 
 
 def _changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
@@ -117,18 +110,24 @@ def _changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndar
 def _changed_rows(
     snapshot: Snapshot, columns: Sequence[Column], changed: np.ndarray, cursor: duckdb.DuckDBPyConnection
 ) -> exp.Query:
-    rows = take(snapshot, changed, columns).rename_columns([identifier(c) for c in columns])
-    cursor.register("changed", rows.add_column(0, POSITION, from_numpy(changed)))
-    return exp.select(_field(POSITION), *(_field(identifier(c)) for c in columns)).from_(_name("changed"))
+    return _registered(changed, take(snapshot, changed, columns), columns, cursor)
+
+
+def _registered(
+    positions: np.ndarray, rows: pa.Table, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+) -> exp.Query:
+    """Rows held in memory as a relation of the same shape, under a name nobody else has."""
+    name = f"rows_{next(_numbers)}"
+    shaped = rows.rename_columns([identifier(c) for c in columns])
+    cursor.register(name, shaped.add_column(0, POSITION, from_numpy(positions)))
+    return exp.select(_field(POSITION), *(_field(identifier(c)) for c in columns)).from_(_name(name))
 
 
 def _without(base: exp.Query, gone: np.ndarray, cursor: duckdb.DuckDBPyConnection) -> exp.Query:
-    cursor.register("gone", pa.table({POSITION: from_numpy(gone)}))
-    return (
-        exp.select("*")
-        .from_(base.subquery("base"))
-        .join(_name_table("gone"), using=[POSITION], join_type="anti")
-    )
+    listed = f"gone_{next(_numbers)}"
+    cursor.register(listed, pa.table({POSITION: from_numpy(gone)}))
+    others = exp.Table(this=_name(listed))
+    return exp.select("*").from_(base.subquery("base")).join(others, using=[POSITION], join_type="anti")
 
 
 def _empty(columns: Sequence[Column]) -> exp.Query:
@@ -136,7 +135,7 @@ def _empty(columns: Sequence[Column]) -> exp.Query:
     return exp.select(position, *(_null(c) for c in columns)).where(exp.false())
 
 
-def _null(column: Column) -> exp.Expression:
+def _null(column: Column) -> exp.Expr:
     return _as(exp.cast(exp.null(), sql_type(column.type)), identifier(column))
 
 
@@ -144,18 +143,19 @@ def _union(queries: Sequence[exp.Query]) -> exp.Query:
     return reduce(lambda a, b: exp.union(a, b, distinct=False), queries)
 
 
+@lru_cache
 def sql_type(kind: pa.DataType) -> str:
     """DuckDB's name for an Arrow type, asked of DuckDB itself."""
     with duckdb.connect(":memory:") as own:
-        own.register("typed", pa.schema([pa.field("x", kind)]).empty_table())
+        own.register("typed", pa.Table.from_batches([], pa.schema([pa.field("x", kind)])))
         return str(own.sql("SELECT x FROM typed").types[0])
 
 
-def _paths(files: Iterable[FileSegment]) -> exp.Expression:
+def _paths(files: Iterable[FileSegment]) -> exp.Expr:
     return exp.array(*(exp.Literal.string(str(f.path)) for f in files))
 
 
-def _option(name: str, value: exp.Expression) -> exp.Expression:
+def _option(name: str, value: exp.Expr) -> exp.Expr:
     return exp.EQ(this=exp.column(name), expression=value)
 
 
@@ -163,13 +163,9 @@ def _field(name: str, table: str | None = None) -> exp.Column:
     return exp.column(_name(name), table=_name(table) if table else None)
 
 
-def _as(value: exp.Expression, name: str) -> exp.Expression:
+def _as(value: exp.Expr, name: str) -> exp.Expr:
     return exp.alias_(value, name, quoted=True)
 
 
 def _name(name: str) -> exp.Identifier:
     return exp.to_identifier(name, quoted=True)
-
-
-def _name_table(name: str) -> exp.Table:
-    return exp.Table(this=_name(name))

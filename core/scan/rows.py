@@ -34,7 +34,7 @@ class Piece:
     def chunks(self, columns: Sequence[Column], keep: bool = True) -> list[pa.ChunkedArray]:
         if isinstance(self.segment, FileSegment):
             return column_chunks(self.segment, self.row_group, columns, keep)
-        return [_in_memory(self.segment, c) for c in columns]
+        return [in_memory(self.segment, [c]).column(0) for c in columns]
 
 
 def pieces(snapshot: Snapshot, first: int, stop: int) -> Iterator[Piece]:
@@ -131,7 +131,13 @@ def _segment_pieces(segment: Segment, start: int, first: int, stop: int) -> Iter
         at += 1
 
 
-def _in_memory(segment: MemorySegment, column: Column) -> pa.ChunkedArray:
+def in_memory(segment: MemorySegment, columns: Sequence[Column]) -> pa.Table:
+    """The columns of a segment in memory, of the columns' types; null where it lacks one."""
+    arrays = [_column_in_memory(segment, c) for c in columns]
+    return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
+
+
+def _column_in_memory(segment: MemorySegment, column: Column) -> pa.ChunkedArray:
     name = str(column.key)
     if name not in segment.rows.column_names:
         return pa.chunked_array([pa.nulls(segment.num_rows, column.type)])

@@ -49,7 +49,7 @@ class MemorySegment:
 
     @property
     def num_rows(self) -> int:
-        return self.rows.num_rows
+        return int(self.rows.num_rows)
 
 
 Segment = FileSegment | MemorySegment

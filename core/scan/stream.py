@@ -37,7 +37,7 @@ def tables_between(
 
 def read_all(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> pa.Table:
     schema = pa.schema([pa.field(c.name, c.type) for c in columns])
-    return pa.concat_tables([schema.empty_table(), *tables(snapshot, columns, job)])
+    return pa.concat_tables([pa.Table.from_batches([], schema), *tables(snapshot, columns, job)])
 
 
 def _batches(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> Iterator[pa.RecordBatch]:

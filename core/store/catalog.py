@@ -201,9 +201,10 @@ class Transaction:
 
     def version(self, table_id: int) -> tuple[int, int] | None:
         """(version, generation), or None when the table is gone."""
-        return self._connection.execute(
+        found: tuple[int, int] | None = self._connection.execute(
             "SELECT version, generation FROM tables WHERE table_id = ?", (table_id,)
-        ).fetchone()  # type: ignore[no-any-return]
+        ).fetchone()
+        return found
 
     def take_ids(self, table_id: int, count: int) -> int:
         """The first of `count` ids that nobody else gets."""

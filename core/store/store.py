@@ -117,6 +117,12 @@ class Store:
         with self.catalog.transaction() as transaction:
             transaction.rename_table(table_id, new)
 
+    def sql(self, text: str, job: Job | None = None) -> pa.Table:
+        """The answer of one SELECT (DuckDB's dialect) over the tables of the store."""
+        from core.query.sql import run_sql
+
+        return run_sql(text, f"store {self.name}", self.tables, self.__getitem__, job)
+
     def _entered(self, name: str, change: Change, staging: Staging, started: float) -> int:
         folder = new_folder_name(name)
         paths = staging.publish([f.path for f in change.files], folder) if change.files else []
@@ -159,7 +165,9 @@ def _staged(plan: ColumnPlan, tables: Iterator[pa.Table], staging: Staging, job:
         head.append(table)
     count = sum(t.num_rows for t in head)
     if count <= SMALL_INSERT:
-        whole = pa.concat_tables([plan.schema().empty_table(), *(fitted(t, plan.schema()) for t in head)])
+        whole = pa.concat_tables(
+            [pa.Table.from_batches([], plan.schema()), *(fitted(t, plan.schema()) for t in head)]
+        )
         values = {c.key: whole.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
         return Change(message, plan.columns, plan.added, rows=(values, count), inserted=count)
     numbered = _numbered(itertools.chain(head, tables), plan, job)

@@ -58,7 +58,7 @@ class Table(Dataset):
         Raises `UnknownRow` for a key that is not there, `BadData` for one given twice; nothing changes then.
         """
         schema, tables = aligned(data)
-        whole = pa.concat_tables([schema.empty_table(), *tables])
+        whole = pa.concat_tables([pa.Table.from_batches([], schema), *tables])
         keys = [on] if isinstance(on, str) else list(on)
 
         def build(state: State) -> Change:
@@ -73,7 +73,7 @@ class Table(Dataset):
         message: str = "",
         job: Job | None = None,
     ) -> Commit:
-        """Apply `{"$set": {column: value}}` to the rows that meet a filter or have these ids; None: to all."""
+        """Apply `{"$set": {column: value}}` to the rows a filter or these ids choose; None: to all."""
 
         def build(state: State) -> Change:
             ids = _chosen(state, where)

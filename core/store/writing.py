@@ -54,7 +54,7 @@ class TableWriter:
         _refuse_ids(state.snapshot.name, schema)
         plan = plan_columns(state.snapshot.name, state.columns, schema, self.take_column_ids)
         if sum(t.num_rows for t in head) <= SMALL_INSERT:
-            whole = pa.concat_tables([schema.empty_table(), *head])
+            whole = pa.concat_tables([pa.Table.from_batches([], schema), *head])
             return self.commit(lambda _: _small_insert(state, plan, whole, message), job, started)
         with self._layout.stage() as staging:
             rows = _with_ids(chain(head, tables), plan, self._take_ids, job)

@@ -1,0 +1,83 @@
+"""SQL that people type, over named datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import duckdb
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from core.dataset import Dataset
+from core.errors import LamellaError, UnknownTable
+from core.jobs import Job
+from core.query.engine import cursor
+from core.query.source import identifier, relation
+
+
+class BadSql(LamellaError):
+    """A statement that cannot be parsed, names what is not there, or would change something."""
+
+
+def run_sql(
+    text: str, place: str, names: list[str], find: Callable[[str], Dataset], job: Job | None = None
+) -> pa.Table:
+    """The answer of one SELECT in DuckDB's dialect; `find` gives the dataset of each of `names` it reads.
+
+    Raises `BadSql`, or `UnknownTable` for a table that `place` does not have.
+    """
+    statement = _parsed(text)
+    wanted = _tables(statement, place, names)
+    with cursor(job) as own:
+        for name in wanted:
+            _make_view(own, name, find(name))
+        try:
+            return own.sql(text).to_arrow_table()
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error as error:
+            raise BadSql("the statement failed", str(error)) from error
+
+
+def _parsed(text: str) -> exp.Expr:
+    try:
+        statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
+    except sqlglot.errors.SqlglotError as error:
+        raise BadSql("the statement cannot be read", str(error).splitlines()[0]) from error
+    if len(statements) != 1:
+        raise BadSql(f"there are {len(statements)} statements", fix="Give exactly one SELECT")
+    if not isinstance(statements[0], exp.Query):
+        kind = text.split(maxsplit=1)[0].upper()
+        raise BadSql(
+            f"{kind} is not a question", "SQL here only reads", "Change tables through insert, update, delete"
+        )
+    return statements[0]
+
+
+def _tables(statement: exp.Expr, place: str, names: list[str]) -> list[str]:
+    own = {cte.alias_or_name.casefold() for cte in statement.find_all(exp.CTE)}
+    known: Mapping[str, str] = {name.casefold(): name for name in names}
+    found = dict.fromkeys(t.name for t in statement.find_all(exp.Table) if _is_plain(t))
+    for name in found:
+        if name.casefold() not in own and name.casefold() not in known:
+            raise UnknownTable(name, place, names)
+    return [known[name.casefold()] for name in found if name.casefold() in known]
+
+
+def _is_plain(table: exp.Table) -> bool:
+    """A name, and not a table function such as read_csv or a schema of DuckDB's own."""
+    return isinstance(table.this, exp.Identifier) and not table.db
+
+
+def _make_view(own: duckdb.DuckDBPyConnection, name: str, dataset: Dataset) -> None:
+    snapshot = dataset.snapshot()
+    values = [
+        exp.alias_(exp.column(identifier(c), quoted=True), c.name, quoted=True) for c in snapshot.columns
+    ]
+    query = exp.select(*values).from_(relation(snapshot, snapshot.columns, own))
+    view = exp.Create(
+        this=exp.to_identifier(name, quoted=True), kind="VIEW", expression=query, replace=True,
+        properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
+    )  # fmt: skip
+    own.execute(view.sql("duckdb"))

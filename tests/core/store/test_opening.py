@@ -1,0 +1,90 @@
+"""Opening a store: what is refused, and what a crash left is swept up."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from core import Store
+from core.errors import ReadOnlyStore, StoreProblem, StoreTooNew
+
+
+def test_a_store_of_a_later_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    Store.open(tmp_path / "s").close()
+    with sqlite3.connect(tmp_path / "s" / "catalog.sqlite") as catalog:
+        catalog.execute("PRAGMA user_version = 999")
+    catalog.close()
+    with pytest.raises(StoreTooNew, match="later version of Lamella"):
+        Store.open(tmp_path / "s")
+
+
+def test_a_folder_with_other_things_is_not_made_a_store(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(StoreProblem, match="holds other things"):
+        Store.open(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_file_is_not_a_store(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("")
+    with pytest.raises(StoreProblem, match="a store is a folder"):
+        Store.open(tmp_path / "x")
+
+
+@pytest.mark.parametrize("content", [b"not a database, just some bytes" * 100, b""])
+def test_a_broken_catalog_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "catalog.sqlite").write_bytes(content)
+    if content:
+        with pytest.raises(StoreProblem, match="not the catalog"):
+            Store.open(tmp_path)
+    else:
+        assert Store.open(tmp_path).tables == []
+
+
+def test_read_only_means_no_change(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("t", [{"a": 1}])
+    with Store.open(tmp_path / "s", read_only=True) as store:
+        assert store["t"].read().to_pylist() == [{"_id": 0, "a": 1}]
+        with pytest.raises(ReadOnlyStore):
+            store["t"].delete(ids=[0])
+        with pytest.raises(ReadOnlyStore):
+            store.create_table("u", [{"a": 1}])
+
+
+def test_leftovers_of_a_crash_are_swept_but_not_while_somebody_writes(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("t", {"a": list(range(5_000))})
+        folder = next((store.path / "data").iterdir())
+        stray, staged = folder / "stray.parquet", store.path / "tmp" / "dead"
+        stray.write_bytes(b"half")
+        staged.mkdir()
+        (staged / "lock").touch()
+        with store._layout.stage():
+            Store.open(tmp_path / "s").close()
+            assert stray.exists()
+    with Store.open(tmp_path / "s") as store:
+        assert not stray.exists()
+        assert not staged.exists()
+        assert store["t"].num_rows == 5_000
+
+
+def test_two_open_stores_see_each_others_commits(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as one, Store.open(tmp_path / "s") as other:
+        table = one.create_table("t", [{"a": 1}])
+        other["t"].update([{"_id": 0, "a": 2}])
+        table.update([{"_id": 0, "b": 3}])
+        assert other["t"].read().to_pylist() == [{"_id": 0, "a": 2, "b": 3}]
+
+
+def test_dropped_and_renamed_tables(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("a", {"x": list(range(3_000))})
+        store.create_table("b", [{"x": 1}])
+        store.rename_table("a", "Ä / b")
+        assert store["Ä / b"].num_rows == 3_000
+        store.drop_table("Ä / b")
+        assert store.tables == ["b"]
+        assert list((store.path / "data").rglob("*.parquet")) == []

@@ -1,0 +1,213 @@
+"""A table gives back what was put in, changes what it is told to, and can take every change back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import Store, col
+from core.errors import BadData, StoreProblem, TypeConflict, UnknownColumn, UnknownRow, UnknownTable
+
+PEOPLE = [{"name": "Ada", "age": 36}, {"name": "Grace", "age": None}, {"name": "", "age": 85}]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    with Store.open(tmp_path / "store") as opened:
+        yield opened
+
+
+def rows(table: object) -> list[dict]:
+    return table.read().to_pylist()  # type: ignore[attr-defined]
+
+
+def many(count: int) -> pa.Table:
+    return pa.table({"n": pa.array(range(count)), "label": [f"row {i}" for i in range(count)]})
+
+
+@pytest.mark.parametrize("size", [3, 1_500, 120_000])
+def test_rows_come_back_in_the_order_they_were_given_with_ids(store: Store, size: int) -> None:
+    table = store.create_table("t", many(size))
+    back = table.read()
+    assert back.drop_columns(["_id"]).equals(many(size))
+    assert back.column("_id").to_pylist() == list(range(size))
+    assert table.num_rows == size
+
+
+def test_the_callers_rows_are_left_as_they_were(store: Store) -> None:
+    given = [dict(row) for row in PEOPLE]
+    store.create_table("people", given).update([{"_id": 0, "age": 37}])
+    assert given == PEOPLE
+
+
+def test_a_cell_can_be_set_to_null_and_null_stays_apart_from_empty_text(store: Store) -> None:
+    table = store.create_table("people", PEOPLE)
+    table.update([{"_id": 0, "name": None}])
+    assert [r["name"] for r in rows(table)] == [None, "Grace", ""]
+
+
+@pytest.mark.parametrize("size", [50, 120_000])
+def test_an_update_by_key_changes_only_the_columns_given(store: Store, size: int) -> None:
+    table = store.create_table("t", many(size))
+    done = table.update([{"n": 7, "label": "seven"}, {"n": 40, "label": "forty"}], on="n")
+    assert done.updated == 2
+    changed = table.read(where=col("label").is_in(["seven", "forty"]))
+    assert changed.column("n").to_pylist() == [7, 40]
+    assert changed.column("_id").to_pylist() == [7, 40]
+
+
+def test_an_update_of_every_row_replaces_the_files_and_is_undone_whole(store: Store) -> None:
+    table = store.create_table("t", many(30_000))
+    table.update_where(None, {"$set": {"label": "same"}})
+    assert table.count(col("label") == "same") == 30_000
+    table.undo()
+    assert table.read().drop_columns(["_id"]).equals(many(30_000))
+
+
+def test_setting_values_by_filter_changes_just_the_rows_that_meet_it(store: Store) -> None:
+    table = store.create_table("t", many(5_000))
+    done = table.update_where(col("n") >= 4_990, {"$set": {"label": "last"}})
+    assert (done.updated, table.count(col("label") == "last")) == (10, 10)
+
+
+def test_a_new_column_appears_and_is_null_elsewhere(store: Store) -> None:
+    table = store.create_table("people", PEOPLE)
+    table.update([{"_id": 1, "rank": "admiral"}])
+    table.insert([{"name": "Edsger", "rank": "doctor", "born": 1930}])
+    assert [r["rank"] for r in rows(table)] == [None, "admiral", None, "doctor"]
+    assert [r["born"] for r in rows(table)] == [None, None, None, 1930]
+
+
+def test_deleted_ids_are_never_given_again(store: Store) -> None:
+    table = store.create_table("people", PEOPLE)
+    table.delete(ids=[0, 1, 2])
+    assert table.num_rows == 0
+    table.insert(PEOPLE[:1])
+    assert rows(table) == [{"_id": 3, "name": "Ada", "age": 36}]
+
+
+def test_delete_with_no_ids_deletes_nothing_and_makes_no_version(store: Store) -> None:
+    table = store.create_table("people", PEOPLE)
+    assert table.delete(ids=[]).deleted == 0
+    assert (table.num_rows, table.version) == (3, 1)
+
+
+def test_undo_and_redo_walk_through_the_history_also_after_a_restart(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("people", PEOPLE)
+        table.insert([{"name": "Edsger", "age": 72}])
+        table.update([{"_id": 0, "age": 1}])
+        table.delete(ids=[1])
+    with Store.open(tmp_path / "s") as store:
+        table = store["people"]
+        seen = [rows(table)]
+        for _ in range(3):
+            table.undo()
+            seen.append(rows(table))
+        assert seen[-1] == [{"_id": i, **row} for i, row in enumerate(PEOPLE)]
+        for before in reversed(seen[:-1]):
+            table.redo()
+            assert rows(table) == before
+        with pytest.raises(StoreProblem, match="nothing to redo"):
+            table.redo()
+
+
+def test_a_new_change_ends_what_could_be_redone(store: Store) -> None:
+    table = store.create_table("people", PEOPLE)
+    table.delete(ids=[0])
+    table.undo()
+    table.update([{"_id": 0, "age": 5}])
+    assert table.redoable() is None
+    table.undo()
+    assert [r["age"] for r in rows(table)] == [36, None, 85]
+    with pytest.raises(StoreProblem, match="nothing to undo"):
+        table.undo()
+
+
+def test_history_says_what_each_commit_did(store: Store) -> None:
+    table = store.create_table("people", PEOPLE)
+    table.update_where(col("age") > 40, {"$set": {"age": 40}}, message="cap the ages")
+    told = [(c.version, c.kind, c.inserted, c.updated, c.deleted, c.message) for c in table.history()]
+    assert told == [(1, "create", 3, 0, 0, "create people"), (2, "change", 0, 1, 0, "cap the ages")]
+
+
+def test_flushing_changes_files_and_nothing_else(store: Store) -> None:
+    table = store.create_table("t", many(3_000))
+    table.update([{"_id": 5, "label": "five"}])
+    table.delete(ids=[6, 7])
+    table.insert([{"n": -1, "label": "new"}])
+    before, version = rows(table), table.version
+    table.flush()
+    assert (rows(table), table.version) == (before, version)
+    assert table.snapshot().overlay is None
+    assert len(table.snapshot().deleted) == 0
+    for _ in range(3):
+        table.undo()
+    assert table.read().drop_columns(["_id"]).equals(many(3_000))
+
+
+def test_snapshots_stay_as_they_were_while_the_table_moves_on(store: Store) -> None:
+    table = store.create_table("t", many(2_000))
+    old = table.snapshot()
+    table.update_where(None, {"$set": {"label": "gone"}})
+    from core.query.local import read
+
+    assert read(old).drop_columns(["_id"]).equals(many(2_000))
+
+
+def test_data_files_are_plain_parquet(store: Store) -> None:
+    table = store.create_table("t", many(2_000))
+    files = list((store.path / "data").rglob("*.parquet"))
+    assert len(files) == 1
+    assert pq.ParquetFile(files[0]).read().to_pylist() == rows(table)
+
+
+def test_what_is_wrong_is_refused_by_name_and_changes_nothing(store: Store) -> None:
+    table = store.create_table("people", PEOPLE)
+    with pytest.raises(UnknownTable, match="Did you mean 'people'"):
+        store["poeple"]
+    with pytest.raises(UnknownColumn, match="Did you mean 'name'"):
+        table.read(columns=["nmae"])
+    with pytest.raises(UnknownRow, match="no row with _id 99"):
+        table.update([{"_id": 99, "age": 1}])
+    with pytest.raises(UnknownRow, match="name = 'Alan'"):
+        table.update([{"name": "Alan", "age": 1}], on="name")
+    with pytest.raises(TypeConflict, match="column 'age' is int64 and cannot take string"):
+        table.insert([{"name": "Alan", "age": "old"}])
+    with pytest.raises(BadData, match="Give each row once"):
+        table.update([{"_id": 0, "age": 1}, {"_id": 0, "age": 2}])
+    with pytest.raises(BadData, match="does not|do not fit"):
+        table.insert([{"name": "Alan", "age": 1.5}])
+    with pytest.raises(StoreProblem, match="already has a table"):
+        store.create_table("people", PEOPLE)
+    assert (table.version, len(rows(table))) == (1, 3)
+
+
+def test_a_failing_import_leaves_no_table_and_no_file(store: Store) -> None:
+    def breaking() -> object:
+        yield from many(2_000).to_batches()
+        raise RuntimeError("the source broke")
+
+    reader = pa.RecordBatchReader.from_batches(many(1).schema, breaking())
+    with pytest.raises(RuntimeError):
+        store.create_table("half", reader)
+    assert store.tables == []
+    assert [p for p in store.path.rglob("*") if p.is_file() and "catalog" not in p.name] == []
+
+
+def test_editing_does_not_import_pandas(tmp_path: Path) -> None:
+    import subprocess
+
+    script = """
+import sys
+from core import Store, col
+store = Store.open(sys.argv[1])
+table = store.create_table("t", {"n": __import__("numpy").arange(5000)})
+table.read(where=col("n") > 10); table.get(3); table.update([{"_id": 3, "n": 4}])
+assert "pandas" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "s")], check=True)
