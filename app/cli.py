@@ -122,8 +122,8 @@ def _command_parser() -> argparse.ArgumentParser:
 
 def _bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workload", default="small", help="what to ask of each system (%(default)s)")
-    parser.add_argument("--rows", type=_numbers, default=[1, 10, 100, 1000], metavar="N,N,…")
-    parser.add_argument("--backends", type=_names, default=["lamella", "sqlite"], metavar="NAME,NAME,…")
+    parser.add_argument("--rows", type=whole_numbers, default=[1, 10, 100, 1000], metavar="N,N,…")
+    parser.add_argument("--backends", type=names, default=["lamella", "sqlite"], metavar="NAME,NAME,…")
     parser.add_argument("--repeats", type=int, help="samples of each operation (the workload's own number)")
     parser.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every sample to this file")
@@ -145,7 +145,7 @@ def _query_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _make_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", choices=("mixed",), help="mixed: 20 columns of every common type")
-    parser.add_argument("--rows", type=_number, default=1_000_000, metavar="N")
+    parser.add_argument("--rows", type=whole_number, default=1_000_000, metavar="N")
     parser.add_argument("out", type=Path, metavar="OUT.parquet")
     parser.set_defaults(work=_make_data)
 
@@ -158,13 +158,13 @@ COMMANDS = {
 }
 
 
-def _number(text: str) -> int:
+def whole_number(text: str) -> int:
     return int(text.replace("_", ""))
 
 
-def _numbers(text: str) -> list[int]:
-    return [_number(word) for word in text.split(",") if word]
+def whole_numbers(text: str) -> list[int]:
+    return [whole_number(word) for word in text.split(",") if word]
 
 
-def _names(text: str) -> list[str]:
+def names(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from app.commands import terminal
 from core.bench import results, runner
@@ -40,7 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(records: list[Record]) -> None:
-    print(f"{'operation':20} {'backend':12} {'rows':>10} {'median s':>12} {'mean s':>12} {'deviation':>12}")
-    for (operation, backend, rows), summary in sorted(results.summaries(records).items()):
-        times = f"{summary.median:12.6f} {summary.mean:12.6f} {summary.deviation:12.6f}"
-        print(f"{operation:20} {backend:12} {rows:10,} {times}")
+    points = sorted(results.summaries(records).items())
+    rows: list[Sequence[str]] = [("operation", "backend", "rows", "median s", "mean s", "deviation")]
+    for (operation, backend, size), summary in points:
+        times = (f"{seconds:.6f}" for seconds in (summary.median, summary.mean, summary.deviation))
+        rows.append((operation, backend, f"{size:,}", *times))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        names = (cell.ljust(width) for cell, width in zip(row[:2], widths, strict=False))
+        numbers = (cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True))
+        print("  ".join((*names, *numbers)))
