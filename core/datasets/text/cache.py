@@ -33,11 +33,8 @@ _MANIFEST = "manifest.json"
 
 def default_folder() -> Path:
     home = os.environ.get("LAMELLA_HOME")
-    return (
-        Path(home) / "cache" / "text"
-        if home
-        else Path(platformdirs.user_cache_dir("lamella", False)) / "text"
-    )
+    folder = Path(home) / "cache" if home else platformdirs.user_cache_path("Lamella", appauthor=False)
+    return folder / "text"
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
 from core.dataset import Dataset
-from core.datasets.text.blocks import blocks
+from core.datasets.text.blocks import Block, blocks
 from core.datasets.text.cache import CacheEntry, Kept, sweep
 from core.datasets.text.parts import PartWriter, Written
-from core.datasets.text.reading import TextFormat, solid_schema
+from core.datasets.text.reading import TextFormat, TypesWidened, solid_schema, text_rows
 from core.datasets.text.source import TextSource
 from core.errors import FileProblem
 from core.jobs import Job
@@ -50,6 +51,27 @@ class TextDataset(Dataset):
     @property
     def block_bytes(self) -> int:
         return max(SMALLEST_BLOCK, min(LARGEST_BLOCK, self.source.size // BLOCKS_A_FILE))
+
+    def rows_once(
+        self, job: Job, progress: Callable[[int, int], None]
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Every row straight from the file, leaving nothing behind; for those who keep the rows themselves.
+
+        `progress` is told rows and bytes of the file. Raises `TypesWidened` at the end, when values
+        asked for wider types than `reading_schema` said: what came until then is to be dropped.
+        """
+        try:
+            for batch in text_rows(self.text, self._blocks(), self._schema, progress):
+                job.check()
+                yield batch
+        except TypesWidened as widened:
+            self._schema = widened.schema
+            raise
+
+    @property
+    def reading_schema(self) -> pa.Schema:
+        """The columns as the next reading of the file will type them."""
+        return solid_schema(self._schema)
 
     def snapshot(self) -> Snapshot:
         with self._showing:
@@ -95,11 +117,16 @@ class TextDataset(Dataset):
                 self._show(self._snapshot(writer.schema, tuple(parts), folder.name, complete=False))
             job.report(written.done, self.source.size, f"{self.num_rows:,} rows read")
 
-        writer.write(blocks(self.source, self.text.ends, self.block_bytes, self.text.skip_lines), take)
+        writer.write(self._blocks(), take)
         self._schema = writer.wide
         return Kept(writer.schema, tuple(parts)) if writer.wide.equals(writer.schema) else None
 
+    def _blocks(self) -> Iterator[Block]:
+        return blocks(self.source, self.text.ends, self.block_bytes, self.text.skip_lines)
+
     def _take_kept(self, entry: CacheEntry) -> None:
+        if entry.load() is None:
+            return
         entry.hold()
         kept = entry.load()
         if kept is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -9,6 +10,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from core.datasets.text.blocks import Block
+from core.datasets.text.in_order import in_order
 from core.datasets.text.json_types import join_json, solid
 from core.datasets.text.rows import RowEnds
 
@@ -35,6 +37,34 @@ class TextFormat(Protocol):
 
     def read(self, block: Block, schema: pa.Schema) -> Reading:
         """The block's rows; raises `FileProblem` where they cannot be understood."""
+
+
+class TypesWidened(Exception):
+    """Values did not fit the schema the file was read with; `schema` fits all of them so far."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__("values ask for wider types")
+        self.schema = schema
+
+
+def text_rows(
+    text: TextFormat, blocks: Iterable[Block], schema: pa.Schema, progress: Callable[[int, int], None]
+) -> Iterator[pa.RecordBatch]:
+    """The rows in order, read side by side, until a value does not fit; from there on only types are
+    looked at, and `TypesWidened` is raised at the end."""
+    wide, count = schema, 0
+
+    def read(block: Block) -> tuple[Reading, int]:
+        return text.read(block, wide), block.done
+
+    for reading, done in in_order(read, blocks):
+        wide = join_schemas(wide, reading.schema)
+        if reading.rows is not None and wide.equals(schema):
+            yield from reading.rows.to_batches()
+            count += reading.rows.num_rows
+        progress(count, done)
+    if not wide.equals(schema):
+        raise TypesWidened(wide)
 
 
 def solid_schema(schema: pa.Schema) -> pa.Schema:

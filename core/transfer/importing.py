@@ -1,0 +1,90 @@
+"""A file or an open dataset becomes a table of a store: whole, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+
+from core.dataset import Dataset
+from core.datasets import open_dataset
+from core.datasets.options import Ragged
+from core.datasets.text.dataset import TextDataset
+from core.datasets.text.reading import TypesWidened
+from core.jobs import Job
+from core.schema import ID
+from core.store.store import Store
+from core.store.table import Table
+from core.transfer.import_progress import ImportProgress, Unreported
+
+Batches = Generator[pa.RecordBatch, None, None]
+
+
+def import_file(
+    path: str | Path,
+    store: Store,
+    table_name: str | None = None,
+    job: Job | None = None,
+    *,
+    ragged: Ragged = "refuse",
+) -> Table:
+    """The rows of a file, folder or glob as a new table, named after the file when no name is given.
+
+    A cancelled or failed import leaves nothing behind. Raises `FileProblem`, `StoreProblem`, `Cancelled`.
+    """
+    return import_dataset(open_dataset(path, ragged=ragged), store, table_name, job)
+
+
+def import_dataset(dataset: Dataset, store: Store, name: str | None = None, job: Job | None = None) -> Table:
+    """All rows of an open dataset as a new table; a text file is read straight from its source."""
+    name = name or free_name(dataset.name, store.tables)
+    job = job or Job()
+    if not isinstance(dataset, TextDataset) or dataset.snapshot().complete:
+        return _create(dataset.schema, _kept_rows(dataset, job), store, name, job)
+    while True:
+        progress = ImportProgress(job, dataset.source.size)
+        rows = dataset.rows_once(job, progress.told)
+        try:
+            return _create(dataset.reading_schema, rows, store, name, job)
+        except TypesWidened:  # values far in the file asked for wider types, which the dataset now knows
+            continue
+
+
+def free_name(wanted: str, taken: list[str]) -> str:
+    """`wanted`, with a number behind when a table of that name is there."""
+    known = {name.casefold() for name in taken}
+    name, number = wanted, 1
+    while name.casefold() in known:
+        number += 1
+        name = f"{wanted}_{number}"
+    return name
+
+
+def table_columns(names: list[str]) -> list[str]:
+    """What the columns are called in a table, where `_id` is the table's own: a file's becomes `_id_2`."""
+    return [free_name(name, [ID, *names]) if name == ID else name for name in names]
+
+
+def _create(schema: pa.Schema, rows: Batches, store: Store, name: str, job: Job) -> Table:
+    names = table_columns(schema.names)
+    renamed = pa.schema([field.with_name(new) for field, new in zip(schema, names, strict=True)])
+    with closing(_renamed(rows, names)) as batches:
+        reader = pa.RecordBatchReader.from_batches(renamed, batches)
+        return store.create_table(name, reader, job=Unreported(job))
+
+
+def _renamed(rows: Batches, names: list[str]) -> Batches:
+    with closing(rows):
+        for batch in rows:
+            yield batch.rename_columns(names)
+
+
+def _kept_rows(dataset: Dataset, job: Job) -> Batches:
+    progress = ImportProgress(job, dataset.num_rows)
+    count = 0
+    for batch in dataset.batches(job=Unreported(job)):
+        yield batch
+        count += batch.num_rows
+        progress.told(count, count)
