@@ -30,7 +30,7 @@ def read(
     job = job or Job()
     chosen, keys = snapshot.select(columns), sort_keys(sort)
     if where is not None or keys:
-        found = find(snapshot, where, keys, job)
+        found = find(snapshot, where, keys, job).positions
         return take(snapshot, found[offset : None if limit is None else offset + limit], chosen)
     if limit is None and offset == 0:
         return read_all(snapshot, chosen, job)

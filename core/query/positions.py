@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import duckdb
 import numpy as np
@@ -33,19 +35,30 @@ def count(snapshot: Snapshot, where: Filter | None = None, job: Job | None = Non
         return int(own.sql(found.sql("duckdb")).fetchall()[0][0])
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """`positions` are int64, and mapped to a temporary file when there are more than eight million.
+
+    Row groups are those of files: how many there are, and how many were read for the answer.
+    """
+
+    positions: np.ndarray
+    row_groups_read: int
+    row_groups_total: int
+
+
 def find(
     snapshot: Snapshot, where: Filter | None = None, sort: Sequence[SortKey] = (), job: Job | None = None
-) -> np.ndarray:
-    """Positions of the rows that meet `where`: ascending, or in the order of `sort` (ties ascending).
-
-    int64; mapped to a temporary file when there are more than eight million.
-    """
+) -> Found:
+    """The rows that meet `where`: ascending, or in the order of `sort` (ties ascending)."""
     with cursor(job) as own:
-        found = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort)
-        answer = _collect(own.sql(found.sql("duckdb")), snapshot.num_rows)
-    if not sort and len(answer) > 1 and not bool(np.all(answer[1:] > answer[:-1])):
-        answer.sort()
-    return answer
+        query = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort)
+        own.execute("SET enable_profiling = 'no_output'")
+        positions = _collect(own.sql(query.sql("duckdb")), snapshot.num_rows)
+        profile = json.loads(own.get_profiling_information(format="json"))["query"]
+    if not sort and len(positions) > 1 and not bool(np.all(positions[1:] > positions[:-1])):
+        positions.sort()
+    return Found(positions, profile["total_row_groups_scanned"], profile["total_row_groups_to_scan"])
 
 
 def _select(

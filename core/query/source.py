@@ -118,8 +118,8 @@ def _registered(
 ) -> exp.Query:
     """Rows held in memory as a relation of the same shape, under a name nobody else has."""
     name = f"rows_{next(_numbers)}"
-    shaped = rows.rename_columns([identifier(c) for c in columns])
-    cursor.register(name, shaped.add_column(0, POSITION, from_numpy(positions)))
+    arrays = [from_numpy(positions), *rows.columns]
+    cursor.register(name, pa.Table.from_arrays(arrays, [POSITION, *(identifier(c) for c in columns)]))
     return exp.select(_field(POSITION), *(_field(identifier(c)) for c in columns)).from_(_name(name))
 
 

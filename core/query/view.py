@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from core.jobs import Job
 from core.query.fetch import fetch
-from core.query.positions import find
+from core.query.positions import Found, find
 from core.query.query import Query
 from core.scan.rows import live_positions, read_rows
 from core.scan.snapshot import Snapshot
@@ -18,9 +18,12 @@ from core.scan.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Explain:
-    """How the answer was found. `seconds` is the time until pages could be asked for."""
+    """How the answer was found. `seconds` is the time until pages could be asked for; both counts of
+    row groups are 0 where nothing had to be looked for."""
 
     seconds: float
+    row_groups_read: int = 0
+    row_groups_total: int = 0
 
 
 class View:
@@ -32,8 +35,12 @@ class View:
     def __init__(self, snapshot: Snapshot, query: Query | None = None, job: Job | None = None) -> None:
         self.snapshot, self.query = snapshot, query or Query()
         started = time.perf_counter()
-        self._positions = self._find(job)
-        self.explain = Explain(time.perf_counter() - started)
+        found = self._find(job)
+        taken = time.perf_counter() - started
+        self._positions = None if found is None else self._limited(found.positions)
+        self.explain = (
+            Explain(taken) if found is None else Explain(taken, found.row_groups_read, found.row_groups_total)
+        )
 
     @property
     def num_rows(self) -> int:
@@ -61,9 +68,12 @@ class View:
         """Let go of the positions; the view answers nothing afterwards."""
         self._positions = np.empty(0, np.int64)
 
-    def _find(self, job: Job | None) -> np.ndarray | None:
+    def _find(self, job: Job | None) -> Found | None:
         query = self.query
         if query.where is None and not query.sort and query.limit is None and not query.offset:
             return None
-        found = find(self.snapshot, query.where, query.sort, job)
-        return found[query.offset : None if query.limit is None else query.offset + query.limit]
+        return find(self.snapshot, query.where, query.sort, job)
+
+    def _limited(self, positions: np.ndarray) -> np.ndarray:
+        first, limit = self.query.offset, self.query.limit
+        return positions[first : None if limit is None else first + limit]

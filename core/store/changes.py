@@ -59,7 +59,7 @@ def deleted(state: State, ids: np.ndarray, message: str) -> Change:
 
 def ids_where(state: State, where: Filter | None) -> np.ndarray:
     """Ids of the live rows that meet `where`, ascending."""
-    positions = find(state.snapshot, where)
+    positions = find(state.snapshot, where).positions
     return to_numpy(take(state.snapshot, positions, [ID_COLUMN]).column(0))
 
 

@@ -1,0 +1,114 @@
+"""A view answers any page of a filtered and sorted table, whatever is pending on it."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from core import Store, col
+from core.errors import Cancelled, UnknownColumn
+from core.jobs import Job
+from core.query.positions import count
+from core.query.query import Query, SortKey
+from core.query.view import View
+from core.store import Table
+
+ROWS = 250_000
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """Three row groups with deletions, changed cells and rows that are not in a file yet."""
+    random = np.random.default_rng(7)
+    store = Store.open(tmp_path_factory.mktemp("view") / "store")
+    made = store.create_table(
+        "t",
+        {
+            "n": pa.array(np.arange(ROWS)),
+            "group": pa.array(random.integers(0, 50, ROWS)),
+            "label": pa.array([f"label {i % 1000:03}" for i in range(ROWS)]),
+            "x": pa.array(random.normal(size=ROWS)),
+        },
+    )
+    made.delete(ids=range(10, 300_00, 7))
+    made.update([{"_id": i, "group": 99} for i in range(5, ROWS, 9_973) if made.get(i)])
+    made.insert([{"n": -1, "group": 99, "label": None, "x": None}, {"n": -2, "group": 3, "label": "z"}])
+    return made
+
+
+@pytest.fixture(scope="module")
+def model(table: Table) -> list[dict]:
+    return table.read().to_pylist()
+
+
+def pages(view: View, size: int = 1_000) -> list[dict]:
+    starts = range(0, view.num_rows, size)
+    return list(itertools.chain.from_iterable(view.page(s, size).to_pylist() for s in starts))
+
+
+def test_pages_laid_end_to_end_are_the_table(table: Table, model: list[dict]) -> None:
+    assert pages(View(table.snapshot()), 60_000) == model
+
+
+def test_a_filter_sees_changed_new_and_deleted_rows(table: Table, model: list[dict]) -> None:
+    view = View(table.snapshot(), Query(where=col("group") == 99))
+    assert pages(view) == [row for row in model if row["group"] == 99]
+    assert view.num_rows == count(table.snapshot(), col("group") == 99)
+
+
+def test_several_sort_keys_with_nulls_last(table: Table, model: list[dict]) -> None:
+    where, keys = col("group").is_in([3, 99]), (SortKey("label", True), SortKey("n"))
+    view = View(table.snapshot(), Query(where=where, sort=keys))
+    chosen = sorted((r for r in model if r["group"] in (3, 99)), key=lambda r: r["n"])
+    expected = sorted(chosen, key=lambda r: r["label"] or "", reverse=True)
+    assert pages(view) == expected
+
+
+def test_a_page_of_scattered_rows_is_the_same_however_it_is_fetched(table: Table) -> None:
+    view = View(table.snapshot(), Query(sort=(SortKey("x"),)))
+    snapshot = table.snapshot()
+    from core.query import fetch as fetching
+    from core.scan.rows import take
+
+    positions = view.positions(1_000, 300)
+    joined = fetching._joined(snapshot, positions, snapshot.columns, None)
+    assert joined.to_pylist() == take(snapshot, positions, snapshot.columns).to_pylist()
+
+
+def test_limit_and_offset_cut_the_answer(table: Table, model: list[dict]) -> None:
+    view = View(table.snapshot(), Query(limit=5, offset=40_000))
+    assert pages(view) == model[40_000:40_005]
+    assert view.page(3, 10).num_rows == 2
+
+
+def test_row_groups_that_cannot_match_are_not_read(table: Table) -> None:
+    view = View(table.snapshot(), Query(where=col("n").between(210_000, 210_005)))
+    assert view.num_rows == 6
+    assert (view.explain.row_groups_read, view.explain.row_groups_total) == (1, 3)
+
+
+def test_a_misspelt_column_is_an_error_and_not_an_empty_answer(table: Table) -> None:
+    with pytest.raises(UnknownColumn, match="Did you mean 'group'"):
+        View(table.snapshot(), Query(where=col("grop") == 1))
+    with pytest.raises(UnknownColumn, match="Did you mean 'label'"):
+        View(table.snapshot(), Query(sort=(SortKey("lable"),)))
+
+
+def test_a_cancelled_job_runs_no_query(table: Table) -> None:
+    job = Job()
+    job.cancel()
+    with pytest.raises(Cancelled):
+        View(table.snapshot(), Query(where=col("n") > 5), job)
+
+
+def test_names_that_sql_reserves_or_that_differ_in_case_work(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        odd = store.create_table(
+            "select", [{"a": 1, "A": 2, "": 3, 'say "hi"': 4, "pos": 5, "file_row_number": 6}]
+        )
+        assert odd.count((col("a") == 1) & (col("A") == 2) & (col("") == 3)) == 1
+        assert odd.read(where=col('say "hi"') == 4, sort=["-pos", "file_row_number"]).num_rows == 1
