@@ -6,6 +6,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import psutil
+
 from core.bench.workloads import Workload
 
 START_SECONDS = 0.7
@@ -63,6 +65,14 @@ def estimated_seconds(
 def needed_bytes(rows: int) -> int:
     """Memory that a child needs for `rows` Python rows and one answer of the same size."""
     return BYTES_AT_REST + rows * BYTES_PER_ROW
+
+
+def memory_problem(rows: int) -> str:
+    """Why a size cannot be raced on this machine now; empty when it can."""
+    free, needed = psutil.virtual_memory().available, needed_bytes(rows)
+    if needed <= free:
+        return ""
+    return f"{rows:,} rows need about {needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB is free"
 
 
 def _trials(workload: Workload, rows: int, name: str, repeats: int, fresh: bool) -> list[Trial]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -101,6 +102,13 @@ def shown_seconds(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
+def shown_bytes(size: float) -> str:
+    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= step:
+            return f"{_digits(size / step, 3)} {unit}"
+    return f"{size:,.0f} B"
+
+
 def shown_factor(times: float) -> str:
     """Two significant digits, more for hundreds: "1.4", "52", "1,250"."""
     return _digits(times, 2)
@@ -111,5 +119,8 @@ def shown_rows(rows: int) -> str:
 
 
 def _digits(value: float, significant: int) -> str:
-    whole = len(str(int(value)))
-    return f"{value:,.{max(0, significant - whole)}f}"
+    """Plain notation, since "1e+02 ms" is nobody's number."""
+    magnitude = math.floor(math.log10(value))
+    if round(value, significant - 1 - magnitude) >= 10.0 ** (magnitude + 1):
+        magnitude += 1  # 9.96 to two digits is 10, not 10.0
+    return f"{value:,.{max(0, significant - 1 - magnitude)}f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import fmean, median, pstdev
@@ -73,7 +73,7 @@ def write_text(path: Path, text: str) -> None:
 
 @dataclass(frozen=True)
 class Summary:
-    """Statistics over the seconds of one point; `deviation` is of the population, as published."""
+    """Statistics over the samples of one point; `deviation` is of the population, as published."""
 
     samples: tuple[float, ...]
 
@@ -102,6 +102,15 @@ class Summary:
         return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
+def spread(summary: Summary, statistic: str) -> tuple[float, float]:
+    """What an error bar spans: mean ± deviation, the middle half about a median, nothing about a lowest."""
+    if statistic == "mean":
+        return max(summary.lowest, summary.mean - summary.deviation), summary.mean + summary.deviation
+    if statistic == "median":
+        return summary.percentile(25), summary.percentile(75)
+    return summary.lowest, summary.lowest
+
+
 STATISTICS: dict[str, Callable[[Summary], float]] = {
     "median": lambda summary: summary.median,
     "mean": lambda summary: summary.mean,
@@ -111,10 +120,16 @@ STATISTICS: dict[str, Callable[[Summary], float]] = {
 Point = tuple[str, str, int]
 
 
-def summaries(records: Sequence[Record], temperature: str | None = None) -> dict[Point, Summary]:
-    """By (operation, backend, rows); only of one temperature when it is given."""
+def summaries(
+    records: Iterable[Record], temperature: str | None = None, quantity: str = "seconds"
+) -> dict[Point, Summary]:
+    """By (operation, backend, rows); only of one temperature when it is given.
+
+    `quantity` is a numeric field of Record.
+    """
     samples: dict[Point, list[float]] = {}
     for record in records:
         if temperature in (None, record.temperature):
-            samples.setdefault((record.operation, record.backend, record.rows), []).append(record.seconds)
-    return {point: Summary(tuple(seconds)) for point, seconds in samples.items()}
+            point = (record.operation, record.backend, record.rows)
+            samples.setdefault(point, []).append(float(getattr(record, quantity)))
+    return {point: Summary(tuple(values)) for point, values in samples.items()}

@@ -12,11 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
-
 from core.bench import backends
 from core.bench.child import Child
-from core.bench.plan import Trial, needed_bytes, plan
+from core.bench.plan import Trial, memory_problem, plan
 from core.bench.protocol import Doing, Expected, Failure, Measured, Message, Spec, Surroundings
 from core.bench.results import Record
 from core.bench.workloads import Workload, workload_named
@@ -62,15 +60,15 @@ class Race:
     records: list[Record] = field(default_factory=list)
     _answers: dict[tuple[str, int], str] = field(default_factory=dict)
     _out: set[tuple[str, int]] = field(default_factory=set)
+    _clock: _Clock = field(init=False)
 
     def run(self, trials: Sequence[Trial]) -> list[Record]:
-        whole, done = sum(trial.seconds for trial in trials), 0.0
+        self._clock = _Clock(self.job, sum(trial.seconds for trial in trials))
         for trial in trials:
-            self.job.report(int(done * 1000), int(whole * 1000), f"{trial.backend}, {trial.rows:,} rows")
+            self._clock.begin(trial)
             if (trial.backend, trial.rows) not in self._out:
                 self._run_one(trial)
-            done += trial.seconds
-        self.job.report(int(whole * 1000), int(whole * 1000), "")
+        self._clock.end()
         return self.records
 
     def _run_one(self, trial: Trial) -> None:
@@ -94,7 +92,9 @@ class Race:
                 self._out.add((message.backend, message.rows))
             case Measured():
                 message = self._compared(message)
-            case Doing() | Surroundings():
+            case Doing():
+                self._clock.step(message)
+            case Surroundings():
                 pass
         self.listener(message)
 
@@ -116,12 +116,42 @@ class Race:
         )
 
     def _too_large(self, trial: Trial) -> Failure | None:
-        free, needed = psutil.virtual_memory().available, needed_bytes(trial.rows)
-        if needed <= free:
+        problem = memory_problem(trial.rows)
+        if not problem:
             return None
-        sizes = f"about {needed / 1e9:.1f} GB and {free / 1e9:.1f} GB is free"
-        message = f"Not enough memory: {trial.rows:,} rows need {sizes}"
-        return Failure(self.workload.id, trial.backend, trial.steps[0], trial.rows, trial.repeats[0], message)
+        return Failure(
+            workload=self.workload.id,
+            backend=trial.backend,
+            operation=trial.steps[0],
+            rows=trial.rows,
+            repeat=trial.repeats[0],
+            message=f"Not enough memory: {problem}",
+        )
+
+
+class _Clock:
+    """Tells a job how far a race is, by what its trials were estimated to take."""
+
+    def __init__(self, job: Job, seconds: float) -> None:
+        self.job, self.whole, self.before = job, seconds, 0.0
+        self.trial: Trial | None = None
+
+    def begin(self, trial: Trial) -> None:
+        self.before += self.trial.seconds if self.trial else 0.0
+        self.trial = trial
+        self._tell(self.before)
+
+    def step(self, doing: Doing) -> None:
+        assert self.trial is not None
+        steps, repeats = self.trial.steps, self.trial.repeats
+        done = repeats.index(doing.repeat) * len(steps) + steps.index(doing.step)
+        self._tell(self.before + self.trial.seconds * done / (len(steps) * len(repeats)))
+
+    def end(self) -> None:
+        self._tell(self.whole)
+
+    def _tell(self, seconds: float) -> None:
+        self.job.report(round(seconds * 1000), round(self.whole * 1000))
 
 
 def _known(names: Sequence[str]) -> list[str]:

@@ -122,7 +122,7 @@ SMALL = Workload(
     data_columns=WIDE,
     key=None,
     checked_columns=WIDE,
-    default_rows=ALL_SIZES[:6],
+    default_rows=ALL_SIZES[:5],
     default_repeats=5,
     opens_inside=True,
 )
@@ -137,7 +137,7 @@ UPDATE_ALL = Workload(
     data_columns=WIDE,
     key="id",
     checked_columns=("id", *WIDE[1:]),
-    default_rows=ALL_SIZES[:6],
+    default_rows=ALL_SIZES[:5],
     default_repeats=1,
     opens_inside=False,
 )

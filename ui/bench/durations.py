@@ -1,0 +1,13 @@
+"""Lengths of time as people say them."""
+
+from __future__ import annotations
+
+
+def about(seconds: float) -> str:
+    """ "8 s", "2 min 30 s", "1 h 5 min": rounded to what matters."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{max(1, whole)} s"
+    if whole < 3600:
+        return f"{whole // 60} min" + (f" {whole % 60} s" if whole % 60 and whole < 600 else "")
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
