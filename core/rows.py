@@ -1,4 +1,4 @@
-"""Python rows to Arrow, a thousand at a time: rows of integers take a way of their own.
+"""Python rows to Arrow, a thousand at a time; rows of integers are gathered in blocks.
 
 A bool among integers is kept as 0 or 1, as SQLite does. Nothing is converted unchecked: a value that
 does not fit its column's type is refused with the row and the column named.
@@ -7,9 +7,7 @@ does not fit its column's type is refused with the row and the column named.
 from __future__ import annotations
 
 import itertools
-import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ import pyarrow as pa
 
 from core.arrays import from_numpy
 from core.errors import BadData
+from core.integer_rows import IntegerBlock, fits
 from core.schema import common_type
 
 ROWS_A_CHUNK = 1000
@@ -65,44 +64,31 @@ def _stream(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
 
 def _row_tables(rows: Iterable[Row]) -> Iterator[pa.Table]:
     source, done = iter(rows), 0
+    block: IntegerBlock | None = None
     while chunk := list(itertools.islice(source, ROWS_A_CHUNK)):
-        yield _chunk_table(chunk, done)
+        _refuse_other_than_rows(chunk, done)
+        if block is None or not block.add(chunk):
+            if block is not None:
+                yield block.table()
+            block = IntegerBlock(chunk[0]) if fits(chunk[0]) else None
+            if block is None or not block.add(chunk):
+                block = None
+                yield _chunk_table(chunk, done)
         done += len(chunk)
+    if block is not None:
+        yield block.table()
+
+
+def _refuse_other_than_rows(chunk: list[Any], first: int) -> None:
+    if not all(isinstance(row, (dict, Mapping)) for row in chunk):
+        number, row = next((i, row) for i, row in enumerate(chunk) if not isinstance(row, Mapping))
+        raise BadData(f"row {first + number} is a {type(row).__name__}", fix="Each row has to be a dict")
 
 
 def _chunk_table(rows: list[Row], first: int) -> pa.Table:
-    for number, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise BadData(f"row {first + number} is a {type(row).__name__}", fix="Each row has to be a dict")
-    names, flat = _flattened(rows)
-    width = len(names)
-    integers = _integers(flat, rows[0], width)
-    if integers is not None:
-        by_column = np.ascontiguousarray(integers.reshape(len(rows), width).T)
-        return pa.Table.from_arrays([from_numpy(by_column[i]) for i in range(width)], names=names)
-    arrays = [_array(name, flat[i::width], first) for i, name in enumerate(names)]
-    return pa.Table.from_arrays(arrays, names=names)
-
-
-def _flattened(rows: list[Row]) -> tuple[list[str], list[Any]]:
-    """Column names, and all values row by row; what a row lacks is None."""
-    names = list(rows[0])
-    if set(map(len, rows)) == {len(names)} and len(names) > 1:
-        try:
-            return names, list(itertools.chain.from_iterable(map(itemgetter(*names), rows)))
-        except KeyError:
-            pass  # same number of keys, other keys: the way below takes them all
     names = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
-    return names, [row.get(name) for row in rows for name in names]
-
-
-def _integers(flat: list[Any], sample: Row, width: int) -> np.ndarray | None:
-    if width == 0 or any(type(value) is not int for value in sample.values()):
-        return None
-    try:
-        return np.frombuffer(struct.pack(f"<{len(flat)}q", *flat), "<i8")
-    except struct.error:
-        return None
+    arrays = [_array(name, [row.get(name) for row in rows], first) for name in names]
+    return pa.Table.from_arrays(arrays, names=names)
 
 
 def _array(name: str, values: Sequence[Any], first: int) -> pa.Array:

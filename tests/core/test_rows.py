@@ -1,0 +1,92 @@
+"""Python rows become Arrow with every value kept, or are refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import BadData
+from core.rows import aligned
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+def table(data: object) -> pa.Table:
+    schema, tables = aligned(data)
+    return pa.concat_tables([pa.Table.from_batches([], schema), *tables])
+
+
+@given(
+    st.lists(st.fixed_dictionaries({"a": INT64, "b": INT64}), max_size=30), st.sampled_from([None, 1.5, "x"])
+)
+def test_rows_come_back_whatever_follows_the_integers(rows: list[dict], last: object) -> None:
+    given_rows = [*rows, {"a": 1, "b": last}] if not isinstance(last, (float, str)) or not rows else rows
+    assert table(given_rows).to_pylist() == given_rows
+
+
+@pytest.mark.parametrize("count", [999, 1_000, 1_001, 100_500])
+def test_blocks_join_without_a_seam(count: int) -> None:
+    rows = [{"a": i, "b": -i} for i in range(count)]
+    assert table(rows).to_pylist() == rows
+
+
+def test_a_float_after_a_thousand_integers_widens_the_column_exactly() -> None:
+    rows = [{"a": i, "b": 1} for i in range(1_500)] + [{"a": 0.5, "b": 2}]
+    found = table(rows)
+    assert found.schema.field("a").type == pa.float64()
+    assert found.to_pylist() == rows
+
+
+def test_an_integer_that_no_double_holds_is_not_rounded() -> None:
+    with pytest.raises(BadData, match="column 'a'"):
+        table([{"a": 2**53 + 1, "b": 1}] * 1_000 + [{"a": 0.5, "b": 1}])
+
+
+def test_keys_may_vary_and_change_their_order() -> None:
+    rows = [{"a": 1, "b": 2}, {"b": 3, "a": 4}, {"a": 5, "c": 6}]
+    assert table(rows).to_pylist() == [
+        {"a": 1, "b": 2, "c": None},
+        {"a": 4, "b": 3, "c": None},
+        {"a": 5, "b": None, "c": 6},
+    ]
+
+
+def test_values_of_many_kinds_survive() -> None:
+    row = {
+        "day": dt.date(2013, 1, 1),
+        "at": dt.datetime(2013, 1, 1, 5, tzinfo=dt.UTC),
+        "price": Decimal("1.10"),
+        "raw": b"\x00\xff",
+        "tags": ["a", None],
+        "place": {"lat": 1.5},
+        "flag": True,
+    }
+    assert table([row, {}]).to_pylist() == [row, dict.fromkeys(row)]
+
+
+def test_text_among_integers_is_refused_by_column() -> None:
+    with pytest.raises(BadData, match="column 'a'"):
+        table([{"a": 1, "b": 1}, {"a": "x", "b": 1}])
+
+
+def test_what_is_no_row_is_refused_by_number() -> None:
+    with pytest.raises(BadData, match="row 1 is a int"):
+        table([{"a": 1}, 5])
+    with pytest.raises(BadData, match="a str cannot become rows"):
+        table("abc")
+
+
+def test_columns_have_to_be_of_one_length() -> None:
+    with pytest.raises(BadData, match="'a' has 1, 'b' has 2"):
+        table({"a": [1], "b": [1, 2]})
+
+
+def test_numpy_and_arrow_columns_are_taken_as_they_are() -> None:
+    found = table({"a": np.arange(3), "b": pa.array(["x", None, "z"])})
+    assert found.to_pydict() == {"a": [0, 1, 2], "b": ["x", None, "z"]}
