@@ -28,7 +28,8 @@ class SqlOperand(Operand[exp.Expr]):
     """`trusted` says that no float column's statistics hide NaN.
 
     Where they may, DuckDB skips row groups and folds comparisons to a constant as if NaN were not
-    there, so every comparison of floats asks `isnan` as well, in a form that pruning survives.
+    there; it folds `isnan(x)` too. So every comparison of floats also asks for NaN in a form that
+    statistics are not carried through, `isnan(nullif(x, inf))`; `<` and `=` can still skip.
     """
 
     def __init__(self, name: str, type_: pa.DataType, ignore_case: bool, trusted: bool) -> None:
@@ -127,7 +128,7 @@ class SqlOperand(Operand[exp.Expr]):
         if how in ("eq", "gte"):
             return self._is_nan
         if how == "lt":
-            return exp.Not(this=self._is_nan)
+            return self.both(self._always(True), exp.Not(this=self._is_nan))
         return self._always(how == "lte")
 
     def _one_of_floats(self, values: Sequence[Any]) -> exp.Expr:
@@ -141,7 +142,10 @@ class SqlOperand(Operand[exp.Expr]):
 
     @property
     def _is_nan(self) -> exp.Expr:
-        return exp.IsNan(this=self._column)
+        if self._trusted:
+            return exp.IsNan(this=self._column)
+        unseen = exp.Nullif(this=self._column, expression=literal(math.inf, self._type))
+        return exp.Is(this=exp.IsNan(this=unseen), expression=exp.true())
 
 
 def complement(condition: exp.Expr) -> exp.Expr:

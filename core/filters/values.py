@@ -100,7 +100,9 @@ def _number_from_text(text: str) -> int | float | Decimal:
 
 def _float(value: Any, type_: pa.DataType) -> Value:
     number = _number(value, type_)
-    return Value(float(number.shown), number.exact) if isinstance(number.shown, Decimal) else number
+    if isinstance(number.shown, Decimal) and math.isfinite(float(number.shown)):
+        return _number(float(number.shown), type_)
+    return number
 
 
 def _integer(value: Any, type_: pa.DataType) -> Value:

@@ -1,0 +1,134 @@
+"""Trees: built with Python operators, equal by content, and of any size."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from decimal import Decimal
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import BadFilter
+from core.filters import And, Not, Or, Predicate, all_of, any_of, bind, col, from_json, mask, to_json, to_sql
+from core.filters.binding import DEEPEST
+
+SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
+ROWS = pa.table({"a": [1, 7, 9_999, None], "b": ["x", "y", "x", "x"]}, schema=SCHEMA)
+
+
+def rows_found(tree: object) -> list[int]:
+    where = to_sql(bind(tree, SCHEMA, "rows"), {"a": "a", "b": "b"}).sql("duckdb")  # type: ignore[arg-type]
+    with duckdb.connect() as engine:
+        engine.register("rows", ROWS)
+        found = engine.execute(f"SELECT a FROM rows WHERE {where} ORDER BY a").fetchall()
+    return [a for (a,) in found]
+
+
+def test_python_operators_build_the_tree_they_read_like() -> None:
+    tree = (col("a") > 60) & (col("b") == "AA") | ~(col("a") != 3)
+    assert tree == Or(
+        (
+            And((Predicate("a", "gt", (60,)), Predicate("b", "eq", ("AA",)))),
+            Not(Predicate("a", "ne", (3,))),
+        )
+    )
+
+
+def test_groups_of_one_kind_stay_flat() -> None:
+    tree = (col("a") > 1) & (col("a") > 2) & ((col("a") > 3) & (col("a") > 4))
+    assert isinstance(tree, And)
+    assert [p.values for p in tree.children] == [(1,), (2,), (3,), (4,)]  # type: ignore[attr-defined]
+
+
+def test_equal_trees_are_one_key_even_with_nan() -> None:
+    one, other = (
+        col("a").is_in([nan]) & ~col("b").is_in(["x", "y"]) for nan in (float("nan"), -float("nan"))
+    )
+    assert one == other
+    assert {one: "found"}[other] == "found"
+    assert one != other & (col("a") > 1)
+
+
+def test_comparing_with_none_asks_for_null() -> None:
+    assert (col("a") == None) == Predicate("a", "is_null")  # noqa: E711
+    assert (col("a") != None) == Predicate("a", "not_null")  # noqa: E711
+
+
+@pytest.mark.parametrize("wrong", [lambda: (col("a") > 1) and (col("a") < 3), lambda: 1 < col("a") < 3])
+def test_words_that_python_would_swallow_are_refused(wrong: object) -> None:
+    with pytest.raises(TypeError, match="no truth value"):
+        wrong()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("combine", [any_of, all_of])
+def test_ten_thousand_terms_run_everywhere(combine: object) -> None:
+    if combine is any_of:
+        tree = any_of((col("a") == n) & (col("b") == "x") for n in range(10_000))
+    else:
+        tree = all_of([*(col("a") != n for n in range(2, 9_999)), col("a") > 0])
+    bound = bind(tree, SCHEMA, "rows")
+    assert mask(bound, ROWS).to_pylist() == [True, False, True, False]
+    assert rows_found(tree) == [1, 9_999]
+    assert from_json(json.loads(json.dumps(to_json(tree)))) == tree
+
+
+def test_ten_thousand_terms_joined_one_by_one() -> None:
+    tree = col("a") == 0
+    for n in range(1, 10_000):
+        tree = tree | (col("a") == n)
+    assert len(tree.children) == 10_000  # type: ignore[attr-defined]
+    assert mask(bind(tree, SCHEMA, "rows"), ROWS).to_pylist() == [True, True, True, False]
+
+
+def test_groups_as_deep_as_allowed_run_and_deeper_ones_are_refused() -> None:
+    tree = col("a") == 7
+    for level in range(DEEPEST):
+        tree = And((tree, col("b") == "y")) if level % 2 else Or((tree, col("b") == "z"))
+    assert rows_found(tree) == [7]
+    with pytest.raises(BadFilter, match="nests groups"):
+        bind(Not(tree), SCHEMA, "rows")
+
+
+def test_a_tree_too_deep_to_bind_is_still_hashed_and_compared() -> None:
+    tree = other = col("a") == 7
+    for _ in range(20_000):
+        tree, other = Not(tree), Not(other)
+    assert hash(tree) == hash(other)
+    assert tree == other
+
+
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary()
+    | st.decimals(allow_nan=False)
+    | st.dates()
+    | st.times()
+    | st.datetimes(timezones=st.none() | st.just(dt.UTC))
+)
+
+
+@given(st.lists(VALUES).map(tuple), st.text(), st.booleans())
+def test_json_gives_back_the_same_tree(values: tuple[object, ...], column: str, folds: bool) -> None:
+    tree = Not(Or((Predicate(column, "in", values, folds), And(()))))
+    again = from_json(json.loads(json.dumps(to_json(tree))))
+    assert again == tree
+    assert [type(v) for v in again.child.children[0].values] == [type(v) for v in values]  # type: ignore[attr-defined]
+
+
+def test_a_decimal_keeps_its_digits_in_json() -> None:
+    tree = col("a") == Decimal("1.10")
+    assert to_json(tree) == {"column": "a", "operator": "eq", "values": [{"decimal": "1.10"}]}
+
+
+@pytest.mark.parametrize("wrong", [None, [], {"xor": []}, {"and": 3}, {"column": "a"}, {"and": [], "or": []}])
+def test_json_of_something_else_is_refused(wrong: object) -> None:
+    with pytest.raises(BadFilter, match="cannot be read"):
+        from_json(wrong)
