@@ -9,6 +9,7 @@ from pathlib import Path
 
 from app import __version__
 
+RAGGED_HELP = "what to do with rows of a CSV file that are shorter or longer than its header (%(default)s)"
 OK, BUG, REFUSED, STOPPED = 0, 1, 2, 130
 ABOUT = "Look at, filter and edit data files of any size, with undo."
 WINDOW_USAGE = "lamella [--sample] [FILE ...]   or   lamella COMMAND ..."
@@ -133,6 +134,7 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
 def _import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument("target", metavar="STORE[:TABLE]", help="a store's folder; made when missing")
+    parser.add_argument("--ragged", choices=("refuse", "pad"), default="refuse", help=RAGGED_HELP)
     parser.set_defaults(work=_import)
 
 

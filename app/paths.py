@@ -1,4 +1,7 @@
-"""Where the user's data, settings, cache and logs are. LAMELLA_HOME moves all of them into one folder."""
+"""Where the user's data, settings and logs are. LAMELLA_HOME moves all of them into one folder.
+
+The caches of text files are `core`'s, and follow LAMELLA_HOME as well.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,6 @@ def data_folder() -> Path:
 
 def config_folder() -> Path:
     return _folder("config")
-
-
-def cache_folder() -> Path:
-    """What can be made again: the columnar caches of text files, above all."""
-    return _folder("cache")
 
 
 def log_folder() -> Path:

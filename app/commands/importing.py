@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from app.commands import terminal
-from core import Store
-from core.transfer import import_file
+from core import Store, open_dataset
+from core.transfer import import_dataset
 
 
 def run(arguments: argparse.Namespace) -> int:
     path, name = split_target(arguments.target)
-    with terminal.job() as job, Store.open(path) as store:
-        table = import_file(arguments.file, store, name, job)
+    dataset = open_dataset(arguments.file, ragged=arguments.ragged)
+    with terminal.job() as job, store_for_import(path) as store:
+        table = import_dataset(dataset, store, name, job)
         print(f"{table.num_rows:,} rows are in table {table.name} of {store.path}")
     return 0
+
+
+@contextmanager
+def store_for_import(path: Path) -> Iterator[Store]:
+    """The store, open for writing; one that was made for an import which then fails is taken away again."""
+    new = not path.exists()
+    try:
+        with Store.open(path) as store:
+            yield store
+    except BaseException:
+        if new and path.exists():
+            shutil.rmtree(path)
+        raise
 
 
 def split_target(target: str) -> tuple[Path, str | None]:

@@ -9,7 +9,7 @@ import pytest
 from app import paths
 from core.errors import FileProblem
 
-FOLDERS = (paths.data_folder, paths.config_folder, paths.cache_folder, paths.log_folder)
+FOLDERS = (paths.data_folder, paths.config_folder, paths.log_folder)
 
 
 def test_everything_is_below_lamella_home_and_exists(lamella_home):
@@ -22,7 +22,7 @@ def test_everything_is_below_lamella_home_and_exists(lamella_home):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="XDG folders are Linux's")
 def test_without_it_the_system_says_where(monkeypatch, tmp_path):
     monkeypatch.delenv("LAMELLA_HOME")
-    for name in ("DATA", "CONFIG", "CACHE", "STATE"):
+    for name in ("DATA", "CONFIG", "STATE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
     assert paths.data_folder() == tmp_path / "DATA" / paths.NAME
     assert paths.config_folder() == tmp_path / "CONFIG" / paths.NAME

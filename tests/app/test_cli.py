@@ -1,0 +1,182 @@
+"""The command line as people call it: a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import resources
+from app import __version__, cli
+from app.commands.importing import split_target
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def lamella(*words: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "app", *map(str, words)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, encoding="utf8")
+
+
+def refused(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 2 and done.stdout == "" and "Traceback" not in done.stderr, done.stderr
+    return done.stderr
+
+
+@pytest.fixture
+def store(tmp_path) -> Path:
+    done = lamella("import", resources.sample("airlines"), tmp_path / "air")
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "air"
+
+
+def test_the_version_is_told_without_loading_anything_heavy():
+    code = "import sys; from app.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
+    heavy = "print(sorted({'PySide6', 'pyarrow', 'duckdb', 'numpy', 'core'} & sys.modules.keys()))"
+    done = subprocess.run(
+        [sys.executable, "-c", code + heavy], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [f"lamella {__version__}", "[]"]
+
+
+def test_help_lists_every_command():
+    text = lamella("--help").stdout
+    assert all(name in text for name in cli.COMMANDS)
+    assert "bench-worker" not in text and "tour" not in text
+
+
+def test_what_is_imported_can_be_asked_for(store):
+    done = lamella("query", store, "select name from airlines where carrier = 'AA'", "--format", "csv")
+    assert (done.returncode, done.stdout) == (0, "name\nAmerican Airlines Inc.\n")
+
+
+def test_the_table_can_be_given_a_name(tmp_path):
+    done = lamella("import", resources.sample("airlines"), f"{tmp_path / 'air'}:carriers")
+    assert done.returncode == 0 and "16 rows" in done.stdout and "carriers" in done.stdout
+    rows = lamella("query", tmp_path / "air", "select count(*) as n from carriers", "--format", "json")
+    assert json.loads(rows.stdout) == [{"n": 16}]
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(store):
+    sql = "select * from range(1000000)"
+    words = [sys.executable, "-m", "app", "query", store, sql, "--format", "csv"]
+    with subprocess.Popen(
+        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "range\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [("select nam from airlines", "name"), ("select * from airline", "airlines"), ("selec 1", "Col: 7")],
+)
+def test_a_query_that_cannot_be_answered_says_why(store, sql, hint):
+    assert hint in refused(lamella("query", store, sql))
+
+
+def test_a_store_that_is_not_there_is_not_made_by_asking(tmp_path):
+    assert "nowhere" in refused(lamella("query", tmp_path / "nowhere", "select 1"))
+    assert not (tmp_path / "nowhere").exists()
+
+
+RAGGED = "a,b\n" + "1,2\n" * 5_000 + "1\n"
+CUT = resources.sample("airlines").read_bytes()[:-9]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("missing.parquet", None),
+        ("empty.csv", b""),
+        ("cut.parquet", CUT),
+        ("ragged.csv", RAGGED.encode()),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_named_and_nothing_is_left(tmp_path, name, content):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    before = sorted(tmp_path.iterdir())
+    assert name in refused(lamella("import", tmp_path / name, tmp_path / "air"))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_failed_import_leaves_the_tables_of_a_store_alone(tmp_path, store):
+    (tmp_path / "ragged.csv").write_text(RAGGED)
+    assert "ragged.csv" in refused(lamella("import", tmp_path / "ragged.csv", store))
+    left = lamella("query", store, "select count(*) as n from airlines", "--format", "csv")
+    assert left.stdout == "n\n16\n"
+    done = lamella("import", tmp_path / "ragged.csv", store, "--ragged", "pad")
+    assert done.returncode == 0 and "5,001 rows" in done.stdout
+
+
+def test_text_that_calls_itself_parquet_is_taken_for_what_it_is(tmp_path):
+    (tmp_path / "t.parquet").write_text("a,b\n1,2\n3,4\n")
+    done = lamella("import", tmp_path / "t.parquet", f"{tmp_path / 's'}:t")
+    assert done.returncode == 0, done.stderr
+    rows = lamella("query", tmp_path / "s", "select a, b from t order by a", "--format", "jsonl").stdout
+    assert [json.loads(line) for line in rows.splitlines()] == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+
+
+def test_a_race_writes_every_sample(tmp_path):
+    out = tmp_path / "out.json"
+    words = ("--workload", "small", "--rows", "1,10", "--backends", "lamella,sqlite", "--repeats", "2")
+    done = lamella("bench", *words, "--json", out)
+    assert done.returncode == 0, done.stderr
+    records = json.loads(out.read_text())
+    assert {(r["backend"], r["rows"], r["repeat"]) for r in records} >= {
+        (backend, rows, repeat) for backend in ("lamella", "sqlite") for rows in (1, 10) for repeat in (0, 1)
+    }
+    assert set(records[0]) == {
+        "workload", "backend", "operation", "rows", "columns", "repeat", "seconds", "cpu_seconds",
+        "peak_rss_bytes", "disk_bytes", "checksum", "temperature",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [("--backends", "sqlit"), ("--workload", "smal"), ("--rows", "0")])
+def test_a_race_that_cannot_be_run_says_why(words):
+    assert words[1] in refused(lamella("bench", *words))
+
+
+def test_made_data_has_as_many_rows_as_asked(tmp_path):
+    out = tmp_path / "made.parquet"
+    assert lamella("make-data", "mixed", "--rows", "1_000", out).returncode == 0
+    done = lamella("import", out, f"{tmp_path / 's'}:made")
+    assert done.returncode == 0 and "1,000 rows" in done.stdout
+
+
+def test_a_bug_is_logged_and_ends_with_1(lamella_home, monkeypatch, capsys):
+    def broken(words):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(cli, "_query", broken)
+    assert cli.main(["query", "store", "select 1"]) == 1
+    log = lamella_home / "log" / "lamella.log"
+    told = capsys.readouterr().err
+    assert "a bug" in told and str(log) in told and "Traceback" not in told
+    assert "Traceback" in log.read_text()
+
+
+@pytest.mark.parametrize("words", [["--", "bench"], ["./bench"], ["a.csv", "bench"]])
+def test_a_file_called_like_a_command_can_be_opened(words):
+    assert "bench" in cli._window_parser().parse_args(words).files[-1]
+
+
+@pytest.mark.parametrize(
+    ("target", "store", "table"),
+    [
+        ("air", "air", None),
+        ("air:flights", "air", "flights"),
+        ("/data/air:my table", "/data/air", "my table"),
+        (r"C:\data\air", r"C:\data\air", None),
+        (r"C:\data\air:flights", r"C:\data\air", "flights"),
+        ("C:air", "C:air", None),
+    ],
+)
+def test_a_target_is_a_store_and_perhaps_a_table(target, store, table):
+    assert split_target(target) == (Path(store), table)
