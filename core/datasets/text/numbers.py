@@ -105,7 +105,7 @@ def _not_written_back(texts: pa.Array) -> pa.Array:
 
 
 def _is_exact(text: str) -> bool:
-    """Whether the double nearest to `text` is `text`, to as many digits as were written."""
+    """Whether the double nearest to `text` is written so: in short, or to as many digits as were given."""
     if text in _SPECIAL:
         return True
     if not _FINITE.fullmatch(text) or _BARE_EXPONENT.fullmatch(text):
@@ -113,5 +113,8 @@ def _is_exact(text: str) -> bool:
     if text.lstrip("-").isdecimal() and abs(int(text)) > _LAST_EXACT_INTEGER:
         return False
     written = Decimal(text).normalize(Context(prec=max(1, len(text))))
+    number = float(text)
+    if Decimal(repr(number)) == written:
+        return True
     digits = len(written.as_tuple().digits)
-    return Context(prec=digits).create_decimal_from_float(float(text)) == written
+    return Context(prec=digits).create_decimal_from_float(number) == written

@@ -1,0 +1,197 @@
+"""Files that cannot be opened: a refusal names the file, the reason and the way out, and changes nothing."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.datasets import open_dataset
+from core.errors import FileProblem
+
+Make = Callable[[Path], object]
+
+
+def parquet_bytes(path: Path) -> bytes:
+    pq.write_table(pa.table({"n": list(range(100))}), path)
+    return path.read_bytes()
+
+
+def truncated_parquet(path: Path) -> None:
+    path.write_bytes(parquet_bytes(path)[:-30])
+
+
+def damaged_footer(path: Path) -> None:
+    whole = parquet_bytes(path)
+    path.write_bytes(whole[:-60] + b"\xff" * 52 + whole[-8:])
+
+
+def excel_workbook(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+
+
+def sqlite_database(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (a)")
+    connection.close()
+
+
+def binary(path: Path) -> None:
+    path.write_bytes(random.Random(1).randbytes(5_000))
+
+
+def cut_gzip(path: Path) -> None:
+    path.write_bytes(gzip.compress(random.Random(1).randbytes(4_000).hex().encode())[:-500])
+
+
+def text(data: bytes) -> Make:
+    return lambda path: path.write_bytes(data)
+
+
+CASES: dict[str, tuple[Make, str]] = {
+    "empty": (text(b""), r"is empty.*Choose a file with data"),
+    "only line breaks": (text(b"\n\n\n"), r"holds no data"),
+    "truncated Parquet": (truncated_parquet, r"cut off.*do not end with PAR1.*download it again"),
+    "damaged footer": (damaged_footer, r"damaged Parquet footer.*again"),
+    "random bytes": (binary, r"not a data file.*What can be opened: Parquet"),
+    "Excel": (excel_workbook, r"is an Excel workbook.*can't be opened yet"),
+    "SQLite": (sqlite_database, r"is a SQLite database.*can't be opened yet"),
+    "PDF": (text(b"%PDF-1.7\n\xe2\xe3"), r"is a PDF document.*can't be opened yet"),
+    "PNG": (text(b"\x89PNG\r\n\x1a\n\0\0"), r"is a PNG picture.*can't be opened yet"),
+    "cut gzip": (cut_gzip, r"could not be decompressed as gzip.*cut off"),
+    "short row": (text(b"a,b\n1,2\n3\n"), r"line 3 has 1 field, but 2 are expected.*ragged='pad'"),
+    "long row": (text(b"a,b\n1,2\n3,4,5\n"), r"line 3 has 3 fields, but 2.*quotes"),
+    "row after quoted line breaks": (text(b'a,b\n"x\ny\nz",2\n3\n'), r"line 5 has 1 field"),
+    "open quote": (text(b'a,b\n1,2\n3,"4\n5,6\n'), r"line 3 and never closes it"),
+    "NUL byte": (text(b"a,b\n1,2\n3,\x004\n"), r"NUL byte in line 3.*remove"),
+    "broken UTF-8": (text("a,b\né,1\n".encode() + b"\xff,2\n"), r"line 3 that are not utf-8.*0xFF.*UTF-8"),
+    "JSON document": (text(b'{\n "a": 1\n}\n'), r"JSON document, not JSON lines.*one object a line"),
+    "JSON array": (text(b'[{"a": 1}]'), r"JSON document, not JSON lines"),
+    "broken JSON line": (text(b'{"a": 1}\n{"a": \n'), r"line 2 is not a JSON object"),
+    "JSON line that is no object": (text(b'{"a": 1}\n[1]\n'), r"line 2 is not a JSON object.*list"),
+    "a name twice in JSON": (text(b'{"a": 1}\n{"a": 1, "a": 2}\n'), r"line 2 .*'a' twice"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", ["data.csv", "data.parquet"])
+def test_it_is_refused_with_reason_and_way_out(tmp_path: Path, case: str, name: str) -> None:
+    make, message = CASES[case]
+    path = tmp_path / name
+    make(path)
+    before = path.read_bytes()
+    with pytest.raises(FileProblem, match=f"(?s){name}.*{message}") as refusal:
+        open_dataset(path, cache_dir=tmp_path / "cache").read()
+    assert refusal.value.fix
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_text_named_parquet_opens_as_the_text_it_is(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_text("a,b\n1,2\n")
+    assert open_dataset(tmp_path / "x.parquet").read().to_pylist() == [{"a": 1, "b": 2}]
+
+
+@pytest.mark.parametrize("named", ["text", "cut off"])
+def test_a_bad_file_among_parquet_files_is_named(tmp_path: Path, named: str) -> None:
+    whole = parquet_bytes(tmp_path / "1.parquet")
+    (tmp_path / "2.parquet").write_bytes(b"a,b\n" if named == "text" else whole[:-3])
+    with pytest.raises(
+        FileProblem, match=r"2\.parquet: is (not a Parquet file|a Parquet file that was cut off)"
+    ):
+        open_dataset(tmp_path)
+
+
+def test_a_missing_file_suggests_its_neighbour(tmp_path: Path) -> None:
+    (tmp_path / "flights.parquet").write_bytes(b"")
+    with pytest.raises(
+        FileProblem, match=r"flihgts\.parquet: is not there.*Did you mean '.*flights\.parquet'"
+    ):
+        open_dataset(tmp_path / "flihgts.parquet")
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileProblem, match="There is no folder"):
+        open_dataset(tmp_path / "nowhere" / "x.csv")
+
+
+def test_a_folder_without_data(tmp_path: Path) -> None:
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / ".hidden").write_text("a,b\n")
+    (tmp_path / "deeper").mkdir()
+    with pytest.raises(FileProblem, match="holds no data files"):
+        open_dataset(tmp_path)
+
+
+def test_a_folder_of_several_texts_says_what_to_do(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x\n1\n")
+    with pytest.raises(FileProblem, match=r"holds 2 files of delimited text.*one by one"):
+        open_dataset(tmp_path)
+
+
+def test_a_glob_that_matches_nothing(tmp_path: Path) -> None:
+    with pytest.raises(FileProblem, match="matches no file"):
+        open_dataset(tmp_path / "*.parquet")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows makes links only for administrators")
+def test_a_link_that_leads_to_itself(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(FileProblem, match="leads nowhere"):
+        open_dataset(tmp_path / "loop")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes in folders")
+def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileProblem, match="is not a file"):
+        open_dataset(tmp_path / "pipe")
+
+
+UNPRIVILEGED = """
+import os, sys
+from core.datasets import open_dataset
+from core.errors import FileProblem
+if os.getuid() == 0:
+    os.setgid(65534), os.setuid(65534)
+try:
+    open_dataset(sys.argv[1])
+except FileProblem as refusal:
+    print(refusal)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="rights are of another kind there")
+def test_a_file_without_permission(tmp_path: Path) -> None:
+    """In a process of its own, which gives up the rights of root when it has them."""
+    path = tmp_path / "secret.csv"
+    path.write_text("a,b\n1,2\n")
+    path.chmod(0)
+    for folder in (tmp_path, *tmp_path.parents):
+        if (
+            folder.owner() == Path.home().owner()
+            and folder.stat().st_mode & 0o111 != 0o111
+            and folder != Path("/tmp")
+        ):
+            folder.chmod(folder.stat().st_mode | 0o111)
+    answer = subprocess.run(
+        [sys.executable, "-c", UNPRIVILEGED, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "secret.csv: may not be read. You have no permission" in answer.stdout
