@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import from_numpy
-from core.scan.chunks import column_chunks
+from core.scan.chunks import ChunkCache, browsed, cache, column_chunks
 from core.scan.footers import footer
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
@@ -24,16 +24,16 @@ class Piece:
     stop: int
 
     def stored(
-        self, snapshot: Snapshot, columns: Sequence[Column], keep: bool = True
+        self, snapshot: Snapshot, columns: Sequence[Column], into: ChunkCache | None = cache
     ) -> list[pa.ChunkedArray]:
         """Like `chunks`, but a column that pending changes cover whole is not decoded first."""
         needed = [c for c in columns if not _covered(snapshot, c, self.first, self.stop)]
-        decoded = dict(zip(needed, self.chunks(needed, keep), strict=True)) if needed else {}
+        decoded = dict(zip(needed, self.chunks(needed, into), strict=True)) if needed else {}
         return [decoded.get(c, pa.chunked_array([], c.type)) for c in columns]
 
-    def chunks(self, columns: Sequence[Column], keep: bool = True) -> list[pa.ChunkedArray]:
+    def chunks(self, columns: Sequence[Column], into: ChunkCache | None = cache) -> list[pa.ChunkedArray]:
         if isinstance(self.segment, FileSegment):
-            return column_chunks(self.segment, self.row_group, columns, keep)
+            return column_chunks(self.segment, self.row_group, columns, into)
         return [in_memory(self.segment, [c]).column(0) for c in columns]
 
 
@@ -55,7 +55,9 @@ def read_range(snapshot: Snapshot, first: int, stop: int, columns: Sequence[Colu
     tables = []
     for piece in pieces(snapshot, first, stop):
         low, high = max(first, piece.first), min(stop, piece.stop)
-        cut = [chunk.slice(low - piece.first, high - low) for chunk in piece.stored(snapshot, columns)]
+        cut = [
+            chunk.slice(low - piece.first, high - low) for chunk in piece.stored(snapshot, columns, browsed)
+        ]
         tables.append(finish(snapshot, low, high, columns, cut))
     return _together(tables, columns)
 
@@ -69,7 +71,9 @@ def read_rows(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Col
     return read_range(snapshot, int(first), int(last) + 1, columns)
 
 
-def take(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], keep: bool = True) -> pa.Table:
+def take(
+    snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], into: ChunkCache | None = cache
+) -> pa.Table:
     """The rows at these live positions, in the order given, pending changes applied."""
     if len(positions) == 0:
         return _together([], columns)
@@ -79,7 +83,7 @@ def take(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], k
     while done < len(ascending):
         piece = piece_at(snapshot, int(ascending[done]))
         end = int(np.searchsorted(ascending, piece.stop))
-        tables.append(_take_from(snapshot, piece, ascending[done:end], columns, keep))
+        tables.append(_take_from(snapshot, piece, ascending[done:end], columns, into))
         done = end
     return _in_order(_together(tables, columns), order)
 
@@ -165,12 +169,16 @@ def _patch_range(
 
 
 def _take_from(
-    snapshot: Snapshot, piece: Piece, positions: np.ndarray, columns: Sequence[Column], keep: bool
+    snapshot: Snapshot,
+    piece: Piece,
+    positions: np.ndarray,
+    columns: Sequence[Column],
+    into: ChunkCache | None,
 ) -> pa.Table:
     indices = from_numpy(positions - piece.first)
     taken = [
         _patch_scattered(snapshot, column, positions, chunk.take(indices))
-        for column, chunk in zip(columns, piece.chunks(columns, keep), strict=True)
+        for column, chunk in zip(columns, piece.chunks(columns, into), strict=True)
     ]
     return pa.Table.from_arrays(taken, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
 

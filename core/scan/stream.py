@@ -31,7 +31,7 @@ def tables_between(
     """The live rows of the pieces that hold positions first … stop-1."""
     for piece in pieces(snapshot, first, stop):
         job.report(piece.first, snapshot.num_positions)
-        chunks = piece.stored(snapshot, columns, keep=False)
+        chunks = piece.stored(snapshot, columns, into=None)
         yield finish(snapshot, piece.first, piece.stop, columns, chunks)
 
 
