@@ -97,7 +97,7 @@ class CacheEntry:
             "parts": [[_below(self.folder, p.path), p.num_rows, *(p.fingerprint or ())] for p in kept.parts],
         }
         draft = self.folder / f"{uuid.uuid4().hex}.tmp"
-        draft.write_text(json.dumps(manifest))
+        draft.write_text(json.dumps(manifest), "utf-8")
         draft.replace(self.folder / _MANIFEST)
 
     def _make(self, folder: Path) -> None:
@@ -166,9 +166,10 @@ def _drop_old_generations(folder: Path) -> None:
 
 
 def _read_manifest(folder: Path) -> dict[str, Any] | None:
+    """None where there is no cache to be had; writing a new one says so if the folder is at fault."""
     try:
-        manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
+        manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_text("utf-8"))
+    except (OSError, json.JSONDecodeError):
         return None
     return manifest
 

@@ -1,0 +1,197 @@
+"""Delimited text: layout found out, values kept."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.datasets import open_dataset
+from core.errors import FileProblem
+
+
+def rows_of(path: Path, data: bytes | str, **options: Any) -> list[dict[str, Any]]:
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return open_dataset(path, cache_dir=path.parent / "cache", **options).read().to_pylist()
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+def test_delimiters_are_found(tmp_path: Path, delimiter: str) -> None:
+    data = "a,b\n1,x y\n2,z\n".replace(",", delimiter)
+    assert rows_of(tmp_path / "x.csv", data) == [{"a": 1, "b": "x y"}, {"a": 2, "b": "z"}]
+
+
+def test_decimal_commas_do_not_look_like_delimiters(tmp_path: Path) -> None:
+    assert rows_of(tmp_path / "x.csv", "a;b\n1,5;2,5\n3,5;4,5\n")[0] == {"a": "1,5", "b": "2,5"}
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "latin-1"]
+)
+def test_encodings_are_found(tmp_path: Path, encoding: str) -> None:
+    data = "city,n\nMünchen,1\nÉvora,2\n".encode(encoding)
+    assert rows_of(tmp_path / "x.csv", data) == [{"city": "München", "n": 1}, {"city": "Évora", "n": 2}]
+
+
+def test_an_encoding_can_be_named(tmp_path: Path) -> None:
+    data = "city\nŁódź\n".encode("cp1250")
+    assert rows_of(tmp_path / "x.csv", data, encoding="cp1250") == [{"city": "Łódź"}]
+
+
+def test_a_first_accent_far_in_a_western_file(tmp_path: Path) -> None:
+    data = b"city,n\n" + b"Oslo,1\n" * 400_000 + "Málaga,2\n".encode("cp1252")
+    assert rows_of(tmp_path / "x.csv", data)[-1] == {"city": "Málaga", "n": 2}
+
+
+@pytest.mark.parametrize(
+    "compress", [gzip.compress, bz2.compress, lambda d: pa.compress(d, "zstd", asbytes=True)]
+)
+def test_compressed_text(tmp_path: Path, compress: Any) -> None:
+    assert rows_of(tmp_path / "x", compress(b"a,b\n1,2\n")) == [{"a": 1, "b": 2}]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_line_ends(tmp_path: Path, newline: str) -> None:
+    assert rows_of(tmp_path / "x.csv", newline.join(["a,b", "1,x", "2,y"])) == [
+        {"a": 1, "b": "x"},
+        {"a": 2, "b": "y"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "names"),
+    [
+        ("city,n\nOslo,1\n", ["city", "n"]),
+        ("Oslo,1\nRome,2\n", ["column_1", "column_2"]),
+        ("city,country\nOslo,Norway\n", ["city", "country"]),
+        (",n,n,n_2\n0,1,2,3\n", ["column_1", "n", "n_3", "n_2"]),
+        (" a , b \n1,2\n", ["a", "b"]),
+        ("\n\na,b\n1,2\n", ["a", "b"]),
+        ("a,b\n", ["a", "b"]),
+        ('"a\nb",c\n1,2\n', ["a\nb", "c"]),
+    ],
+)
+def test_headers(tmp_path: Path, data: str, names: list[str]) -> None:
+    (tmp_path / "x.csv").write_text(data)
+    assert open_dataset(tmp_path / "x.csv").schema.names == names
+
+
+def test_the_header_can_be_told(tmp_path: Path) -> None:
+    years = "country,2019,2020\nNorway,1,2\n"
+    assert rows_of(tmp_path / "x.csv", years, header=True) == [{"country": "Norway", "2019": 1, "2020": 2}]
+    assert len(rows_of(tmp_path / "x.csv", "a,b\nc,d\n", header=False)) == 2
+
+
+def test_empty_is_null_and_quoted_empty_is_empty_text(tmp_path: Path) -> None:
+    assert rows_of(tmp_path / "x.csv", 'a,b\n,1\n"",2\nx,3\n') == [
+        {"a": None, "b": 1},
+        {"a": "", "b": 2},
+        {"a": "x", "b": 3},
+    ]
+
+
+def test_an_empty_line_of_a_single_column_is_a_null(tmp_path: Path) -> None:
+    assert rows_of(tmp_path / "x.csv", "n\n1\n\n3\n") == [{"n": 1}, {"n": None}, {"n": 3}]
+
+
+def test_codes_stay_what_they_are(tmp_path: Path) -> None:
+    assert rows_of(tmp_path / "x.csv", "zip,big\n00501,12345678901234567890\n90210,1\n")[0] == {
+        "zip": "00501",
+        "big": "12345678901234567890",
+    }
+
+
+def test_lines_of_prose_are_one_column(tmp_path: Path) -> None:
+    assert rows_of(tmp_path / "log.txt", "start\nall is well, so far\nend\n") == [
+        {"column_1": "start"},
+        {"column_1": "all is well, so far"},
+        {"column_1": "end"},
+    ]
+
+
+def test_short_rows_are_filled_up_when_asked(tmp_path: Path) -> None:
+    data = 'a,b,c\n1,"x\ny",3\n2\n3,z,,,\n'
+    assert rows_of(tmp_path / "x.csv", data, ragged="pad") == [
+        {"a": 1, "b": "x\ny", "c": 3},
+        {"a": 2, "b": None, "c": None},
+        {"a": 3, "b": "z", "c": None},
+    ]
+
+
+def test_a_value_beyond_the_last_column_is_never_dropped(tmp_path: Path) -> None:
+    with pytest.raises(FileProblem, match="line 3 has 3 fields"):
+        rows_of(tmp_path / "x.csv", "a,b\n1,2\n1,2,3\n", ragged="pad")
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.integers(),
+    st.floats(allow_nan=False),
+    st.booleans(),
+    st.dates(),
+    st.datetimes(),
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=8),
+    st.sampled_from(
+        [
+            "007",
+            "1e5",
+            "NA",
+            "null",
+            " 1",
+            "1 ",
+            '"',
+            "a,b",
+            "x\ny",
+            "\r\n",
+            "-0",
+            "1.0",
+            "true",
+            "2013-01-01",
+        ]
+    ),
+)
+
+
+@given(
+    st.integers(2, 4).flatmap(
+        lambda n: st.lists(st.lists(VALUES, min_size=n, max_size=n), min_size=1, max_size=8)
+    )
+)
+def test_what_python_writes_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[Any]]
+) -> None:
+    """The same values, or the text that stood in the file; a null where nothing or a marker stood."""
+    names = [f"col {i}" for i in range(len(rows[0]))]
+    written = io.StringIO(newline="")
+    csv.writer(written).writerows([names, *rows])
+    path = tmp_path_factory.mktemp("csv") / "x.csv"
+    path.write_bytes(written.getvalue().encode())
+    back = open_dataset(path, delimiter=",", header=True).read()
+    assert back.column_names == names
+    assert back.num_rows == len(rows)
+    for given_row, read_row in zip(rows, back.to_pylist(), strict=True):
+        for value, read in zip(given_row, read_row.values(), strict=True):
+            assert _same(value, read), (value, read)
+
+
+def _same(value: Any, read: Any) -> bool:
+    text = "" if value is None else str(value)
+    if read is None:
+        return text.strip() in {"", "NA", "null", "None"}
+    if isinstance(read, str):
+        return read == text
+    if isinstance(value, str):
+        return (
+            str(read) == text.strip() or float(read) == float(text)
+            if not isinstance(read, bool)
+            else text == "true"
+        )
+    return bool(read == value)

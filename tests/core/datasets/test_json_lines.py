@@ -1,0 +1,114 @@
+"""JSON lines: types as they are, mixed kinds as text, nothing rounded."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.datasets import open_dataset
+
+
+def opened(path: Path, *lines: str) -> Any:
+    path.write_text("\n".join(lines) + "\n")
+    return open_dataset(path, cache_dir=path.parent / "cache")
+
+
+def values(path: Path, *items: str) -> list[Any]:
+    return [row["v"] for row in opened(path, *('{"v": ' + item + "}" for item in items)).read().to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("items", "kind"),
+    [
+        (["1", "null"], pa.int64()),
+        (["1", "2.5"], pa.float64()),
+        (["true"], pa.bool_()),
+        (['"x"'], pa.string()),
+        (['"00501"', '"1"'], pa.string()),
+        (['"2013-01-31"'], pa.date32()),
+        (['"2013-01-31T10:00:00"'], pa.timestamp("us")),
+        (['"2013-01-31"', '"soon"'], pa.string()),
+        (["[1, 2]", "[]"], pa.list_(pa.int64())),
+        (['{"a": 1}', '{"b": "x"}'], pa.struct({"a": pa.int64(), "b": pa.string()})),
+        (["null"], pa.string()),
+        (["[]"], pa.list_(pa.string())),
+        (["{}"], pa.string()),
+    ],
+)
+def test_types(tmp_path: Path, items: list[str], kind: pa.DataType) -> None:
+    dataset = opened(tmp_path / "x.jsonl", *('{"v": ' + item + "}" for item in items))
+    assert dataset.schema.field("v").type == kind
+    assert dataset.num_rows == len(items)
+
+
+def test_values_of_several_kinds_are_text(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    assert values(path, "1", '"x"', '{"a": [true, null]}', "null") == ["1", "x", '{"a": [true, null]}', None]
+
+
+def test_numbers_are_not_rounded(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    assert values(path, "9007199254740993", "0.5") == ["9007199254740993", "0.5"]
+    assert values(path, "9223372036854775808") == ["9223372036854775808"]
+    assert values(path, "1e400", "2") == ["1e400", "2"]
+
+
+def test_members_that_come_late_become_columns(tmp_path: Path) -> None:
+    rows = (
+        opened(tmp_path / "x.jsonl", '{"a": 1}', '{"b": "2013-01-01", "a": 2}', "", '{"c": [1]}')
+        .read()
+        .to_pylist()
+    )
+    assert rows == [
+        {"a": 1, "b": None, "c": None},
+        {"a": 2, "b": dt.date(2013, 1, 1), "c": None},
+        {"a": None, "b": None, "c": [1]},
+    ]
+
+
+def test_the_extension_does_not_matter(tmp_path: Path) -> None:
+    assert opened(tmp_path / "x.csv", '{"a, b": 1}').format == "JSON lines"
+
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=5),
+)
+NESTED = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xyz"), inner, max_size=2),
+    max_leaves=5,
+)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abc"), NESTED, min_size=1), min_size=1, max_size=6))
+def test_what_python_writes_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
+) -> None:
+    path = tmp_path_factory.mktemp("json") / "x.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for row, read in zip(rows, open_dataset(path).read().to_pylist(), strict=True):
+        assert set(row) <= set(read)
+        assert all(_same(row.get(name), value) for name, value in read.items()), (row, read)
+
+
+def _same(value: Any, read: Any) -> bool:
+    if isinstance(read, str):
+        return value == read or (not isinstance(value, str) and json.loads(read) == value)
+    if isinstance(read, list):
+        return isinstance(value, list) and len(value) == len(read) and all(map(_same, value, read))
+    if isinstance(read, dict):
+        return isinstance(value, dict) and all(_same(value.get(name), item) for name, item in read.items())
+    if isinstance(read, dt.date):
+        return str(read) == value or read.isoformat() == value
+    return bool(value == read)
