@@ -1,5 +1,5 @@
-"""Rows scattered over a snapshot: decoded and kept where few row groups hold them, joined by DuckDB
-where they lie far apart, which reads only the pages that hold them."""
+"""Rows of a page: decoded and kept where small row groups hold them, joined by DuckDB where they lie
+far apart or in large row groups, since it reads only the pages that hold them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.arrays import from_numpy
 from core.jobs import Job
 from core.query.engine import cursor
 from core.query.source import POSITION, identifier, relation
-from core.scan.rows import piece_at, take
+from core.scan.rows import live_positions, piece_at, read_rows, take
 from core.scan.snapshot import Column, Snapshot
 
 DECODED_CELLS = 8_000_000
@@ -23,9 +23,23 @@ def fetch(
     snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], job: Job | None = None
 ) -> pa.Table:
     """The rows at these live positions, in the order given."""
-    if _cells_to_decode(snapshot, positions) * len(columns) <= DECODED_CELLS or not _kept_by_duckdb(columns):
+    if _decoding_pays(snapshot, positions, columns):
         return take(snapshot, positions, columns)
     return _joined(snapshot, positions, columns, job)
+
+
+def fetch_next(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Column]) -> pa.Table:
+    """`count` live rows in the snapshot's own order from live row `offset` on; fewer at the end."""
+    numbers = np.arange(offset, max(offset, min(offset + count, snapshot.num_rows)))
+    positions = live_positions(snapshot, numbers)
+    if _decoding_pays(snapshot, positions, columns):
+        return read_rows(snapshot, offset, count, columns)
+    return _joined(snapshot, positions, columns, None)
+
+
+def _decoding_pays(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column]) -> bool:
+    cells = _cells_to_decode(snapshot, positions) * len(columns)
+    return cells <= DECODED_CELLS or not _kept_by_duckdb(columns)
 
 
 def _cells_to_decode(snapshot: Snapshot, positions: np.ndarray) -> int:

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from core.jobs import Job
-from core.query.fetch import fetch
+from core.query.fetch import fetch, fetch_next
 from core.query.positions import Found, find
 from core.query.query import Query
-from core.scan.rows import live_positions, read_rows
+from core.scan.rows import live_positions
 from core.scan.snapshot import Snapshot
 
 
@@ -54,7 +54,7 @@ class View:
         """`count` rows from row `offset` of the answer, fewer at its end; any column may be named."""
         chosen = self.snapshot.select(self.query.columns if columns is None else columns)
         if self._positions is None:
-            return read_rows(self.snapshot, offset, count, chosen)
+            return fetch_next(self.snapshot, offset, count, chosen)
         return fetch(self.snapshot, np.asarray(self._positions[offset : offset + count]), chosen)
 
     def positions(self, offset: int, count: int) -> np.ndarray:
