@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSplitter, QVBoxLayou
 from core.bench import runner
 from core.bench.protocol import Doing, Message
 from core.bench.published import published
-from core.bench.ratios import ratios
+from core.bench.ratios import ratios, shown_rows
 from core.bench.results import Record
 from core.errors import LamellaError
 from core.jobs import Job, Progress
@@ -19,7 +19,7 @@ from ui.bench import export
 from ui.bench.display_bar import DisplayBar
 from ui.bench.race_bar import RaceBar
 from ui.bench.race_controls import Choice, RaceControls
-from ui.bench.race_plot import RacePlot
+from ui.bench.race_plot import DAGGER, RacePlot
 from ui.bench.race_results import RaceResults
 from ui.bench.ratio_table import RatioTable
 from ui.tasks import Handle, Tasks
@@ -148,7 +148,17 @@ class RacePanel(QWidget):
     def _source(self) -> str:
         line = published(self.controls.workload.id)[0]
         runs = f"mean of {line.runs} runs" if line.runs > 1 else "one run each"
-        return f"Dashed: {line.source}; {runs} on {line.machine}."
+        return f"Dashed: {line.source}; {runs} on {line.machine}." + self._remark()
+
+    def _remark(self) -> str:
+        """What sets the largest marked point apart; the others say it when hovered over."""
+        marked = [spot for spot in self.plot.spots if spot.point.remark]
+        if not marked:
+            return ""
+        largest = max(marked, key=lambda spot: spot.point.rows)
+        return (
+            f" {DAGGER} {largest.series.title} at {shown_rows(largest.point.rows)}: {largest.point.remark}."
+        )
 
     def _export(self, suffix: str) -> None:
         path = export.ask_path(self, suffix, f"race-{self.results.workload}")

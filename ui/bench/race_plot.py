@@ -21,6 +21,7 @@ BAND_HEIGHT = 0.55
 """Of the strip for values below the clock's resolution, in decades."""
 
 HOVER_PIXELS = 14
+DAGGER = "†"
 LIVE_WIDTH, PUBLISHED_WIDTH = 2.2, 1.5
 LIVE_SIZE, PUBLISHED_SIZE = 10, 8
 
@@ -73,8 +74,8 @@ class RacePlot(QWidget):
         """What hovering over a point says."""
         point = spot.point
         lines = [f"{spot.series.label}, {shown_rows(point.rows)}", self._value(point)]
-        lines += [f"Source: {spot.series.source}"] + ([point.note] if point.note else [])
-        return "\n".join(lines)
+        lines += [point.remark, spot.series.note, f"Source: {spot.series.source}"]
+        return "\n".join(filter(None, lines))
 
     def nearest(self, position: QPointF) -> Spot | None:
         """The spot within reach of a position of the scene, live ones before published ones."""
@@ -114,6 +115,7 @@ class RacePlot(QWidget):
         self._dress(floor)
         if any(spot.point.value is None for spot in self.spots):
             self._draw_band(floor)
+        self._draw_remarks()
         # What is drawn last lies on top: our own lines, the first of them above all.
         drawn = {
             series.label: self._draw_series(series) for series in reversed(self._series) if series.points
@@ -187,6 +189,16 @@ class RacePlot(QWidget):
         label.setFont(colors.font(theme.TextSize.CAPTION))
         label.setPos(self._last_x() + 0.22, floor - BAND_HEIGHT / 2)
         self.canvas.addItem(label)
+
+    def _draw_remarks(self) -> None:
+        """A dagger at each point that hovering says more about."""
+        colors = theme.current()
+        for spot in self.spots:
+            if spot.point.remark:
+                dagger = pg.TextItem(DAGGER, color=spot.series.color(colors.colors), anchor=(0.5, 1.1))
+                dagger.setFont(colors.font(theme.TextSize.CAPTION))
+                dagger.setPos(spot.x, spot.y)
+                self.canvas.addItem(dagger)
 
     def _draw_legend(self, drawn: dict[str, pg.PlotDataItem]) -> None:
         colors = theme.current()

@@ -18,14 +18,17 @@ OTHERS = 6
 
 @dataclass(frozen=True)
 class SeriesPoint:
-    """`value` is None below the clock's resolution; `low` and `high` are the ends of the error bar."""
+    """`value` is None below the clock's resolution; `low` and `high` are the ends of the error bar.
+
+    `remark` is what sets this point apart from the others of its line.
+    """
 
     rows: int
     value: float | None
     low: float
     high: float
     samples: int
-    note: str = ""
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Series:
     title: str
     published: bool
     source: str
+    note: str
     points: tuple[SeriesPoint, ...]
 
     def color(self, palette: Palette) -> str:
@@ -52,7 +56,7 @@ class Series:
 
 def live_series(backend: str, by_rows: dict[int, Summary], statistic: str) -> Series:
     points = (_live_point(rows, summary, statistic) for rows, summary in sorted(by_rows.items()))
-    return Series(backend, entry_named(backend).title, False, "measured here", tuple(points))
+    return Series(backend, entry_named(backend).title, False, "measured here", "", tuple(points))
 
 
 def published_series(line: PublishedLine) -> Series:
@@ -64,11 +68,11 @@ def published_series(line: PublishedLine) -> Series:
             low=point.seconds,
             high=point.seconds,
             samples=line.runs,
-            note="; ".join(filter(None, (point.note, line.note))),
+            remark=point.note,
         )
         for point in line.points
     )
-    return Series(line.system, line.title, True, source, tuple(points))
+    return Series(line.system, line.title, True, source, line.note, tuple(points))
 
 
 def _live_point(rows: int, summary: Summary, statistic: str) -> SeriesPoint:

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.bench.checksum import checksum, expected
+from core.bench.data import BLOCK_ROWS, LARGEST_VALUE, blocks, python_rows
+from core.bench.workloads import SMALL, UPDATE_ALL, WORKLOADS
+
+small_tables = st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(0, 9)), max_size=8)
+
+
+def digest(rows: list[tuple[int, ...]]) -> str:
+    return checksum([np.array(rows, np.int64).reshape(len(rows), -1).T]) if rows else checksum([])
+
+
+def test_a_larger_size_begins_with_the_smaller_one() -> None:
+    assert python_rows(SMALL, 30)[:7] == python_rows(SMALL, 7)
+    assert python_rows(SMALL, BLOCK_ROWS + 2)[:BLOCK_ROWS] == python_rows(SMALL, BLOCK_ROWS)
+
+
+def test_another_version_has_the_same_keys_and_other_values() -> None:
+    first, second = python_rows(UPDATE_ALL, 50), python_rows(UPDATE_ALL, 50, version=1)
+    assert [row["id"] for row in first] == [row["id"] for row in second] == list(range(50))
+    assert all(a != b for a, b in zip(first, second, strict=True))
+
+
+def test_the_columns_are_named_and_bounded_as_published() -> None:
+    row = python_rows(SMALL, 1)[0]
+    assert list(row) == [f"col{number}" for number in range(100)]
+    assert list(python_rows(UPDATE_ALL, 1)[0]) == ["id", *row]
+    values = np.concatenate([np.stack(list(block.values())) for block in blocks(SMALL, 500)])
+    assert values.min() >= 0 and values.max() <= LARGEST_VALUE
+
+
+@given(small_tables, st.randoms(use_true_random=False))
+def test_the_checksum_does_not_care_for_the_order_of_rows(rows: list[tuple[int, int]], chance) -> None:  # type: ignore[no-untyped-def]
+    shuffled = list(rows)
+    chance.shuffle(shuffled)
+    assert digest(shuffled) == digest(rows)
+
+
+@given(small_tables.filter(bool), st.data())
+def test_the_checksum_sees_one_changed_value(rows: list[tuple[int, int]], data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(rows) - 1))
+    changed = [*rows[:place], (rows[place][0], rows[place][1] + 1), *rows[place + 1 :]]
+    assert digest(changed) != digest(rows)
+
+
+def test_the_checksum_sees_swapped_columns_and_values_swapped_between_rows() -> None:
+    assert digest([(1, 2), (3, 4)]) != digest([(2, 1), (4, 3)])
+    assert digest([(1, 2), (3, 4)]) != digest([(1, 4), (3, 2)])
+    assert digest([(1, 2)]) != digest([(1, 2), (1, 2)])
+
+
+def test_the_checksum_does_not_care_how_rows_are_cut_into_blocks() -> None:
+    rows = np.arange(60, dtype=np.int64).reshape(3, 20)
+    assert checksum([rows[:, :7], rows[:, 7:]]) == checksum([rows])
+
+
+def test_the_expected_query_is_the_filter_in_plain_python() -> None:
+    size = 20_000
+    hits = [row for row in python_rows(SMALL, size) if row["col1"] > 100 and row["col97"] < 1000]
+    assert 0 < len(hits) < size
+    query = SMALL.operation("query")
+    assert expected(SMALL, query, size) == digest([tuple(row.values()) for row in hits])
+
+
+def test_every_operation_expects_the_version_that_its_steps_leave_behind() -> None:
+    versions = {operation.id: operation.version for operation in UPDATE_ALL.operations}
+    assert versions["create"] == versions["read"] == versions["index"] == 0
+    assert len({versions[name] for name in ("create", "update", "update_by_row_id")}) == 3
+    for workload in WORKLOADS.values():
+        assert {operation.id for operation in workload.operations} >= set(workload.steps)

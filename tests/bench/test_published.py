@@ -1,0 +1,127 @@
+"""What was published, held to counts, to figures read off the documents, and to what must be true of them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from core.bench.published import PublishedLine, published, published_lines
+from core.bench.workloads import ALL_SIZES, WORKLOADS, UnknownWorkload
+
+SYSTEMS = {"small": {"parquetdb", "pyarrow", "sqlite"}, "update": {"parquetdb", "mongodb", "sqlite"}}
+OPERATIONS = {"small": {"create", "read", "query"}, "update": {"create", "read", "update"}}
+
+SPOTS = [
+    ("small", "pyarrow", "create", 1, 0.03320021629333496),
+    ("small", "pyarrow", "create", 1_000_000, 70.13993415832519),
+    ("small", "pyarrow", "read", 100_000, 0.05335421562194824),
+    ("small", "pyarrow", "query", 100, 0.004302406311035156),
+    ("small", "sqlite", "create", 10, 0.0008130550384521484),
+    ("small", "sqlite", "read", 1_000_000, 16.552225065231323),
+    ("small", "sqlite", "query", 10_000, 0.016704320907592773),
+    ("small", "parquetdb", "create", 100_000, 3.8328524112701414),
+    ("small", "parquetdb", "read", 1, 0.019400930404663085),
+    ("small", "parquetdb", "query", 1_000_000, 0.7494649410247802),
+    ("update", "sqlite", "create", 1_000, 0.007365),
+    ("update", "sqlite", "read", 100_000, 1.617),
+    ("update", "sqlite", "update", 1_000_000, 81.414),
+    ("update", "mongodb", "create", 1, 0.013534),
+    ("update", "mongodb", "read", 1, 0.000532),
+    ("update", "mongodb", "update", 10_000, 2.841995),
+    ("update", "parquetdb", "create", 1_000_000, 22.248),
+    ("update", "parquetdb", "read", 1_000, 0.013999),
+    ("update", "parquetdb", "update", 100, 0.064248),
+]
+
+
+def line(workload: str, system: str, operation: str) -> PublishedLine:
+    (found,) = (one for one in published_lines(workload, operation) if one.system == system)
+    return found
+
+
+def seconds(workload: str, system: str, operation: str, rows: int) -> float:
+    return next(point.seconds for point in line(workload, system, operation).points if point.rows == rows)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_every_system_operation_and_size_is_there_once(workload: str) -> None:
+    lines = published(workload)
+    assert {(one.system, one.operations[0]) for one in lines} == {
+        (system, operation) for system in SYSTEMS[workload] for operation in OPERATIONS[workload]
+    }
+    assert len(lines) == 9
+    for one in lines:
+        assert tuple(point.rows for point in one.points) == ALL_SIZES
+        assert one.source and one.machine and one.title
+
+
+@pytest.mark.parametrize("spot", SPOTS)
+def test_figures_are_the_documents(spot: tuple[str, str, str, int, float]) -> None:
+    *place, right = spot
+    assert seconds(*place) == right  # type: ignore[arg-type]
+
+
+def test_the_sums_of_all_figures_are_the_documents() -> None:
+    totals = {name: sum(p.seconds for one in published(name) for p in one.points) for name in WORKLOADS}
+    assert totals["small"] == pytest.approx(146.1104019641876, abs=1e-9)
+    assert totals["update"] == pytest.approx(608.810639, abs=1e-9)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_ten_times_the_rows_never_take_a_third_of_the_time(workload: str) -> None:
+    for one in published(workload):
+        times = [point.seconds for point in one.points if not point.below_resolution]
+        assert all(after >= before / 3 for before, after in pairwise(times)), one
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_a_million_rows_take_longest(workload: str) -> None:
+    assert all(
+        max(one.points, key=lambda point: point.seconds).rows == 1_000_000 for one in published(workload)
+    )
+
+
+def test_what_the_clock_could_not_tell_is_marked_and_nothing_else() -> None:
+    marked = [
+        (one.workload, one.system, one.operations[0], point.rows)
+        for name in WORKLOADS
+        for one in published(name)
+        for point in one.points
+        if point.below_resolution
+    ]
+    assert sorted(marked) == [
+        ("update", "mongodb", "read", 10),
+        ("update", "sqlite", "create", 1),
+        ("update", "sqlite", "read", 1),
+        ("update", "sqlite", "read", 10),
+    ]
+    for name in WORKLOADS:
+        for one in published(name):
+            assert all((point.seconds == 0) == point.below_resolution for point in one.points)
+
+
+def test_the_folder_that_was_never_emptied_is_said_at_the_point() -> None:
+    points = line("update", "parquetdb", "update").points
+    assert "inside 1,111,111" in points[-1].note
+    assert points[0].note == ""
+    assert all("never emptied" in point.note for point in points[1:])
+
+
+def test_a_line_is_only_compared_with_operations_whose_timer_holds_the_same_work() -> None:
+    assert {one.system for one in published_lines("small", "create_with_preparation")} == {
+        "parquetdb",
+        "pyarrow",
+    }
+    assert {one.system for one in published_lines("small", "query_again")} == set()
+    assert {one.system for one in published_lines("update", "update_by_row_id")} == {"parquetdb"}
+
+
+def test_means_and_single_runs_are_told_apart() -> None:
+    assert {(one.statistic, one.runs) for one in published("small")} == {("mean", 5)}
+    assert {(one.statistic, one.runs) for one in published("update")} == {("single run", 1)}
+
+
+def test_an_unknown_workload_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(UnknownWorkload, match="Did you mean 'small'"):
+        published("smal")

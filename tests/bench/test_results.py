@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.bench.ratios import competitors, ratios, shown_bytes, shown_factor, shown_seconds
+from core.bench.report import text_report
+from core.bench.results import Record, Summary, from_json, spread, summaries, to_json, write_json
+from core.errors import BadData, FileProblem
+
+FIELDS = [
+    "workload",
+    "backend",
+    "operation",
+    "rows",
+    "columns",
+    "repeat",
+    "seconds",
+    "cpu_seconds",
+    "peak_rss_bytes",
+    "disk_bytes",
+    "checksum",
+    "temperature",
+]
+
+
+def record(
+    backend: str, seconds: float, operation: str = "read", rows: int = 1000, repeat: int = 0
+) -> Record:
+    temperature = "warm" if repeat else "cold"
+    return Record(
+        "small", backend, operation, rows, 100, repeat, seconds, seconds, 50, 4096, "1000:ab", temperature
+    )
+
+
+def test_a_record_has_exactly_the_documented_fields() -> None:
+    assert [field.name for field in fields(Record)] == FIELDS
+    assert list(json.loads(to_json([record("sqlite", 0.5)]))[0]) == FIELDS
+
+
+def test_records_come_back_from_json_as_they_were(tmp_path: Path) -> None:
+    records = [record("sqlite", 0.25), record("lamella", 0.125, repeat=1)]
+    write_json(records, tmp_path / "race.json")
+    assert from_json((tmp_path / "race.json").read_text(encoding="utf-8")) == records
+
+
+@pytest.mark.parametrize("text", ['{"workload": "small"}', '[{"workload": "small"}]', "[3]"])
+def test_what_is_not_an_array_of_records_is_refused(text: str) -> None:
+    with pytest.raises(BadData):
+        from_json(text)
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileProblem, match=r"nowhere.race\.json"):
+        write_json([], tmp_path / "nowhere" / "race.json")
+
+
+@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=30), st.floats(0, 100))
+def test_statistics_are_numpys(samples: list[float], percent: float) -> None:
+    summary = Summary(tuple(samples))
+    found = (summary.mean, summary.deviation, summary.median, summary.lowest, summary.percentile(percent))
+    right = (
+        np.mean(samples),
+        np.std(samples),
+        np.median(samples),
+        np.min(samples),
+        np.percentile(samples, percent),
+    )
+    assert found == pytest.approx(right, rel=1e-6, abs=1e-9)
+
+
+def test_an_error_bar_stays_where_samples_are() -> None:
+    summary = Summary((0.001, 0.001, 0.9))
+    low, high = spread(summary, "mean")
+    assert low == 0.001 and high == pytest.approx(summary.mean + summary.deviation)
+    assert spread(summary, "median") == (0.001, pytest.approx(0.4505))
+    assert spread(summary, "lowest") == (0.001, 0.001)
+
+
+def test_summaries_tell_cold_from_warm_and_one_quantity_from_another() -> None:
+    records = [record("sqlite", 0.9), record("sqlite", 0.1, repeat=1), record("sqlite", 0.3, repeat=2)]
+    point = ("read", "sqlite", 1000)
+    assert summaries(records)[point].samples == (0.9, 0.1, 0.3)
+    assert summaries(records, "cold")[point].samples == (0.9,)
+    assert summaries(records, "warm")[point].samples == (0.1, 0.3)
+    assert summaries(records, None, "disk_bytes")[point].mean == 4096
+
+
+def test_a_ratio_says_who_was_faster_by_how_much_and_on_what_ground() -> None:
+    records = [record("sqlite", 0.104, repeat=n) for n in range(5)]
+    records += [record("lamella", 0.002, repeat=n) for n in range(5)]
+    (ratio,) = ratios(records)
+    assert ratio.factor == pytest.approx(52)
+    assert ratio.sentence == (
+        "Lamella reads 1,000 rows 52 × faster than SQLite (synchronous off): "
+        "2.00 ms against 104 ms, medians of 5"
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "verdict"), [(1.0, "as fast"), (0.97, "as fast"), (7.1, "7.1 × slower"), (0.25, "4.0 × faster")]
+)
+def test_a_ratio_never_flatters(own: float, verdict: str) -> None:
+    (ratio,) = ratios([record("lamella", own), record("sqlite", 1.0)])
+    assert ratio.verdict == verdict
+    assert ratio.sentence.endswith(", one run")
+
+
+def test_a_system_that_did_not_finish_a_size_gives_no_ratio_there() -> None:
+    records = [record("lamella", 1.0), record("lamella", 1.0, rows=10), record("sqlite", 1.0, rows=10)]
+    assert [ratio.rows for ratio in ratios(records)] == [10]
+
+
+def test_without_lamella_the_first_of_the_table_is_compared() -> None:
+    records = [record("sqlite-wal", 2.0), record("sqlite", 1.0)]
+    assert competitors(records) == ["sqlite", "sqlite-wal"]
+    (ratio,) = ratios(records)
+    assert ratio.subject == "SQLite (synchronous off)" and ratio.verdict == "2.0 × faster"
+
+
+def test_the_report_has_a_line_per_size_and_a_gap_where_nothing_was_measured() -> None:
+    records = [record("lamella", 0.5), record("sqlite", 1.0), record("lamella", 0.25, rows=10)]
+    lines = text_report(records).splitlines()
+    assert lines[0] == "Read (median)"
+    assert lines[1].split() == ["rows", "Lamella", "SQLite", "(synchronous", "off)"]
+    assert lines[2].split() == ["10", "250", "ms", "–"]
+    assert lines[3].split() == ["1,000", "500", "ms", "1.00", "s", "[Lamella", "2.0", "×", "faster]"]
+    assert text_report([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (shown_seconds(0.00193), "1.93 ms"),
+        (shown_seconds(0.0999996), "100 ms"),
+        (shown_seconds(12.34), "12.3 s"),
+        (shown_seconds(4.2e-8), "42 ns"),
+        (shown_factor(9.96), "10"),
+        (shown_factor(1250.4), "1,250"),
+        (shown_bytes(411_000_000), "411 MB"),
+        (shown_bytes(8192), "8.19 kB"),
+        (shown_bytes(12), "12 B"),
+    ],
+)
+def test_numbers_are_written_for_people(shown: str, text: str) -> None:
+    assert shown == text

@@ -1,0 +1,188 @@
+"""Real races in real child processes, with few rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import psutil
+import pytest
+
+from core.bench.backends import ENTRIES, UnknownBackend
+from core.bench.diary import Diary
+from core.bench.plan import plan
+from core.bench.protocol import Doing, Failure, Message, Surroundings, from_line, to_line
+from core.bench.results import from_json
+from core.bench.runner import run
+from core.bench.workloads import SMALL, UPDATE_ALL, UnknownWorkload
+from core.errors import BadData, Cancelled, FileProblem, LamellaError
+from core.jobs import Job
+
+ODD = "tests.bench.odd_backends:"
+
+
+def failures(heard: list[Message]) -> list[Failure]:
+    return [message for message in heard if isinstance(message, Failure)]
+
+
+def test_a_race_gives_every_sample_of_every_system_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    heard: list[Message] = []
+    names = list(ENTRIES)
+    records = run("small", [3, 10], names, repeats=2, folder=tmp_path, on_event=heard.append)
+    assert failures(heard) == []
+    points = [(r.backend, r.operation, r.rows, r.repeat) for r in records]
+    operations = [operation.id for operation in SMALL.operations]
+    every = [(b, o, n, r) for b in names for o in operations for n in (3, 10) for r in (0, 1)]
+    assert sorted(points) == sorted(every)
+    assert all(r.seconds > 0 and r.peak_rss_bytes > 10_000_000 and r.disk_bytes > 0 for r in records)
+    assert list(tmp_path.iterdir()) == []
+    assert psutil.Process().children() == []
+
+
+def test_all_systems_give_the_same_answers(tmp_path: Path) -> None:
+    records = run("update", [40], list(ENTRIES), repeats=1, folder=tmp_path)
+    by_operation: dict[str, set[str]] = {}
+    for record in records:
+        by_operation.setdefault(record.operation, set()).add(record.checksum)
+    assert all(len(checksums) == 1 for checksums in by_operation.values())
+    assert len({by_operation[name].pop() for name in ("read", "update", "update_by_row_id")}) == 3
+
+
+def test_only_the_first_time_in_a_process_is_cold(tmp_path: Path) -> None:
+    records = run("small", [5], ["sqlite"], repeats=2, folder=tmp_path)
+    cold = {(r.operation, r.repeat) for r in records if r.temperature == "cold"}
+    assert cold == {(o.id, 0) for o in SMALL.operations if o.id != "query_again"}
+
+
+def test_with_a_process_for_every_step_each_sample_is_cold(tmp_path: Path) -> None:
+    records = run("update", [5], ["sqlite"], repeats=2, folder=tmp_path, fresh=True)
+    assert {r.operation for r in records} == {operation.id for operation in UPDATE_ALL.operations}
+    assert {r.temperature for r in records} == {"cold"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_answer_is_an_error_whatever_its_speed(tmp_path: Path) -> None:
+    heard: list[Message] = []
+    records = run("small", [10], [ODD + "Liar", "sqlite"], repeats=1, folder=tmp_path, on_event=heard.append)
+    lies = failures(heard)
+    assert {lie.operation for lie in lies} == {"read", "create", "create_with_preparation"}
+    assert all("Wrong answer: 9 rows" in lie.message and "instead of 10 rows" in lie.message for lie in lies)
+    assert {r.operation for r in records if r.backend == ODD + "Liar"} == {"query", "query_again"}
+    assert {r.operation for r in records if r.backend == "sqlite"} >= {"read", "create"}
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "said"),
+    [
+        ("Crasher", "query", "signal 6: about to fall over"),
+        ("Refuser", "create", "ValueError: no room for 4 rows"),
+    ],
+)
+def test_a_crash_is_a_result_and_the_others_go_on(name: str, step: str, said: str, tmp_path: Path) -> None:
+    heard: list[Message] = []
+    records = run("small", [4], [ODD + name, "sqlite"], repeats=2, folder=tmp_path, on_event=heard.append)
+    (failure,) = failures(heard)
+    assert (failure.backend, failure.operation, failure.rows, failure.repeat) == (ODD + name, step, 4, 0)
+    assert said in failure.message
+    assert len([r for r in records if r.backend == "sqlite"]) == 2 * len(SMALL.operations)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_system_prints_does_not_disturb(tmp_path: Path) -> None:
+    heard: list[Message] = []
+    records = run("small", [4], [ODD + "Talker"], repeats=1, folder=tmp_path, on_event=heard.append)
+    assert failures(heard) == []
+    assert len(records) == len(SMALL.operations)
+
+
+def test_cancel_ends_the_process_at_once_and_removes_its_folder(tmp_path: Path) -> None:
+    job = Job()
+
+    def hear(message: Message) -> None:
+        if isinstance(message, Doing) and message.step == "read":
+            job.cancel()
+
+    with pytest.raises(Cancelled):
+        run("small", [10], [ODD + "Sleeper"], folder=tmp_path, on_event=hear, job=job)
+    assert psutil.Process().children() == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_size_that_cannot_fit_in_memory_is_told_and_not_tried(tmp_path: Path) -> None:
+    heard: list[Message] = []
+    assert run("small", [10**12], ["sqlite"], folder=tmp_path, on_event=heard.append) == []
+    (failure,) = heard
+    assert isinstance(failure, Failure) and "Not enough memory: 1,000,000,000,000 rows" in failure.message
+
+
+def test_the_surroundings_name_machine_versions_and_durability(tmp_path: Path) -> None:
+    heard: list[Message] = []
+    run("small", [1], ["sqlite-wal"], repeats=1, folder=tmp_path, on_event=heard.append)
+    (found,) = (message for message in heard if isinstance(message, Surroundings))
+    assert found.version and "durable" in found.description
+    asked = ["processor", "cores", "memory_bytes", "disk", "system", "python", "libraries"]
+    assert all(found.environment[name] for name in asked)
+    assert 0 < found.environment["clock_resolution_seconds"] < 1e-3
+
+
+def test_progress_rises_to_the_end(tmp_path: Path) -> None:
+    seen: list[float] = []
+    job = Job(lambda progress: seen.append(progress.fraction or 0.0))
+    run("small", [1, 5], ["sqlite"], repeats=1, folder=tmp_path, job=job)
+    assert seen == sorted(seen) and seen[-1] == 1.0 and len(seen) > 2
+
+
+def test_names_are_checked_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(UnknownWorkload, match="Did you mean 'update'"):
+        run("updat", [1], ["sqlite"], folder=tmp_path)
+    with pytest.raises(UnknownBackend, match="Did you mean 'lamella'"):
+        run("small", [1], ["lamela"], folder=tmp_path)
+    with pytest.raises(FileProblem, match="absent"):
+        run("small", [1], ["sqlite"], folder=tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("rows", "names", "repeats"),
+    [([], ["sqlite"], 1), ([0], ["sqlite"], 1), ([1], [], 1), ([1], ["sqlite"], 0)],
+)
+def test_a_race_of_nothing_is_refused(rows: list[int], names: list[str], repeats: int) -> None:
+    with pytest.raises(LamellaError):
+        run("small", rows, names, repeats)
+
+
+def test_sizes_rise_and_the_order_of_systems_is_shuffled() -> None:
+    orders = set()
+    for seed in range(20):
+        trials = plan(SMALL, [100, 1, 10], ["a", "b", "c"], 5, fresh=False, seed=seed)
+        assert [trial.rows for trial in trials] == [1] * 3 + [10] * 3 + [100] * 3
+        assert all({t.backend for t in trials[start : start + 3]} == {"a", "b", "c"} for start in (0, 3, 6))
+        orders.add(tuple(trial.backend for trial in trials))
+    assert len(orders) > 10
+
+
+def test_messages_come_back_from_their_line_as_they_were() -> None:
+    message = Failure("small", "sqlite", "read", 10, 0, "It broke", "at length\nand more")
+    assert from_line(to_line(message)) == message
+    for line in ("", "{}", "not json", '{"event": "doing"}', '{"event": "measured", "record": {}}'):
+        with pytest.raises(BadData):
+            from_line(line)
+
+
+def test_the_diary_tells_the_ratios_and_writes_samples_and_surroundings(tmp_path: Path) -> None:
+    said: list[str] = []
+    diary = Diary(said.append)
+    records = run("small", [2], ["sqlite", "sqlite-wal"], repeats=1, folder=tmp_path, on_event=diary.hear)
+    assert diary.close(records, tmp_path / "race.json") == 0
+    assert from_json((tmp_path / "race.json").read_text(encoding="utf-8")) == records
+    beside = json.loads((tmp_path / "race.environment.json").read_text(encoding="utf-8"))
+    assert set(beside) == {"sqlite", "sqlite-wal"}
+    text = "\n".join(said)
+    assert "Query again (median)" in text and "SQLite (WAL, synchronous full)" in text
+
+
+def test_a_failure_makes_the_diary_end_badly(tmp_path: Path) -> None:
+    said: list[str] = []
+    diary = Diary(said.append)
+    records = run("small", [2], [ODD + "Refuser"], repeats=1, folder=tmp_path, on_event=diary.hear)
+    assert diary.close(records) == 1
+    assert "no room for 2 rows" in said[-1]
