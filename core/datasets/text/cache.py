@@ -97,8 +97,12 @@ class CacheEntry:
             "parts": [[_below(self.folder, p.path), p.num_rows, *(p.fingerprint or ())] for p in kept.parts],
         }
         draft = self.folder / f"{uuid.uuid4().hex}.tmp"
-        draft.write_text(json.dumps(manifest), "utf-8")
-        draft.replace(self.folder / _MANIFEST)
+        try:
+            draft.write_text(json.dumps(manifest), "utf-8")
+            draft.replace(self.folder / _MANIFEST)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise unwritable(self.folder, error) from error
 
     def _make(self, folder: Path) -> None:
         try:
