@@ -1,0 +1,103 @@
+"""Values as the grid writes them. Runs on worker threads; the GUI thread only draws what comes out."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from core.filters.kinds import NUMBERS, Kind, kind_of, value_type
+
+LONGEST = 200  # characters of one cell on screen; copying takes the whole text
+LONGEST_BYTES = 48
+Texts = list[str | None]
+
+ICONS = {
+    Kind.TEXT: "text",
+    Kind.BOOLEAN: "bool",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "date",
+    Kind.TIME: "date",
+}
+
+
+def icon_name(type_: pa.DataType) -> str:
+    """The icon that stands for a type in headers and lists of columns."""
+    kind = kind_of(type_)
+    return "number" if kind in NUMBERS else ICONS.get(kind, "group")
+
+
+def is_right_aligned(type_: pa.DataType) -> bool:
+    return kind_of(type_) in NUMBERS
+
+
+def screen_texts(values: pa.ChunkedArray | pa.Array) -> Texts:
+    """One line for each value, long ones cut; None stands for null."""
+    return [_one_line(text) if text else text for text in whole_texts(values, LONGEST_BYTES)]
+
+
+def whole_texts(values: pa.ChunkedArray | pa.Array, longest_bytes: int | None = None) -> Texts:
+    """Each value in full; None stands for null."""
+    type_ = value_type(values.type)
+    if types.is_dictionary(values.type):
+        values = values.cast(type_)
+    if types.is_timestamp(type_) or types.is_time(type_):
+        return [_without_zeros(text) for text in values.cast(pa.string()).to_pylist()]
+    if types.is_date(type_) or types.is_decimal(type_):
+        return values.cast(pa.string()).to_pylist()
+    if types.is_float32(type_) or types.is_float16(type_):
+        return [
+            None if text is None else _float(float(text)) for text in values.cast(pa.string()).to_pylist()
+        ]
+    write = _writer(type_, longest_bytes)
+    return [None if value is None else write(value) for value in values.to_pylist()]
+
+
+def _writer(type_: pa.DataType, longest_bytes: int | None) -> Callable[[Any], str]:
+    kind = kind_of(type_)
+    if kind is Kind.FLOAT:
+        return _float
+    if kind is Kind.BOOLEAN:
+        return lambda value: "true" if value else "false"
+    if kind is Kind.BINARY:
+        return lambda value: _hex(value, longest_bytes)
+    if types.is_nested(type_):
+        return lambda value: json.dumps(value, ensure_ascii=False, default=_json)
+    return str
+
+
+def _one_line(text: str | None) -> str | None:
+    if text is None:
+        return None
+    cut = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    if cut.isprintable():
+        return cut
+    return cut.replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", "⇥")
+
+
+def _float(value: float) -> str:
+    """The shortest text that reads back as the same number, without a trailing `.0`."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("∞" if value > 0 else "-∞")
+    text = repr(value)
+    return text[:-2] if text.endswith(".0") else text
+
+
+def _without_zeros(text: str | None) -> str | None:
+    """A time without the zeros of its fraction."""
+    return text if text is None or "." not in text else re.sub(r"\.?0+(?=$|[+\-Z])", "", text, count=1)
+
+
+def _hex(value: bytes, longest: int | None) -> str:
+    if longest is not None and len(value) > longest:
+        return "0x" + value[:longest].hex() + "…"
+    return "0x" + value.hex()
+
+
+def _json(value: Any) -> str:
+    return "0x" + value.hex() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,181 @@
+"""The headers: columns with type, name, sort and filter marks; rows with their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHeaderView, QWidget
+
+from core.query.query import SortKey
+from ui import theme
+from ui.grid.cells import icon_name
+from ui.grid.model import GridModel
+
+ICON = 14
+ARROW = 12
+NARROWEST = 40
+
+
+class ColumnHeader(QHeaderView):
+    """Click sorts, drag moves, double click on an edge fits the width.
+
+    `sort_asked` has the column and whether its key is to be added to those there are.
+    """
+
+    sort_asked = Signal(int, bool)
+    fit_asked = Signal(int)
+    menu_asked = Signal(int, QPoint)
+
+    def __init__(self, model: GridModel, parent: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._grid_model = model
+        self._sort: dict[str, tuple[bool, int]] = {}
+        self._filtered: frozenset[str] = frozenset()
+        self.setSectionsClickable(True)
+        self.setSectionsMovable(True)
+        self.setHighlightSections(False)
+        self.setMinimumSectionSize(NARROWEST)
+        self.setDefaultSectionSize(130)
+        self.setAccessibleName("Columns")
+        self.sectionClicked.connect(self._clicked)
+        self.sectionHandleDoubleClicked.connect(self.fit_asked)
+        theme.current().changed.connect(self.viewport().update)
+
+    def set_sort(self, keys: Sequence[SortKey]) -> None:
+        self._sort = {key.column: (key.descending, place + 1) for place, key in enumerate(keys)}
+        self.viewport().update()
+
+    def set_filtered(self, columns: frozenset[str]) -> None:
+        self._filtered = columns
+        self.viewport().update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, theme.current().line_height() + 18)
+
+    def wanted_width(self, column: int) -> int:
+        """What name and marks need."""
+        name = self._grid_model.names[column]
+        text = self.fontMetrics().horizontalAdvance(name)
+        marks = (ARROW + theme.XS if name in self._sort else 0) + (
+            ARROW + theme.XS if name in self._filtered else 0
+        )
+        return 2 * theme.S + ICON + theme.XS + 2 + text + marks + theme.XS
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        column = self.logicalIndexAt(event.pos())
+        if column >= 0:
+            self.menu_asked.emit(column, event.globalPos())
+
+    def paintSection(self, painter: QPainter, rect: QRect, logicalIndex: int) -> None:
+        look, name = theme.current(), self._grid_model.names[logicalIndex]
+        painter.fillRect(rect, look.color("window"))
+        painter.setPen(look.color("border"))
+        painter.drawLine(rect.topRight(), rect.bottomRight())
+        painter.drawLine(rect.bottomLeft(), rect.bottomRight())
+        inner = rect.adjusted(theme.S, 0, -theme.S, 0)
+        icon = icon_name(self._grid_model.schema.field(logicalIndex).type)
+        look.icon(icon, "faint").paint(painter, QRect(inner.left(), _middle(inner, ICON), ICON, ICON))
+        inner.setLeft(inner.left() + ICON + theme.XS + 2)
+        inner = self._paint_marks(painter, inner, name)
+        painter.setPen(look.color("accent" if name in self._sort or name in self._filtered else "text"))
+        painter.setFont(look.font())
+        text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, inner.width())
+        painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+
+    def _paint_marks(self, painter: QPainter, inner: QRect, name: str) -> QRect:
+        """Sort arrow, with its rank when there are several, and filter funnel; answers what is left."""
+        look = theme.current()
+        marks = []
+        if name in self._sort:
+            marks.append("sort-desc" if self._sort[name][0] else "sort-asc")
+        if name in self._filtered:
+            marks.append("filter")
+        for mark in marks:
+            square = QRect(inner.right() - ARROW + 1, _middle(inner, ARROW), ARROW, ARROW)
+            look.icon(mark, "accent").paint(painter, square)
+            inner.setRight(inner.right() - ARROW - theme.XS)
+            if mark != "filter" and len(self._sort) > 1:
+                inner = self._paint_rank(painter, inner, self._sort[name][1])
+        return inner
+
+    def _paint_rank(self, painter: QPainter, inner: QRect, rank: int) -> QRect:
+        look = theme.current()
+        painter.setFont(look.font("caption"))
+        painter.setPen(look.color("accent"))
+        width = painter.fontMetrics().horizontalAdvance(str(rank))
+        painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, str(rank))
+        inner.setRight(inner.right() - width - 2)
+        return inner
+
+    def _clicked(self, column: int) -> None:
+        from PySide6.QtWidgets import QApplication
+
+        shift = bool(QApplication.keyboardModifiers() & Qt.KeyboardModifier.ShiftModifier)
+        self.sort_asked.emit(column, shift)
+
+
+def _middle(rect: QRect, height: int) -> int:
+    return rect.top() + (rect.height() - height) // 2
+
+
+class RowHeader(QHeaderView):
+    """Row numbers, drawn in one go. Pressing and dragging selects whole rows."""
+
+    rows_asked = Signal(object, bool)  # row in the view, whether to extend
+
+    def __init__(self, model: GridModel, parent: QWidget) -> None:
+        super().__init__(Qt.Orientation.Vertical, parent)
+        self._grid_model = model
+        self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setHighlightSections(False)
+        self.setAccessibleName("Row numbers")
+        self.restyle()
+        theme.current().changed.connect(self.restyle)
+
+    def restyle(self) -> None:
+        height = theme.current().line_height() + 11
+        self.setMinimumSectionSize(height)
+        self.setDefaultSectionSize(height)
+        self.fit()
+
+    def fit(self) -> None:
+        """As wide as the largest row number."""
+        metrics = self.fontMetrics()
+        digits = f"{max(self._grid_model.num_rows, 1000):,}"
+        self.setFixedWidth(metrics.horizontalAdvance(digits.replace(",", "0")) + 2 * theme.S)
+        self.viewport().update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look, painter = theme.current(), QPainter(self.viewport())
+        area, height = event.rect(), self.defaultSectionSize()
+        painter.fillRect(area, look.color("window"))
+        painter.setFont(look.tabular_font("caption"))
+        width = self.viewport().width()
+        lines, numbers = QPen(look.color("border")), QPen(look.color("faint"))
+        first = self.logicalIndexAt(max(area.top(), 0))
+        row, y = first, self.sectionViewportPosition(first) if first >= 0 else 0
+        painter.setPen(numbers)
+        while 0 <= row < self.count() and y <= area.bottom():
+            rect = QRect(0, y, width - theme.S, height)
+            number = f"{self._grid_model.start + row + 1:,}"
+            painter.drawText(rect, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, number)
+            row, y = row + 1, y + height
+        painter.setPen(lines)
+        painter.drawLine(width - 1, area.top(), width - 1, area.bottom())
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._ask(event, bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if event.buttons() & Qt.MouseButton.LeftButton:
+            self._ask(event, True)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        event.accept()
+
+    def _ask(self, event: QMouseEvent, extend: bool) -> None:
+        section = self.logicalIndexAt(event.position().toPoint())
+        if section >= 0:
+            self.rows_asked.emit(self._grid_model.start + section, extend)

@@ -1,0 +1,182 @@
+"""What the grid has read: a cache of pages, and the asking for those that are missing.
+
+The GUI thread asks what is on screen with `want`; pages come back from worker threads already as text.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+from PySide6.QtCore import QObject, Signal
+
+from core.jobs import Job
+from ui.grid.cells import Texts, screen_texts
+from ui.tasks import Handle, Tasks
+
+PAGE_ROWS = 64
+AT_ONCE = 2  # requests under way: a jump need not wait for the page it left
+MOST_CELLS = 1_500_000
+
+
+class Rows(Protocol):
+    """What the grid shows: `core.query.view.View`, as far as the grid needs it."""
+
+    @property
+    def num_rows(self) -> int: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table: ...
+
+
+@dataclass(frozen=True)
+class Request:
+    """Pages `first` to `last`, inclusive, of these columns (numbers in the schema)."""
+
+    first: int
+    last: int
+    columns: tuple[int, ...]
+
+
+PageTexts = dict[int, dict[int, Texts]]  # page -> column -> texts
+
+
+def read_pages(rows: Rows, request: Request, names: Sequence[str]) -> PageTexts:
+    """Blocks; call it on a worker."""
+    start = request.first * PAGE_ROWS
+    count = (request.last + 1) * PAGE_ROWS - start
+    table = rows.page(start, count, [names[column] for column in request.columns])
+    pages: PageTexts = {page: {} for page in range(request.first, request.last + 1)}
+    for column, values in zip(request.columns, table.columns, strict=True):
+        texts = screen_texts(values)
+        for page in pages:
+            at = (page - request.first) * PAGE_ROWS
+            pages[page][column] = texts[at : at + PAGE_ROWS]
+    return pages
+
+
+class Pages(QObject):
+    """`arrived` names the rows, first and last, that can be drawn now. `failed` comes once for each view."""
+
+    arrived = Signal(object, object)
+    failed = Signal(Exception)
+
+    def __init__(self, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+        self._rows: Rows | None = None
+        self._names: list[str] = []
+        self._generation = 0
+        self._broken = False
+        self._cells = 0
+        self._pages: OrderedDict[int, dict[int, Texts]] = OrderedDict()
+        self._under_way: list[tuple[Handle, Request]] = []
+        self._wanted: Request | None = None
+        self._next: Request | None = None
+
+    def show(self, rows: Rows | None, names: Sequence[str], ready: PageTexts | None = None) -> None:
+        """Forget everything read so far; `ready` was read from the new rows already."""
+        self._generation += 1
+        self._rows, self._names, self._broken = rows, list(names), False
+        self._under_way.clear()
+        self._wanted = self._next = None
+        self._pages.clear()
+        self._cells = 0
+        self._keep(ready or {})
+
+    def grow(self, rows: Rows) -> None:
+        """The same rows with more at the end: only the last page may have been read too short."""
+        last = (self._rows.num_rows - 1) // PAGE_ROWS if self._rows else 0
+        self._generation += 1
+        self._rows = rows
+        self._under_way.clear()
+        for column in self._pages.pop(last, {}).values():
+            self._cells -= len(column)
+
+    def text(self, row: int, column: int) -> str | None:
+        """The text of a cell, None for null; raises KeyError while it has not been read."""
+        try:
+            return self._pages[row // PAGE_ROWS][column][row % PAGE_ROWS]
+        except IndexError:
+            raise KeyError(row) from None
+
+    def column(self, page: int, column: int) -> Texts | None:
+        """The texts of one page of a column, for drawing many cells; None while not read."""
+        found = self._pages.get(page)
+        return None if found is None else found.get(column)
+
+    def want(self, first_row: int, last_row: int, columns: Sequence[int], downwards: bool = True) -> None:
+        """What is on screen now. Replaces everything wanted before and not yet begun."""
+        if self._rows is None or self._broken or not columns or self._rows.num_rows == 0:
+            return
+        first, last = first_row // PAGE_ROWS, last_row // PAGE_ROWS
+        for page in range(first, last + 1):
+            if page in self._pages:
+                self._pages.move_to_end(page)
+        self._wanted = self._missing(first, last, columns)
+        ahead = last + 1 if downwards else first - 1
+        inside = 0 <= ahead <= (self._rows.num_rows - 1) // PAGE_ROWS
+        self._next = self._missing(ahead, ahead, columns) if inside else None
+        self._begin()
+
+    @property
+    def settled(self) -> bool:
+        """Nothing that is on screen is still to come."""
+        return self._wanted is None or self._broken
+
+    def _missing(self, first: int, last: int, columns: Sequence[int]) -> Request | None:
+        pages = [p for p in range(first, last + 1) if any(c not in self._pages.get(p, ()) for c in columns)]
+        if not pages:
+            return None
+        needed = tuple(c for c in columns if any(c not in self._pages.get(p, ()) for p in pages))
+        return Request(pages[0], pages[-1], needed)
+
+    def _begin(self) -> None:
+        asked = [request for _, request in self._under_way]
+        if self._wanted is not None and self._wanted not in asked and len(asked) < AT_ONCE:
+            self._ask(self._wanted)
+        elif self._wanted is None and self._next is not None and not asked:
+            self._ask(self._next)
+
+    def _ask(self, request: Request) -> None:
+        rows, names, generation = self._rows, self._names, self._generation
+
+        def work(job: Job) -> PageTexts:
+            assert rows is not None
+            return read_pages(rows, request, names)
+
+        def done(pages: PageTexts) -> None:
+            if generation == self._generation:
+                self._take(request, pages)
+
+        def failed(error: Exception) -> None:
+            if generation == self._generation:
+                self._broken = True
+                self.failed.emit(error)
+
+        handle = self._tasks.read(work, done, failed, owner=self, quiet=True, text="Reading rows")
+        self._under_way.append((handle, request))
+
+    def _take(self, request: Request, pages: PageTexts) -> None:
+        self._under_way = [(h, r) for h, r in self._under_way if r is not request]
+        self._keep(pages)
+        if self._next is not None and self._next == request:
+            self._next = None
+        if self._wanted is not None:
+            self._wanted = self._missing(self._wanted.first, self._wanted.last, self._wanted.columns)
+        self._begin()
+        self.arrived.emit(request.first * PAGE_ROWS, (request.last + 1) * PAGE_ROWS - 1)
+
+    def _keep(self, pages: PageTexts) -> None:
+        for page, columns in pages.items():
+            self._pages.setdefault(page, {}).update(columns)
+            self._pages.move_to_end(page)
+            self._cells += sum(map(len, columns.values()))
+        while self._cells > MOST_CELLS and len(self._pages) > len(pages) + 2:
+            _, dropped = self._pages.popitem(last=False)
+            self._cells -= sum(map(len, dropped.values()))

@@ -1,0 +1,205 @@
+"""Draws the cells on screen in one pass, straight from the pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QLine, QRect, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
+
+from ui import theme
+from ui.grid.pages import PAGE_ROWS
+
+if TYPE_CHECKING:
+    from ui.grid.view import GridView
+
+PADDING = theme.S
+NULL = "NULL"
+LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
+RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
+MOST_ELIDED = 4096
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A cell that is being written, or could not be. `text` is what was typed, None for null."""
+
+    text: str | None
+    error: str = ""
+
+
+@dataclass
+class Strip:
+    """A visible column: where it is, and how it is written."""
+
+    column: int
+    x: int
+    width: int
+    flags: int
+
+
+@dataclass
+class Inks:
+    surface: QColor
+    text: QColor
+    null: QColor
+    line: QColor
+    selected: QColor
+    waiting: QColor
+    accent: QColor
+    danger: QColor
+    danger_soft: QColor
+    font: QFont = field(default_factory=QFont)
+    null_font: QFont = field(default_factory=QFont)
+
+    @staticmethod
+    def of(look: theme.Theme) -> Inks:
+        names = (
+            "surface",
+            "text",
+            "faint",
+            "grid_line",
+            "accent_soft",
+            "hover",
+            "accent",
+            "danger",
+            "danger_soft",
+        )
+        inks = Inks(*(look.color(name) for name in names))
+        inks.font = look.tabular_font()
+        inks.null_font = look.font("caption")
+        inks.null_font.setItalic(True)
+        return inks
+
+
+class CellPainter:
+    """Paints a part of a grid. Restyle it after the theme has changed."""
+
+    def __init__(self, grid: GridView) -> None:
+        self._grid = grid
+        self._elided: dict[tuple[str, int], str] = {}
+        self.restyle()
+
+    def restyle(self) -> None:
+        self.inks = Inks.of(theme.current())
+        self.metrics = QFontMetrics(self.inks.font)
+        self._widest = max(self.metrics.maxWidth(), 1)
+        self._usual = max(self.metrics.horizontalAdvance("0"), 1)
+        self._elided.clear()
+
+    def paint(self, painter: QPainter, area: QRect) -> None:
+        painter.fillRect(area, self.inks.surface)
+        rows, strips = self._grid.rows_between(area.top(), area.bottom()), self._strips(area)
+        if not rows or not strips:
+            return
+        top, height = self._grid.row_top(rows[0]), self._grid.row_height
+        self._paint_selection(painter, rows)
+        self._paint_lines(painter, area, rows, strips, top)
+        painter.setFont(self.inks.font)
+        painter.setPen(self.inks.text)
+        nulls: list[QRect] = []
+        for strip in strips:
+            self._paint_strip(painter, strip, rows, top, height, nulls)
+        self._paint_nulls(painter, nulls)
+        self._paint_marks(painter)
+        self._paint_current(painter)
+
+    def _strips(self, area: QRect) -> list[Strip]:
+        header, right = self._grid.horizontalHeader(), self._grid.grid_model.right
+        found = []
+        for column in self._grid.columns_between(area.left(), area.right()):
+            x, width = header.sectionViewportPosition(column), header.sectionSize(column)
+            found.append(Strip(column, x, width, RIGHT if right[column] else LEFT))
+        return found
+
+    def _paint_strip(
+        self, painter: QPainter, strip: Strip, rows: range, top: int, height: int, nulls: list[QRect]
+    ) -> None:
+        pages, width = self._grid.grid_model.pages, strip.width - 2 * PADDING
+        x, y, flags = strip.x + PADDING, top, strip.flags
+        always_fits = width // self._widest
+        page_number, texts = -1, None
+        for row in rows:
+            if row // PAGE_ROWS != page_number:
+                page_number = row // PAGE_ROWS
+                texts = pages.column(page_number, strip.column)
+            at = row % PAGE_ROWS
+            if texts is None or at >= len(texts):
+                self._paint_waiting(painter, QRect(x, y, width, height), flags, row)
+            elif (text := texts[at]) is None:
+                nulls.append(QRect(x, y, width, height))
+            elif text:
+                if len(text) > always_fits:
+                    text = self._fitted(text, width)
+                painter.drawText(x, y, width, height, flags, text)
+            y += height
+
+    def _fitted(self, text: str, width: int) -> str:
+        key = (text, width)
+        found = self._elided.get(key)
+        if found is None:
+            if len(self._elided) > MOST_ELIDED:
+                self._elided.clear()
+            shown = text[: 2 * width // self._usual + 8] if len(text) > 40 else text
+            found = self.metrics.elidedText(shown, Qt.TextElideMode.ElideRight, width)
+            self._elided[key] = found
+        return found
+
+    def _paint_waiting(self, painter: QPainter, cell: QRect, flags: int, row: int) -> None:
+        bar = QRect(0, 0, max(8, cell.width() * (40 + row * 37 % 35) // 100), 8)
+        bar.moveCenter(cell.center())
+        if flags == LEFT:
+            bar.moveLeft(cell.left())
+        else:
+            bar.moveRight(cell.right())
+        painter.fillRect(bar, self.inks.waiting)
+
+    def _paint_nulls(self, painter: QPainter, cells: list[QRect]) -> None:
+        if cells:
+            painter.setFont(self.inks.null_font)
+            painter.setPen(self.inks.null)
+            for cell in cells:
+                painter.drawText(cell, LEFT, NULL)
+
+    def _paint_lines(
+        self, painter: QPainter, area: QRect, rows: range, strips: list[Strip], top: int
+    ) -> None:
+        height = self._grid.row_height
+        bottom, right = top + height * len(rows), strips[-1].x + strips[-1].width
+        lines = [QLine(area.left(), y, right - 1, y) for y in range(top + height - 1, bottom, height)]
+        lines += [QLine(s.x + s.width - 1, area.top(), s.x + s.width - 1, bottom - 1) for s in strips]
+        painter.setPen(self.inks.line)
+        painter.drawLines(lines)
+
+    def _paint_selection(self, painter: QPainter, rows: range) -> None:
+        selection = self._grid.selection
+        if selection.num_cells > 1:
+            for block in selection.blocks:
+                painter.fillRect(self._grid.block_rect(block, rows), self.inks.selected)
+
+    def _paint_current(self, painter: QPainter) -> None:
+        rect = self._grid.cell_rect(self._grid.selection.current)
+        if rect is not None:
+            pen = self.inks.accent if self._grid.hasFocus() else self.inks.null
+            painter.setPen(pen)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(rect.adjusted(0, 0, -2, -2))
+            painter.drawRect(rect.adjusted(1, 1, -3, -3))
+
+    def _paint_marks(self, painter: QPainter) -> None:
+        for (row, column), mark in self._grid.marks.items():
+            rect = self._grid.cell_rect((row, self._grid.place(column)))
+            if rect is None:
+                continue
+            painter.fillRect(
+                rect.adjusted(0, 0, -1, -1), self.inks.danger_soft if mark.error else self.inks.selected
+            )
+            painter.fillRect(QRect(rect.left(), rect.top(), 3, rect.height() - 1),
+                             self.inks.danger if mark.error else self.inks.accent)  # fmt: skip
+            inner = rect.adjusted(PADDING, 0, -PADDING, 0)
+            flags = RIGHT if self._grid.grid_model.right[column] else LEFT
+            painter.setFont(self.inks.null_font if mark.text is None else self.inks.font)
+            painter.setPen(self.inks.danger if mark.error else self.inks.text)
+            text = NULL if mark.text is None else self._fitted(mark.text, inner.width())
+            painter.drawText(inner, LEFT if mark.text is None else flags, text)

@@ -1,0 +1,475 @@
+"""The grid: a table view over a window of rows, with a scroll bar, keys and a selection of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from PySide6.QtCore import QItemSelectionModel, QPoint, QRect, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QAbstractItemView, QTableView, QToolTip, QWidget
+
+from ui import theme
+from ui.grid import keys
+from ui.grid.header import ColumnHeader, RowHeader
+from ui.grid.model import GridModel
+from ui.grid.pages import PAGE_ROWS, PageTexts, Rows
+from ui.grid.painter import PADDING, CellPainter, Mark
+from ui.grid.selection import Block, Selection
+from ui.tasks import Tasks
+
+MARGIN_COLUMNS = 4
+WIDEST_FIT = 360
+
+
+class GridView(QTableView):
+    """Rows are numbers in the whole view; `place` is where a column stands from left to right, hidden or not.
+
+    `edit_asked` has the text that typing began with, or None to edit what is there.
+    """
+
+    edit_asked = Signal(object)
+    menu_asked = Signal(QPoint)
+    scrolled = Signal()
+    painted = Signal()
+
+    def __init__(self, tasks: Tasks, parent: QWidget | None = None, model: GridModel | None = None) -> None:
+        super().__init__(parent)
+        self.grid_model = model or GridModel(tasks, self)
+        self.selection = Selection(self)
+        self.marks: dict[tuple[int, int], Mark] = {}
+        self._last_top = 0
+        self._fit_next = False
+        self._painter: CellPainter | None = None
+        self._set_up()
+        self.setModel(self.grid_model)
+        self._painter = CellPainter(self)
+        self._connect()
+
+    def _set_up(self) -> None:
+        self.setHorizontalHeader(ColumnHeader(self.grid_model, self))
+        self.setVerticalHeader(RowHeader(self.grid_model, self))
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setShowGrid(False)
+        self.setCornerButtonEnabled(False)
+        self.setAccessibleName("Rows")
+        self.setTabKeyNavigation(False)
+
+    def _connect(self) -> None:
+        theme.current().changed.connect(self._restyle)
+        self.selection.changed.connect(self._follow_selection)
+        self.grid_model.pages.arrived.connect(self._arrived)
+        self.column_header.fit_asked.connect(self.fit_column)
+        self.row_header.rows_asked.connect(self.select_rows)
+        for signal in (self.column_header.sectionResized, self.column_header.sectionMoved):
+            signal.connect(self._columns_moved)
+        self._drag = QTimer(self, interval=40)
+        self._drag.timeout.connect(self._drag_on)
+
+    @property
+    def column_header(self) -> ColumnHeader:
+        header = self.horizontalHeader()
+        assert isinstance(header, ColumnHeader)
+        return header
+
+    @property
+    def row_header(self) -> RowHeader:
+        header = self.verticalHeader()
+        assert isinstance(header, RowHeader)
+        return header
+
+    # -------------------------------------------------------------- showing
+
+    def show_rows(self, rows: Rows, ready: PageTexts | None = None, hidden: Sequence[str] = ()) -> None:
+        """Show other rows. Columns keep their widths, order and place on screen when they are the same."""
+        self.marks.clear()
+        if self.grid_model.show(rows, ready):
+            self._begin_columns(hidden)
+        self.selection.clamp(self.grid_model.num_rows, self.grid_model.columnCount())
+        self._rows_changed()
+
+    def grow(self, rows: Rows) -> None:
+        self.grid_model.grow(rows)
+        self._rows_changed()
+
+    def _begin_columns(self, hidden: Sequence[str]) -> None:
+        self.selection.clear()
+        for name in hidden:
+            if name in self.grid_model.names:
+                self.setColumnHidden(self.grid_model.names.index(name), True)
+        self._fit_next = True
+        self.scrollToTop()
+        self.horizontalScrollBar().setValue(0)
+
+    def _rows_changed(self) -> None:
+        self.row_header.fit()
+        self.want()
+        if self._fit_next and self.grid_model.pages.settled:
+            self._fit_first()
+        self.viewport().update()
+        self.scrolled.emit()
+
+    def _arrived(self, first: int, last: int) -> None:
+        if self._fit_next:
+            self._fit_first()
+        shown = self.visible_rows()
+        if shown and first <= shown[-1] and last >= shown[0]:
+            self.viewport().update()
+
+    def want(self) -> None:
+        """Ask for what is on screen and has not been read."""
+        rows, columns = self.visible_rows(), self._visible_columns()
+        if rows and columns:
+            downwards, self._last_top = rows[0] >= self._last_top, rows[0]
+            self.grid_model.pages.want(rows[0], rows[-1], columns, downwards)
+
+    # ------------------------------------------------------------- geometry
+
+    @property
+    def row_height(self) -> int:
+        return self.verticalHeader().defaultSectionSize()
+
+    def rows_between(self, top: int, bottom: int) -> range:
+        """Rows that have a pixel between these heights of the viewport."""
+        offset, height = self.verticalScrollBar().value(), self.row_height
+        first = max(0, (top + offset) // height)
+        last = min(self.grid_model.rowCount() - 1, (bottom + offset) // height)
+        return range(self.grid_model.start + first, self.grid_model.start + last + 1)
+
+    def visible_rows(self) -> range:
+        return self.rows_between(0, self.viewport().height() - 1)
+
+    def row_top(self, row: int) -> int:
+        return (row - self.grid_model.start) * self.row_height - self.verticalScrollBar().value()
+
+    def columns_between(self, left: int, right: int) -> list[int]:
+        """Columns (numbers in the schema) between these pixels, from left to right."""
+        header = self.horizontalHeader()
+        if not header.count() or header.length() == 0:
+            return []
+        first = header.visualIndexAt(max(0, left))
+        last = header.visualIndexAt(min(right, header.length() - header.offset() - 1))
+        if first < 0 or last < 0:
+            return []
+        logical = (header.logicalIndex(place) for place in range(first, last + 1))
+        return [column for column in logical if not header.isSectionHidden(column)]
+
+    def _visible_columns(self) -> list[int]:
+        """Those on screen, and some on either side."""
+        header = self.horizontalHeader()
+        on_screen = self.columns_between(0, self.viewport().width() - 1)
+        if not on_screen:
+            return []
+        first, last = header.visualIndex(on_screen[0]), header.visualIndex(on_screen[-1])
+        places = range(max(0, first - MARGIN_COLUMNS), min(header.count(), last + MARGIN_COLUMNS + 1))
+        return sorted(c for c in map(header.logicalIndex, places) if not header.isSectionHidden(c))
+
+    def place(self, column: int) -> int:
+        return self.horizontalHeader().visualIndex(column)
+
+    def column_at(self, place: int) -> int:
+        return self.horizontalHeader().logicalIndex(place)
+
+    def cell_rect(self, cell: tuple[int, int] | None) -> QRect | None:
+        """Where row and place are drawn; None when they are outside of the window of rows."""
+        if cell is None or not 0 <= cell[0] - self.grid_model.start < self.grid_model.rowCount():
+            return None
+        header, column = self.horizontalHeader(), self.column_at(cell[1])
+        if column < 0 or header.isSectionHidden(column):
+            return None
+        x, width = header.sectionViewportPosition(column), header.sectionSize(column)
+        return QRect(x, self.row_top(cell[0]), width, self.row_height)
+
+    def block_rect(self, block: Block, rows: range) -> QRect:
+        """The part of a block that lies in these rows."""
+        top, bottom = max(block.top, rows[0]), min(block.bottom, rows[-1])
+        header = self.horizontalHeader()
+        left = header.sectionViewportPosition(self.column_at(block.left))
+        last = self.column_at(block.right)
+        right = header.sectionViewportPosition(last) + header.sectionSize(last)
+        return QRect(left, self.row_top(top), right - left, (bottom - top + 1) * self.row_height)
+
+    def cell_at(self, point: QPoint) -> tuple[int, int] | None:
+        """Row and place under a point of the viewport, the nearest when it is outside."""
+        if not self.grid_model.rowCount() or not self.horizontalHeader().length():
+            return None
+        header = self.horizontalHeader()
+        x = min(max(point.x(), 0), min(self.viewport().width(), header.length() - header.offset()) - 1)
+        rows = self.rows_between(point.y(), point.y())
+        shown = self.visible_rows()
+        row = rows[0] if rows else (shown[0] if point.y() < 0 else shown[-1])
+        return row, header.visualIndexAt(x)
+
+    # ------------------------------------------------------------ selection
+
+    def select_rows(self, row: int, extend: bool) -> None:
+        last = self.grid_model.columnCount() - 1
+        top = self.selection.blocks[-1].top if extend and self.selection.blocks else row
+        block = Block.between((top, 0), (row, last))
+        self.selection.select_block(block, (row, self.first_place()))
+        self.setFocus(Qt.FocusReason.MouseFocusReason)
+
+    def select_all(self) -> None:
+        if self.grid_model.num_rows and self.grid_model.columnCount():
+            last = (self.grid_model.num_rows - 1, self.grid_model.columnCount() - 1)
+            self.selection.select_block(
+                Block.between((0, 0), last), self.selection.current or (0, self.first_place())
+            )
+
+    def select_column(self, place: int) -> None:
+        if self.grid_model.num_rows:
+            top = self.selection.current[0] if self.selection.current else 0
+            block = Block(0, place, self.grid_model.num_rows - 1, place)
+            self.selection.select_block(block, (top, place))
+
+    def first_place(self) -> int:
+        header = self.horizontalHeader()
+        shown = (p for p in range(header.count()) if not header.isSectionHidden(header.logicalIndex(p)))
+        return next(shown, 0)
+
+    def go_to(self, row: int, place: int | None = None, extend: bool = False) -> None:
+        """Make a cell the current one and show it."""
+        if not self.grid_model.num_rows:
+            return
+        current = self.selection.current
+        row = min(max(row, 0), self.grid_model.num_rows - 1)
+        place = place if place is not None else (current[1] if current else self.first_place())
+        if extend:
+            self.selection.extend(row, place)
+        else:
+            self.selection.select(row, place)
+        self.show_cell(row, place)
+
+    def show_cell(self, row: int, place: int) -> None:
+        """Scroll as little as needed; to the middle when it is far."""
+        rows = self.visible_rows()
+        if rows and not rows[0] <= row <= rows[-1]:
+            near = rows[0] - len(rows) <= row <= rows[-1] + len(rows)
+            if not near:
+                self.scroll_to_row(row - len(rows) // 2)
+        self.bring_window(row)
+        top, height = self.row_top(row), self.row_height
+        bar = self.verticalScrollBar()
+        if top < 0:
+            bar.setValue(bar.value() + top)
+        elif top + height > self.viewport().height():
+            bar.setValue(bar.value() + top + height - self.viewport().height())
+        self._show_column(place)
+
+    def _show_column(self, place: int) -> None:
+        header, bar = self.horizontalHeader(), self.horizontalScrollBar()
+        column = self.column_at(place)
+        x, width = header.sectionViewportPosition(column), header.sectionSize(column)
+        if x < 0 or width > self.viewport().width():
+            bar.setValue(bar.value() + x)
+        elif x + width > self.viewport().width():
+            bar.setValue(bar.value() + x + width - self.viewport().width())
+
+    # -------------------------------------------------------- window of rows
+
+    def top_row(self) -> int:
+        """The first row on screen."""
+        rows = self.visible_rows()
+        return rows[0] if rows else 0
+
+    def scroll_to_row(self, row: int) -> None:
+        """Put a row at the top, as far as there are rows below it."""
+        row = min(max(row, 0), max(0, self.grid_model.num_rows - 1))
+        self.bring_window(row)
+        self.verticalScrollBar().setValue((row - self.grid_model.start) * self.row_height)
+        self._scrolled()
+
+    def bring_window(self, row: int) -> None:
+        """Move the window of rows when `row` is outside of it or close to its edge."""
+        model = self.grid_model
+        if not model.is_windowed:
+            return
+        edge, inside = model.window // 8, row - model.start
+        near_top = inside < edge and model.start > 0
+        near_bottom = inside > model.window - edge and model.start + model.window < model.num_rows
+        if near_top or near_bottom:
+            bar = self.verticalScrollBar()
+            moved = model.move_window(row - model.window // 2)
+            bar.setValue(min(max(bar.value() - moved * self.row_height, 0), bar.maximum()))
+            self.row_header.viewport().update()
+            self.viewport().update()
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        super().scrollContentsBy(dx, dy)
+        self._scrolled()
+
+    def _scrolled(self) -> None:
+        if self._painter is not None:
+            self.bring_window(self.top_row())
+            self.want()
+            self.scrolled.emit()
+
+    # --------------------------------------------------------------- columns
+
+    def fit_column(self, column: int) -> None:
+        """As wide as its name and what is on screen of it."""
+        assert self._painter is not None
+        metrics, rows = self._painter.metrics, self.visible_rows()
+        widest = 0
+        for row in rows:
+            try:
+                widest = max(
+                    widest, metrics.horizontalAdvance(self.grid_model.pages.text(row, column) or "NULL")
+                )
+            except KeyError:
+                continue
+        width = max(widest + 2 * PADDING + theme.XS, self.column_header.wanted_width(column))
+        self.horizontalHeader().resizeSection(column, min(width, WIDEST_FIT))
+
+    def fit_columns(self) -> None:
+        for column in self._visible_columns():
+            self.fit_column(column)
+
+    def _fit_first(self) -> None:
+        self._fit_next = False
+        for column in self._visible_columns():
+            if self.grid_model.pages.column(self.top_row() // PAGE_ROWS, column) is not None:
+                self.fit_column(column)
+        self.want()
+
+    def _columns_moved(self) -> None:
+        self.want()
+        self.viewport().update()
+
+    # ---------------------------------------------------------------- events
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._painter is not None:
+            painter = QPainter(self.viewport())
+            self._painter.paint(painter, event.rect())
+            painter.end()
+            self.painted.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._painter is not None:
+            self.want()
+            self.scrolled.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not keys.press(self, event):
+            event.ignore()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        cell = self.cell_at(event.position().toPoint())
+        self.setFocus(Qt.FocusReason.MouseFocusReason)
+        if cell is None:
+            return
+        modifiers = event.modifiers()
+        if event.button() is Qt.MouseButton.RightButton and cell in self.selection:
+            return
+        if modifiers & Qt.KeyboardModifier.ShiftModifier:
+            self.selection.extend(*cell)
+        elif modifiers & Qt.KeyboardModifier.ControlModifier:
+            self.selection.add(*cell)
+        else:
+            self.selection.select(*cell)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if not event.buttons() & Qt.MouseButton.LeftButton or self.selection.current is None:
+            return
+        point = event.position().toPoint()
+        cell = self.cell_at(point)
+        if cell is not None and cell != self.selection.current:
+            self.selection.extend(*cell)
+        inside = self.viewport().rect().contains(point)
+        self._drag.stop() if inside else self._drag.start()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._drag.stop()
+        event.accept()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton and self.selection.current is not None:
+            self.edit_asked.emit(None)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        point = event.pos()
+        rect = self.cell_rect(self.selection.current)
+        if event.reason() is QContextMenuEvent.Reason.Keyboard and rect is not None:
+            point = rect.center()
+        self.menu_asked.emit(self.viewport().mapToGlobal(point))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        if self.selection.current is None and self.grid_model.num_rows:
+            self.selection.select(self.top_row(), self.first_place())
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.viewport().update()
+
+    def viewportEvent(self, event) -> bool:
+        if isinstance(event, QHelpEvent):
+            self._show_tip(event)
+            return True
+        return super().viewportEvent(event)
+
+    def _show_tip(self, event: QHelpEvent) -> None:
+        """What is wrong with a cell, or its text when it is cut."""
+        cell = self.cell_at(event.pos())
+        rect = self.cell_rect(cell)
+        text = ""
+        if cell is not None and rect is not None and rect.contains(event.pos()):
+            text = self._tip(cell[0], self.column_at(cell[1]), rect.width())
+        QToolTip.showText(event.globalPos(), text, self.viewport(), rect or QRect())
+
+    def _tip(self, row: int, column: int, width: int) -> str:
+        mark = self.marks.get((row, column))
+        if mark is not None and mark.error:
+            return mark.error
+        try:
+            text = self.grid_model.pages.text(row, column) or ""
+        except KeyError:
+            return ""
+        assert self._painter is not None
+        cut = self._painter.metrics.horizontalAdvance(text) > width - 2 * PADDING
+        return text if cut else ""
+
+    def _drag_on(self) -> None:
+        """Scroll on while the pointer is held outside."""
+        point = self.viewport().mapFromGlobal(self.cursor().pos())
+        down = (point.y() > self.viewport().height()) - (point.y() < 0)
+        right = (point.x() > self.viewport().width()) - (point.x() < 0)
+        current = self.selection.current
+        if current is not None:
+            place = min(max(current[1] + right, 0), self.grid_model.columnCount() - 1)
+            self.go_to(current[0] + down, place, extend=True)
+
+    def _follow_selection(self) -> None:
+        """Tell Qt, and so a screen reader, which cell is the current one."""
+        current = self.selection.current
+        if current is not None:
+            index = self.grid_model.index(current[0] - self.grid_model.start, self.column_at(current[1]))
+            if index.isValid() and index != self.currentIndex():
+                self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+        self.viewport().update()
+
+    def currentChanged(self, current, previous) -> None:
+        """Scrolling to the current cell is done by `show_cell`."""
+
+    def _restyle(self) -> None:
+        assert self._painter is not None
+        self._painter.restyle()
+        self.viewport().update()
+
+    def field(self, column: int) -> pa.Field:
+        return self.grid_model.schema.field(column)
