@@ -79,11 +79,14 @@ def solid(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def needs_fitting(kind: pa.DataType) -> bool:
-    """Whether only Python can fit values to the type: pyarrow knows no text made from objects."""
+def needs_fitting(kind: pa.DataType, inside: bool = False) -> bool:
+    """Whether only Python can fit values to the type: pyarrow knows no text made from objects, and
+    reads lists of nothing but nulls wrongly."""
+    if pa.types.is_null(kind):
+        return inside
     if pa.types.is_struct(kind):
-        return not kind.num_fields or any(needs_fitting(field.type) for field in kind)
-    return pa.types.is_list(kind) and needs_fitting(kind.value_type)
+        return not kind.num_fields or any(needs_fitting(field.type, True) for field in kind)
+    return pa.types.is_list(kind) and needs_fitting(kind.value_type, True)
 
 
 def fit(value: Any, kind: pa.DataType) -> Any:

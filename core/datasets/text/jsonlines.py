@@ -64,7 +64,7 @@ class JsonLines:
             pjson.ReadOptions(use_threads=False, block_size=len(data) + 1),
             pjson.ParseOptions(explicit_schema=raw, unexpected_field_behavior="error"),
         )
-        if any(pa.types.is_floating(c.type) and _rounded(c) for c in rows.columns):
+        if any(_rounded(column) for column in rows.columns):
             raise pa.ArrowInvalid("a whole number may have been rounded")
         return rows
 
@@ -151,8 +151,15 @@ def _typed(rows: pa.Table, schema: pa.Schema) -> Reading:
     return Reading(wide, pa.table(columns, names=schema.names) if wide.equals(schema) else None)
 
 
-def _rounded(numbers: pa.ChunkedArray) -> bool:
-    most = pc.min_max(numbers).as_py()
+def _rounded(values: pa.ChunkedArray | pa.Array) -> bool:
+    """Whether a double, however deep inside, is so large that a whole number may have lost digits."""
+    if pa.types.is_list(values.type):
+        return _rounded(pc.list_flatten(values))
+    if pa.types.is_struct(values.type):
+        return any(_rounded(pc.struct_field(values, [place])) for place in range(values.type.num_fields))
+    if not pa.types.is_floating(values.type):
+        return False
+    most = pc.min_max(values).as_py()
     return any(value is not None and abs(value) >= _LAST_EXACT_INTEGER for value in most.values())
 
 
