@@ -1,4 +1,4 @@
-"""The grid with its scroll bar, and what lies over it: a word while it works, or when there is nothing to show."""
+"""The grid with its scroll bar, and what lies over it: a word while it works, or why there are no rows."""
 
 from __future__ import annotations
 

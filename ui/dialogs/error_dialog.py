@@ -1,0 +1,98 @@
+"""What went wrong, why, and what to do, with the details to copy."""
+
+from __future__ import annotations
+
+import traceback
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from core.errors import LamellaError
+from ui import theme
+
+BUG_WHAT = "Something unexpected went wrong"
+BUG_FIX = "Your data is as it was before. You can go on working; copy the details if you want to report it."
+
+
+class ErrorDialog(QDialog):
+    """Not modal: the window stays usable behind it."""
+
+    def __init__(self, error: Exception, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Lamella")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.details = details(error)
+        what, why, fix = sentences(error)
+        self._icon = QLabel(self)
+        self._icon.setPixmap(theme.current().icon("warning", "danger").pixmap(32, 32))
+        texts = QVBoxLayout()
+        texts.setSpacing(theme.S)
+        for text, look in ((what, "title"), (why, ""), (fix, "muted")):
+            if text:
+                texts.addWidget(self._label(text, look))
+        top = QHBoxLayout()
+        top.setSpacing(theme.L)
+        top.addWidget(self._icon, alignment=Qt.AlignmentFlag.AlignTop)
+        top.addLayout(texts, 1)
+        self._box = QPlainTextEdit(self.details, self)
+        self._box.setReadOnly(True)
+        self._box.setFont(theme.current().mono_font("caption"))
+        self._box.setAccessibleName("Details")
+        self._box.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
+        layout.setSpacing(theme.L)
+        layout.addLayout(top)
+        layout.addWidget(self._box)
+        layout.addLayout(self._buttons())
+        self.setMinimumWidth(480)
+        self.setAccessibleName(what)
+
+    def _label(self, text: str, look: str) -> QLabel:
+        label = QLabel(text, self)
+        label.setWordWrap(True)
+        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        theme.variant(label, look)
+        return label
+
+    def _buttons(self) -> QHBoxLayout:
+        self._more = QPushButton("Details", self)
+        copy = QPushButton("Copy details", self)
+        close = QPushButton("Close", self)
+        theme.variant(self._more, "ghost")
+        theme.variant(close, "primary")
+        close.setDefault(True)
+        self._more.clicked.connect(self._toggle)
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.details))
+        close.clicked.connect(self.close)
+        row = QHBoxLayout()
+        row.addWidget(self._more)
+        row.addStretch()
+        row.addWidget(copy)
+        row.addWidget(close)
+        return row
+
+    def _toggle(self) -> None:
+        self._box.setVisible(self._box.isHidden())
+        self._more.setText("Details" if self._box.isHidden() else "Hide details")
+        self.adjustSize()
+
+
+def sentences(error: Exception) -> tuple[str, str, str]:
+    """What happened, why, what to do."""
+    if isinstance(error, LamellaError):
+        return error.what, error.why, error.fix
+    return BUG_WHAT, f"{type(error).__name__}: {error}", BUG_FIX
+
+
+def details(error: Exception) -> str:
+    return "".join(traceback.format_exception(error)).strip()

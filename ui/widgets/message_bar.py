@@ -1,0 +1,73 @@
+"""A line of news above the grid, with what can be done about it. Never takes the keyboard away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+
+from ui import theme
+
+SHOWN_MS = 12_000
+Choice = tuple[str, Callable[[], object]]
+
+
+class MessageBar(QFrame):
+    """`kind` is one of "message", "message-success", "message-danger"; the last stays until closed."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.label = QLabel(self)
+        self.label.setWordWrap(True)
+        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._buttons: list[QPushButton] = []
+        self._close = QToolButton(self)
+        self._close.setAccessibleName("Close the message")
+        self._close.clicked.connect(self.clear)
+        self._layout = QHBoxLayout(self)
+        self._layout.setContentsMargins(theme.M, theme.XS, theme.XS, theme.XS)
+        self._layout.addWidget(self.label)
+        self._layout.addWidget(self._close)
+        self._timer = QTimer(self, singleShot=True, interval=SHOWN_MS)
+        self._timer.timeout.connect(self.clear)
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
+        self.hide()
+
+    def say(self, text: str, *choices: Choice, kind: str = "message", stays: bool = False) -> None:
+        """Show a message in place of the one before; each choice is a button that also closes it."""
+        self._drop_buttons()
+        self.label.setText(text)
+        self.setAccessibleName(text)
+        theme.variant(self, kind)
+        for place, (label, act) in enumerate(choices):
+            self._add(label, act, place == 0 and stays)
+        self.show()
+        self._timer.stop() if stays or kind == "message-danger" else self._timer.start()
+
+    def clear(self) -> None:
+        self._timer.stop()
+        self._drop_buttons()
+        self.hide()
+
+    @property
+    def buttons(self) -> list[QPushButton]:
+        return list(self._buttons)
+
+    def _add(self, label: str, act: Callable[[], object], primary: bool) -> None:
+        button = QPushButton(label, self)
+        theme.variant(button, "primary" if primary else "ghost")
+        button.clicked.connect(lambda: (self.clear(), act()))
+        self._layout.insertWidget(self._layout.count() - 1, button)
+        self._buttons.append(button)
+
+    def _drop_buttons(self) -> None:
+        for button in self._buttons:
+            self._layout.removeWidget(button)
+            button.deleteLater()
+        self._buttons = []
+
+    def _restyle(self) -> None:
+        self._close.setIcon(theme.current().icon("close"))

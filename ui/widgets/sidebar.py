@@ -1,0 +1,149 @@
+"""The tree on the left: stores with their tables, files open in place, and files opened lately."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
+
+from ui import theme
+
+ROLE = Qt.ItemDataRole.UserRole
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One leaf: a table of a store, an open file or a recent one. `key` says which."""
+
+    kind: str  # "table", "file" or "recent"
+    key: tuple[str, ...]
+    text: str
+    tip: str = ""
+
+
+@dataclass(frozen=True)
+class StoreEntry:
+    path: Path
+    name: str
+    tables: tuple[str, ...]
+
+
+class Sidebar(QTreeWidget):
+    """`opened` when an entry is activated by double click or Enter, a single click for what is open."""
+
+    opened = Signal(Entry)
+    menu_asked = Signal(Entry, QPoint)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setHeaderHidden(True)
+        self.setIndentation(theme.L)
+        self.setRootIsDecorated(True)
+        self.setAccessibleName("Stores and files")
+        self.setObjectName("sidebar")
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._ask_menu)
+        self.itemClicked.connect(self._open)
+        self._stores = self._section("STORES")
+        self._files = self._section("FILES")
+        self._recent = self._section("RECENT")
+        self._shown: tuple[object, ...] = ()
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
+
+    def show_stores(self, stores: Sequence[StoreEntry]) -> None:
+        open_before = {self._stores.child(i).text(0): self._stores.child(i).isExpanded()
+                       for i in range(self._stores.childCount())}  # fmt: skip
+        self._stores.takeChildren()
+        for store in stores:
+            item = QTreeWidgetItem(self._stores, [store.name])
+            item.setToolTip(0, str(store.path))
+            item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
+            for table in store.tables:
+                self._leaf(item, Entry("table", (str(store.path), table), table, f"{table} in {store.path}"))
+            if not store.tables:
+                hint = QTreeWidgetItem(item, ["no tables yet"])
+                hint.setFlags(Qt.ItemFlag.NoItemFlags)
+            item.setExpanded(open_before.get(store.name, True))
+        self._stores.setExpanded(True)
+        self._restyle()
+
+    def show_files(self, paths: Sequence[Path]) -> None:
+        self._fill(self._files, [Entry("file", (str(p),), p.name or str(p), str(p)) for p in paths])
+
+    def show_recent(self, paths: Sequence[Path]) -> None:
+        self._fill(self._recent, [Entry("recent", (str(p),), p.name or str(p), str(p)) for p in paths])
+
+    def mark(self, key: tuple[str, ...] | None) -> None:
+        """Select the entry of what the current tab shows."""
+        for item in self._leaves():
+            entry = item.data(0, ROLE)
+            if entry.key == key and entry.kind != "recent":
+                self.setCurrentItem(item)
+                return
+        self.clearSelection()
+
+    def entries(self, kind: str) -> list[Entry]:
+        return [item.data(0, ROLE) for item in self._leaves() if item.data(0, ROLE).kind == kind]
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        item = self.currentItem()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and item is not None:
+            self._open(item)
+        else:
+            super().keyPressEvent(event)
+
+    def _section(self, title: str) -> QTreeWidgetItem:
+        item = QTreeWidgetItem(self, [title])
+        item.setFlags(Qt.ItemFlag.ItemIsEnabled)
+        item.setExpanded(True)
+        return item
+
+    def _fill(self, section: QTreeWidgetItem, entries: list[Entry]) -> None:
+        section.takeChildren()
+        for entry in entries:
+            self._leaf(section, entry)
+        section.setHidden(not entries)
+        section.setExpanded(True)
+        self._restyle()
+
+    def _leaf(self, parent: QTreeWidgetItem, entry: Entry) -> None:
+        item = QTreeWidgetItem(parent, [entry.text])
+        item.setData(0, ROLE, entry)
+        item.setToolTip(0, entry.tip)
+
+    def _leaves(self) -> list[QTreeWidgetItem]:
+        found, todo = [], [self.topLevelItem(i) for i in range(self.topLevelItemCount())]
+        while todo:
+            item = todo.pop(0)
+            todo = [item.child(i) for i in range(item.childCount())] + todo
+            if isinstance(item.data(0, ROLE), Entry):
+                found.append(item)
+        return found
+
+    def _open(self, item: QTreeWidgetItem, _column: int = 0) -> None:
+        entry = item.data(0, ROLE)
+        if isinstance(entry, Entry):
+            self.opened.emit(entry)
+
+    def _ask_menu(self, point: QPoint) -> None:
+        item = self.itemAt(point)
+        if item is not None and isinstance(item.data(0, ROLE), Entry):
+            self.menu_asked.emit(item.data(0, ROLE), self.viewport().mapToGlobal(point))
+
+    def _restyle(self) -> None:
+        look = theme.current()
+        for section in (self._stores, self._files, self._recent):
+            section.setFont(0, look.font("caption", bold=True))
+            section.setForeground(0, look.color("muted"))
+        for i in range(self._stores.childCount()):
+            self._stores.child(i).setIcon(0, look.icon("database"))
+        for item in self._leaves():
+            kind = item.data(0, ROLE).kind
+            item.setIcon(
+                0, look.icon("table" if kind == "table" else "file", "faint" if kind == "recent" else "muted")
+            )

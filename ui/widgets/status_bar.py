@@ -1,0 +1,88 @@
+"""The bottom line: what is shown and how it was found, what is running and how to stop it, light or dark."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar, QToolButton, QWidget
+
+from core.jobs import Progress
+from ui import theme
+from ui.tasks import Handle, Tasks
+
+FLICKER_MS = 250  # what is over sooner needs no Stop button
+
+
+class StatusBar(QStatusBar):
+    """`theme_asked` when light or dark is to be switched."""
+
+    theme_asked = Signal()
+
+    def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+        self.text = QLabel(self)
+        self.text.setAccessibleName("What is shown")
+        theme.variant(self.text, "muted")
+        self.doing = QLabel(self)
+        theme.variant(self.doing, "caption")
+        self.progress = QProgressBar(self)
+        self.progress.setFixedWidth(120)
+        self.progress.setTextVisible(False)
+        self.progress.setAccessibleName("Progress")
+        self.stop = QToolButton(self)
+        self.stop.setText("Stop")
+        self.stop.setToolTip("Stop what is running (Ctrl+.)")
+        self.stop.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.stop.clicked.connect(tasks.cancel_all)
+        self.look = QToolButton(self)
+        self.look.setAccessibleName("Switch between light and dark")
+        self.look.clicked.connect(self.theme_asked)
+        self._lay_out()
+        self._late = QTimer(self, singleShot=True, interval=FLICKER_MS)
+        self._late.timeout.connect(self._show_running)
+        tasks.busy_changed.connect(self._busy_changed)
+        tasks.progressed.connect(self._progressed)
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
+        self._hide_running()
+
+    def show_text(self, text: str) -> None:
+        self.text.setText(text)
+
+    def _lay_out(self) -> None:
+        self.setSizeGripEnabled(False)
+        self.setContentsMargins(theme.S, 0, theme.XS, 0)
+        self.addWidget(self.text, 1)
+        for widget in (self.doing, self.progress, self.stop, self.look):
+            self.addPermanentWidget(widget)
+
+    def _busy_changed(self, busy: bool) -> None:
+        self._late.start() if busy else self._hide_running()
+
+    def _show_running(self) -> None:
+        running = self._tasks.running
+        if running:
+            self.doing.setText(running[-1].text or "Working")
+            self.progress.setRange(0, 0)
+            for widget in (self.doing, self.progress, self.stop):
+                widget.show()
+
+    def _hide_running(self) -> None:
+        self._late.stop()
+        for widget in (self.doing, self.progress, self.stop):
+            widget.hide()
+
+    def _progressed(self, handle: Handle, progress: Progress) -> None:
+        if handle.quiet or not self.progress.isVisible():
+            return
+        fraction = progress.fraction
+        self.progress.setRange(0, 0 if fraction is None else 1000)
+        if fraction is not None:
+            self.progress.setValue(round(1000 * fraction))
+        self.doing.setText(": ".join(part for part in (handle.text, progress.text) if part))
+
+    def _restyle(self) -> None:
+        look = theme.current()
+        self.stop.setIcon(look.icon("stop", "danger"))
+        self.look.setIcon(look.icon("sun" if look.dark else "moon"))
+        self.look.setToolTip("Switch to light" if look.dark else "Switch to dark")

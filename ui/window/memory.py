@@ -1,0 +1,24 @@
+"""What the window asks to be remembered from one start to the next. The program keeps it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+
+class Memory(Protocol):
+    theme: str  # "system", "light" or "dark"
+    text_scale: float
+
+    @property
+    def recent(self) -> list[Path]:
+        """The files opened last, newest first."""
+
+    def remember(self, path: Path) -> None:
+        """Put a file first among the recent ones."""
+
+    @property
+    def geometry(self) -> bytes:
+        """Size and place of the window, as `save_geometry` was given them; empty at the first start."""
+
+    def save_geometry(self, geometry: bytes) -> None: ...
