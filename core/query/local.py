@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import pyarrow as pa
 
 from core.filters.expr import Filter
 from core.jobs import Job
+from core.query import masks
 from core.query.positions import count, find
 from core.query.query import SortKey
 from core.scan.rows import read_rows, take
@@ -30,11 +32,17 @@ def read(
     job = job or Job()
     chosen, keys = snapshot.select(columns), sort_keys(sort)
     if where is not None or keys:
-        found = find(snapshot, where, keys, job).positions
+        found = _found(snapshot, where, keys, job)
         return take(snapshot, found[offset : None if limit is None else offset + limit], chosen)
     if limit is None and offset == 0:
         return read_all(snapshot, chosen, job)
     return read_rows(snapshot, offset, snapshot.num_rows if limit is None else limit, chosen)
+
+
+def _found(snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job) -> np.ndarray:
+    if where is not None and not keys and masks.pays(snapshot):
+        return masks.find_by_mask(snapshot, where, job)
+    return find(snapshot, where, keys, job).positions
 
 
 def sort_keys(names: Iterable[str] | None) -> tuple[SortKey, ...]:

@@ -101,18 +101,21 @@ def finish(
     snapshot: Snapshot, first: int, stop: int, columns: Sequence[Column], chunks: list[pa.ChunkedArray]
 ) -> pa.Table:
     """Chunks of positions first … stop-1 as a table: pending changes put in, deleted rows left out."""
-    patched = [
-        _patch_range(snapshot, c, first, stop, chunk) for c, chunk in zip(columns, chunks, strict=True)
-    ]
-    table = pa.Table.from_arrays(patched, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
+    table = with_changes(snapshot, first, stop, columns, chunks)
     low, high = np.searchsorted(snapshot.deleted, [first, stop])
     if low == high:
         return table
     live = np.ones(stop - first, bool)
     live[snapshot.deleted[low:high] - first] = False
-    return (
-        table.take(from_numpy(np.flatnonzero(live))) if table.num_columns else table.slice(0, int(live.sum()))
-    )
+    return table.take(from_numpy(np.flatnonzero(live)))
+
+
+def with_changes(
+    snapshot: Snapshot, first: int, stop: int, columns: Sequence[Column], chunks: list[pa.ChunkedArray]
+) -> pa.Table:
+    """Chunks of positions first … stop-1 as a table: pending changes put in, deleted rows still there."""
+    arrays = [_patch_range(snapshot, c, first, stop, chunk) for c, chunk in zip(columns, chunks, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
 
 
 def patched(chunk: pa.ChunkedArray, places: np.ndarray, values: pa.Array) -> pa.ChunkedArray:
