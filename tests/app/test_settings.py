@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app import recent, settings_file
+from app import settings_file
 from app.settings import SETTINGS, BadSetting, Settings, UnknownSetting, known
 from core.errors import FileProblem
 
@@ -112,23 +112,3 @@ def test_migrations_run_in_order_from_the_version_of_the_file(tmp_path):
     assert settings_file.migrate({}, 3, tmp_path, steps) == {}
     with pytest.raises(FileProblem):
         settings_file.migrate({}, 4, tmp_path, steps)
-
-
-def test_recent_files_are_newest_first_without_repeats():
-    for name in ("a", "b", "a"):
-        recent.remember(Path("/data") / name)
-    assert recent.load() == [Path("/data/a"), Path("/data/b")]
-
-
-def test_only_the_last_files_are_remembered():
-    for number in range(recent.LIMIT + 5):
-        recent.remember(Path(f"/data/{number}"))
-    assert len(recent.load()) == recent.LIMIT
-    assert recent.load()[0] == Path(f"/data/{recent.LIMIT + 4}")
-
-
-def test_a_broken_list_of_recent_files_starts_anew(lamella_home, caplog):
-    recent.remember(Path("/data/a"))
-    (lamella_home / "config" / "recent.json").write_text("{")
-    assert recent.load() == []
-    assert "recent.json" in caplog.text

@@ -1,0 +1,82 @@
+"""What is remembered from one start to the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app import settings_file
+from app.memory import Memory
+from app.settings import Settings
+from app.state import RECENT_KEPT, State, state_path
+
+
+def memory(trouble=None) -> Memory:
+    settings, problems = settings_file.load(settings_file.settings_path())
+    assert problems == []
+    return Memory(settings, State(), trouble or pytest.fail)
+
+
+def test_the_next_start_finds_what_was_left():
+    first = memory()
+    first.theme, first.text_scale = "dark", 1.3
+    first.save_geometry(b"\x00\x01\xff")
+    first.remember(Path("/data/a.csv"))
+    second = memory()
+    assert (second.theme, second.text_scale, second.geometry) == ("dark", 1.3, b"\x00\x01\xff")
+    assert second.recent == [Path("/data/a.csv")]
+
+
+def test_the_first_start_has_defaults():
+    found = memory()
+    assert (found.theme, found.text_scale, found.geometry, found.recent) == ("system", 1.0, b"", [])
+
+
+def test_recent_files_are_newest_first_without_repeats():
+    state = State()
+    for name in ("a", "b", "a"):
+        state.remember(Path("/data") / name)
+    assert State().recent == state.recent == [Path("/data/a"), Path("/data/b")]
+
+
+def test_only_the_last_files_are_remembered():
+    state = State()
+    for number in range(RECENT_KEPT + 5):
+        state.remember(Path(f"/data/{number}"))
+    assert len(state.recent) == RECENT_KEPT and state.recent[0] == Path(f"/data/{RECENT_KEPT + 4}")
+
+
+def test_two_windows_do_not_forget_for_each_other():
+    one, other = State(), State()
+    one.remember(Path("/data/a"))
+    other.save_geometry(b"g")
+    other.remember(Path("/data/b"))
+    assert State().recent == [Path("/data/b"), Path("/data/a")] and State().geometry == b"g"
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"recent": 1, "geometry": 2}', '{"geometry": "?"}'])
+def test_a_broken_state_starts_anew(content):
+    state_path().write_text(content)
+    assert State().recent == [] and State().geometry == b""
+
+
+def test_an_unreadable_state_is_logged(caplog):
+    state_path().write_text("{")
+    assert State().recent == []
+    assert "state.json" in caplog.text
+
+
+def test_what_cannot_be_written_is_told_and_holds_until_the_end(lamella_home):
+    problems = []
+    kept = memory(problems.append)
+    (lamella_home / "config").rmdir()
+    (lamella_home / "config").write_text("")
+    kept.theme = "dark"
+    assert kept.theme == "dark" and len(problems) == 1
+    assert str(lamella_home / "config") in str(problems[0])
+
+
+def test_setting_what_is_already_so_writes_nothing():
+    memory().theme = Settings()["theme"]
+    assert not settings_file.settings_path().exists()
