@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pyarrow as pa
 
 ID = "_id"
@@ -12,6 +14,7 @@ def type_to_bytes(kind: pa.DataType) -> bytes:
     return bytes(pa.schema([pa.field("x", kind)]).serialize())
 
 
+@lru_cache(1024)
 def type_from_bytes(stored: bytes) -> pa.DataType:
     return pa.ipc.read_schema(pa.py_buffer(stored)).field(0).type
 

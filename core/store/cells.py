@@ -54,11 +54,14 @@ def from_batch(
 def latest(changes: Iterable[Cells], columns: Iterable[Column]) -> list[Cells]:
     """The last value each cell was given, as few groups of columns that changed in the same rows."""
     ordered = list(changes)
+    touching: dict[int, list[int]] = {}
+    for number, cells in enumerate(ordered):
+        for key in cells.values:
+            touching.setdefault(key, []).append(number)
     groups: dict[tuple[int, ...], list[Column]] = {}
     for column in columns:
-        touched = tuple(i for i, cells in enumerate(ordered) if column.key in cells.values)
-        if touched:
-            groups.setdefault(touched, []).append(column)
+        if column.key in touching:
+            groups.setdefault(tuple(touching[column.key]), []).append(column)
     return [_latest_of(group, [ordered[i] for i in touched]) for touched, group in groups.items()]
 
 

@@ -17,7 +17,7 @@ from core.rows import fitted
 from core.schema import ID
 from core.store.catalog import Catalog
 from core.store.catalog_schema import VERSIONED
-from core.store.cells import to_batch
+from core.store.cells import latest, to_batch
 from core.store.commit import NO_IDS, Change, Commit
 from core.store.evolution import ColumnPlan, plan_columns
 from core.store.history import commit_from_row
@@ -31,6 +31,8 @@ from core.store.writer import write_files
 SMALL_ROWS = 10_000
 SMALL_INSERT = 1_000
 FLUSH_ABOVE = 50_000
+LOOSE_INSERTS = 256
+CELL_ENTRIES = 64
 ATTEMPTS = 20
 
 
@@ -81,7 +83,7 @@ class TableWriter:
             return self._publish(state, change, None, job, begun)
 
         done = self._retried(attempt)
-        self._flush_when_much_is_pending(job)
+        self._tidy(job)
         return done
 
     def restore(self, kind: str, content: Commit, about: Commit, message: str) -> Commit:
@@ -177,12 +179,30 @@ class TableWriter:
         with self._catalog.transaction() as transaction:
             return transaction.take_ids(self._table_id, count)
 
-    def _flush_when_much_is_pending(self, job: Job) -> None:
+    def _tidy(self, job: Job) -> None:
+        """Keep what is pending small enough to be read with every snapshot."""
         state = self._reader.current()
-        loose = sum(h.segment.num_rows for h in state.held if h.kind == "pending_rows")
+        loose = [h.segment.num_rows for h in state.held if h.kind == "pending_rows"]
         changed = sum(len(c.ids) for c in state.cells.values()) + sum(map(len, state.deletions.values()))
-        if loose + changed > FLUSH_ABOVE or len(state.cells) + len(state.held) > 4096:
+        if sum(loose) + changed > FLUSH_ABOVE or len(loose) > LOOSE_INSERTS:
             self.flush(job)
+        elif len(state.cells) > CELL_ENTRIES:
+            self._consolidate(state, job)
+
+    def _consolidate(self, state: State, job: Job) -> None:
+        """One catalog entry for what many commits changed in the same columns; makes no version."""
+        merged = latest(state.cells.values(), state.columns)
+        if len(merged) > CELL_ENTRIES // 2:
+            self.flush(job)
+            return
+        with self._catalog.transaction() as transaction:
+            if transaction.version(self._table_id) != (state.version, state.row.generation):
+                return
+            publication = Publication(transaction, self._table_id, state.version)
+            transaction.close("pending_cells", list(state.cells), state.version)
+            for cells in merged:
+                publication.cells(cells, state.column_entries)
+            transaction.next_generation(self._table_id)
 
 
 def _is_small(change: Change) -> bool:
