@@ -54,6 +54,19 @@ def recognise(path: Path) -> Format:
     )
 
 
+def common_format(found: Found) -> Format:
+    """One format for all the files; a Parquet folder is told by its first file alone."""
+    first = recognise(found.files[0])
+    if len(found.files) > 1 and not first.several:
+        raise FileProblem(
+            found.root,
+            f"holds {len(found.files):,} files of {first.label}",
+            "Several text files cannot be shown as one yet",
+            f"Open them one by one, {found.files[0].name} first",
+        )
+    return first
+
+
 def _openable() -> str:
     labels = [known.label for known in FORMATS]
     return "What can be opened: " + ", ".join(labels[:-1]) + " and " + labels[-1]

@@ -11,6 +11,16 @@ from core.datasets.text.dialect import Dialect, read_rows
 from core.errors import FileProblem
 
 
+class RaggedRow(FileProblem):
+    """A row with too few or too many fields; `short` ones can be filled up with `ragged="pad"`."""
+
+    short = False
+
+
+class ShortRow(RaggedRow):
+    short = True
+
+
 def ragged_row(path: Path, dialect: Dialect, block: Block) -> FileProblem:
     """What is wrong with the first row of the block that has not one field for each column."""
     first, _, fields = next(_uneven(dialect, block.data.decode()), (0, 0, -1))
@@ -51,17 +61,17 @@ def _uneven(dialect: Dialect, text: str) -> Iterator[tuple[int, int, int]]:
         first = line
 
 
-def _problem(path: Path, dialect: Dialect, line: int, fields: int) -> FileProblem:
+def _problem(path: Path, dialect: Dialect, line: int, fields: int) -> RaggedRow:
     wanted = len(dialect.names)
     what = f"line {line:,} has {fields:,} field{'' if fields == 1 else 's'}, but {wanted:,} are expected"
     if fields < wanted:
-        return FileProblem(
+        return ShortRow(
             path,
             what,
             "A value or a delimiter is missing there",
             "Mend that line, or open the file with short rows filled up (ragged='pad')",
         )
-    return FileProblem(
+    return RaggedRow(
         path,
         what,
         "A value that holds the delimiter is probably not quoted",

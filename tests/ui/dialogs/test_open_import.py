@@ -1,0 +1,162 @@
+"""The import dialog, with real stores and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from core.datasets.text import dataset as text_dataset
+from core.errors import FileProblem
+from core.store.store import Store
+from ui.dialogs.open_import import ImportDialog, time_left
+from ui.tasks import Tasks
+
+
+@pytest.fixture
+def tasks(qapp: QApplication) -> Iterator[Tasks]:
+    made = Tasks()
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[list[Store]]:
+    made = [Store.open(tmp_path / name) for name in ("first", "second")]
+    yield made
+    for store in made:
+        store.close()
+
+
+@pytest.fixture
+def trips(tmp_path: Path) -> Path:
+    path = tmp_path / "trips.parquet"
+    pq.write_table(pa.table({"city": ["A", "B"], "n": [1, 2], "_id": [7, 8]}), path)
+    return path
+
+
+@pytest.fixture
+def show(qtbot, stores: list[Store], tasks: Tasks):
+    def shown(*paths: Path) -> ImportDialog:
+        dialog = ImportDialog(list(paths), stores, tasks)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)  # the test looks at it afterwards
+        qtbot.addWidget(dialog)
+        dialog.show()
+        return dialog
+
+    return shown
+
+
+def ready(qtbot, dialog: ImportDialog) -> ImportDialog:
+    qtbot.waitUntil(dialog.import_button.isEnabled)
+    return dialog
+
+
+def test_it_shows_columns_and_types_before_anything_is_read(
+    qtbot, show, trips: Path, stores: list[Store]
+) -> None:
+    dialog = ready(qtbot, show(trips))
+    item = dialog.sources.topLevelItem(0)
+    columns = [(item.child(i).text(0), item.child(i).text(1)) for i in range(item.childCount())]
+    assert item.text(0) == "trips.parquet"
+    assert columns == [("city", "text"), ("n", "whole numbers"), ("_id_2", "whole numbers")]
+    assert stores[0].tables == []
+
+
+def test_the_rows_become_a_table_of_the_chosen_store_and_name(
+    qtbot, show, trips: Path, stores: list[Store]
+) -> None:
+    dialog = ready(qtbot, show(trips))
+    dialog.store_box.setCurrentIndex(1)
+    edit = dialog.sources.name_edit(0)
+    edit.selectAll()
+    qtbot.keyClicks(edit, "my trips")
+    with qtbot.waitSignal(dialog.imported) as done:
+        dialog.import_button.click()
+    (table,) = done.args[0]
+    assert (table.name, table.num_rows, stores[0].tables, stores[1].tables) == (
+        "my trips",
+        2,
+        [],
+        ["my trips"],
+    )
+
+
+def test_a_free_name_is_suggested(qtbot, show, trips: Path, stores: list[Store]) -> None:
+    stores[0].create_table("trips", {"a": [1]})
+    dialog = show(trips, trips)
+    qtbot.waitUntil(
+        lambda: dialog.sources.topLevelItemCount() == 2 and dialog.sources.name_edit(0).text() == "trips_2"
+    )
+    assert dialog.sources.name_edit(1).text() == "trips_3"
+
+
+def test_two_files_cannot_become_one_table(qtbot, show, trips: Path) -> None:
+    dialog = ready(qtbot, show(trips, trips))
+    dialog.sources.name_edit(1).setText(dialog.sources.name_edit(0).text().upper())
+    assert not dialog.import_button.isEnabled()
+    dialog.sources.name_edit(1).setText("")
+    assert not dialog.import_button.isEnabled()
+    dialog.sources.name_edit(1).setText("other")
+    assert dialog.import_button.isEnabled()
+
+
+def test_what_cannot_be_opened_is_handed_on(
+    qtbot, show, tmp_path: Path, stores: list[Store], tasks: Tasks
+) -> None:
+    bad = tmp_path / "bad.parquet"
+    bad.write_bytes(b"PAR1\0")
+    dialog = show(bad)
+    with qtbot.waitSignal(dialog.failed) as failure:
+        pass
+    assert isinstance(failure.args[0], FileProblem)
+    assert not dialog.import_button.isEnabled()
+
+
+def test_short_rows_can_be_filled_up_at_once(qtbot, show, tmp_path: Path, stores: list[Store]) -> None:
+    path = tmp_path / "short.csv"
+    path.write_text("a,b\n1,2\n3\n")
+    dialog = show(path)
+    qtbot.waitUntil(dialog.message.isVisible)
+    assert dialog.message.label.text() == "short.csv: line 3 has 1 field, but 2 are expected"
+    dialog.message.buttons[0].click()
+    with qtbot.waitSignal(dialog.imported):
+        ready(qtbot, dialog).import_button.click()
+    assert stores[0]["short"].read(["a", "b"]).to_pylist() == [{"a": 1, "b": 2}, {"a": 3, "b": None}]
+
+
+def test_cancel_stops_the_import_and_leaves_nothing(
+    qtbot, show, tmp_path: Path, stores: list[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 64 << 10)
+    path = tmp_path / "big.csv"
+    path.write_text("n,city\n" + "".join(f"{n},Oslo\n" for n in range(400_000)))
+    dialog = ready(qtbot, show(path))
+    dialog.import_button.click()
+    qtbot.waitUntil(lambda: dialog.progress.value() > 0)
+    assert "rows/s" in dialog.progress_text.text()
+    assert not dialog.import_button.isEnabled()
+    with qtbot.waitSignal(dialog.finished), qtbot.assertNotEmitted(dialog.imported):
+        dialog.cancel_button.click()
+    assert stores[0].tables == []
+    assert not list(stores[0].path.rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("fraction", "seconds", "told"),
+    [
+        (None, 5, ""),
+        (0.0, 5, ""),
+        (0.5, 0.5, ""),
+        (0.5, 30, "30 s left"),
+        (0.1, 60, "9 min left"),
+        (0.99, 10, "almost done"),
+    ],
+)
+def test_time_left(fraction: float | None, seconds: float, told: str) -> None:
+    assert time_left(fraction, seconds) == told

@@ -1,0 +1,117 @@
+"""The files of an import with the tables they become, and below each the columns it brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
+
+from core.dataset import Dataset
+from core.filters.kinds import Kind, kind_of
+from core.transfer.importing import free_name, table_columns
+from ui import theme
+
+MOST_COLUMNS = 500
+ROW_HEIGHT = 36
+_ICONS = {
+    Kind.INTEGER: "number",
+    Kind.FLOAT: "number",
+    Kind.DECIMAL: "number",
+    Kind.TEXT: "text",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "date",
+    Kind.TIME: "date",
+    Kind.BOOLEAN: "bool",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A dataset and the name of the table it becomes."""
+
+    dataset: Dataset
+    table: str
+
+
+class ImportSources(QTreeWidget):
+    names_changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._datasets: list[Dataset] = []
+        self._edits: list[QLineEdit] = []
+        self.setHeaderLabels(["File", "Becomes table"])
+        self.setAccessibleName("What is imported")
+        self.setSelectionMode(QTreeWidget.SelectionMode.NoSelection)
+        self.setMinimumHeight(240)
+        header = self.header()
+        header.setStretchLastSection(True)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        theme.current().changed.connect(self._retint)
+
+    @property
+    def ready(self) -> bool:
+        """Whether every file has a table name of its own."""
+        names = [edit.text().strip().casefold() for edit in self._edits]
+        return bool(names) and all(names) and len(set(names)) == len(names)
+
+    def show_datasets(self, labels: Sequence[str], datasets: Sequence[Dataset]) -> None:
+        """`labels` say where each of the datasets comes from."""
+        self.clear()
+        self._datasets, self._edits = list(datasets), []
+        for label, dataset in zip(labels, datasets, strict=True):
+            item = QTreeWidgetItem(self, [label])
+            item.setSizeHint(1, QSize(0, ROW_HEIGHT))
+            self._edits.append(self._name_edit(item, dataset))
+            for name, field in zip(
+                table_columns(dataset.schema.names), list(dataset.schema)[:MOST_COLUMNS], strict=False
+            ):
+                _column_item(item, name, field.type)
+            beyond = len(dataset.schema) - MOST_COLUMNS
+            if beyond > 0:
+                QTreeWidgetItem(item, [f"and {beyond:,} more columns"])
+            item.setExpanded(len(datasets) == 1)
+        self._retint()
+
+    def suggest_names(self, taken: Sequence[str]) -> None:
+        """A free name for each file, where nobody has typed one."""
+        used = list(taken)
+        for dataset, edit in zip(self._datasets, self._edits, strict=True):
+            if not edit.isModified():
+                edit.setText(free_name(dataset.name, used))
+            used.append(edit.text().strip())
+
+    def chosen(self) -> list[Source]:
+        return [Source(d, edit.text().strip()) for d, edit in zip(self._datasets, self._edits, strict=True)]
+
+    def name_edit(self, place: int) -> QLineEdit:
+        return self._edits[place]
+
+    def _name_edit(self, item: QTreeWidgetItem, dataset: Dataset) -> QLineEdit:
+        edit = QLineEdit(dataset.name)
+        edit.setAccessibleName(f"Table name for {dataset.name}")
+        edit.textChanged.connect(self.names_changed)
+        self.setItemWidget(item, 1, edit)
+        return edit
+
+    def _retint(self) -> None:
+        look = theme.current()
+        for place in range(self.topLevelItemCount()):
+            item = self.topLevelItem(place)
+            item.setIcon(0, look.icon("file"))
+            for row in range(item.childCount()):
+                child = item.child(row)
+                icon = child.data(0, Qt.ItemDataRole.UserRole)
+                if icon:
+                    child.setIcon(0, look.icon(icon))
+                child.setForeground(1, look.color("muted"))
+
+
+def _column_item(item: QTreeWidgetItem, name: str, kind: pa.DataType) -> None:
+    family = kind_of(kind)
+    child = QTreeWidgetItem(item, [name, str(kind) if family is Kind.OTHER else family.value])
+    child.setData(0, Qt.ItemDataRole.UserRole, _ICONS.get(family, "table"))

@@ -1,0 +1,245 @@
+"""Files into a store: where to, under which names, with a look at their columns and progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from core.dataset import Dataset
+from core.datasets import open_dataset
+from core.datasets.text.ragged import RaggedRow
+from core.jobs import Job, Progress
+from core.store.store import Store
+from core.store.table import Table
+from core.transfer import import_dataset
+from ui import theme
+from ui.dialogs.import_sources import ImportSources, Source
+from ui.tasks import Handle, Tasks
+from ui.widgets.message_bar import MessageBar
+
+STEPS = 1000
+MINIMUM_WIDTH = 560
+
+
+class ImportDialog(QDialog):
+    """`imported` brings the new tables, each of them whole; `failed` what the dialog could not mend itself.
+
+    Not modal: the window stays usable while an import runs. Closing it stops the import.
+    """
+
+    imported = Signal(list)
+    failed = Signal(Exception)
+
+    def __init__(
+        self, paths: Sequence[Path], stores: Sequence[Store], tasks: Tasks, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._paths, self._stores, self._tasks = list(paths), list(stores), tasks
+        self._handle: Handle | None = None
+        self._padded: set[Path] = set()
+        self._started = 0.0
+        self.setWindowTitle("Import")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._build()
+        self._look()
+
+    # ------------------------------------------------------------------ looks
+
+    def _build(self) -> None:
+        self.title = QLabel(f"Import {_what(self._paths)}")
+        theme.variant(self.title, "title")
+        self.store_box = QComboBox(accessibleName="Store")
+        self.store_box.addItems([store.name for store in self._stores])
+        self.store_box.currentIndexChanged.connect(self._suggest_names)
+        self.waiting = QLabel("Looking into the files…")
+        theme.variant(self.waiting, "muted")
+        self.sources = ImportSources()
+        self.sources.hide()
+        self.sources.names_changed.connect(self._update)
+        self.message = MessageBar(self)
+        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
+        self.progress_text = QLabel()
+        theme.variant(self.progress_text, "caption")
+        form = QFormLayout(horizontalSpacing=theme.L)
+        form.addRow("Into store", self.store_box)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
+        layout.setSpacing(theme.M)
+        layout.addWidget(self.title)
+        layout.addLayout(form)
+        layout.addWidget(self.waiting)
+        layout.addWidget(self.sources, 1)
+        layout.addWidget(self.message)
+        layout.addWidget(self.progress)
+        layout.addWidget(self.progress_text)
+        layout.addLayout(self._buttons())
+        self.setMinimumWidth(MINIMUM_WIDTH)
+        self._show_progress(False)
+
+    def _buttons(self) -> QHBoxLayout:
+        self.cancel_button, self.import_button = QPushButton("Cancel"), QPushButton("Import")
+        theme.variant(self.import_button, "primary")
+        self.import_button.setDefault(True)
+        self.import_button.clicked.connect(self._import)
+        self.cancel_button.clicked.connect(self._cancel)
+        row = QHBoxLayout()
+        row.setSpacing(theme.S)
+        row.addStretch(1)
+        row.addWidget(self.cancel_button)
+        row.addWidget(self.import_button)
+        return row
+
+    def _show_progress(self, shown: bool) -> None:
+        self.progress.setVisible(shown)
+        self.progress_text.setVisible(shown)
+
+    def _update(self) -> None:
+        busy = self._handle is not None
+        for part in (self.store_box, self.sources):
+            part.setEnabled(not busy)
+        self.import_button.setEnabled(not busy and bool(self._stores) and self.sources.ready)
+
+    # ------------------------------------------------------------- looking in
+
+    def _look(self) -> None:
+        """Open the files, which reads their first rows only."""
+        self.message.clear()
+        self.waiting.show()
+        self._handle = self._tasks.read(
+            self._open_all, self._looked, self._look_failed, owner=self, text="Looking into the files"
+        )
+        self._update()
+
+    def _open_all(self, job: Job) -> list[Dataset]:
+        opened = []
+        for path in self._paths:
+            job.check()
+            opened.append(open_dataset(path, ragged="pad" if path in self._padded else "refuse"))
+        return opened
+
+    def _looked(self, datasets: list[Dataset]) -> None:
+        self._handle = None
+        self.waiting.hide()
+        self.sources.show()
+        self.sources.show_datasets([path.name for path in self._paths], datasets)
+        self._suggest_names()
+        self._update()
+        self.import_button.setFocus()
+
+    def _look_failed(self, error: Exception) -> None:
+        self._handle = None
+        self.waiting.hide()
+        self._offer(error)
+        self._update()
+
+    def _suggest_names(self) -> None:
+        store = self._store()
+        if store is not None:
+            self._tasks.read(lambda job: store.tables, self.sources.suggest_names, owner=self, quiet=True)
+
+    # -------------------------------------------------------------- importing
+
+    def _import(self) -> None:
+        store, sources = self._store(), self.sources.chosen()
+        if store is None:
+            return
+        self.message.clear()
+        self._started = time.monotonic()
+        self.progress.setValue(0)
+        self._show_progress(True)
+        self._handle = self._tasks.write(
+            lambda job: _import_all(sources, store, job),
+            self._done,
+            self._import_failed,
+            progress=self._tell,
+            stopped=self._stopped,
+            owner=self,
+            text=self.title.text(),
+        )
+        self._update()
+
+    def _tell(self, progress: Progress) -> None:
+        fraction = progress.fraction
+        self.progress.setRange(0, 0 if fraction is None else STEPS)
+        self.progress.setValue(round((fraction or 0) * STEPS))
+        left = time_left(fraction, time.monotonic() - self._started)
+        self.progress_text.setText(" · ".join(part for part in (progress.text, left) if part))
+
+    def _done(self, tables: list[Table]) -> None:
+        self._handle = None
+        self.imported.emit(tables)
+        self.accept()
+
+    def _stopped(self) -> None:
+        self._handle = None
+        self.reject()
+
+    def _import_failed(self, error: Exception) -> None:
+        self._handle = None
+        self._show_progress(False)
+        self._offer(error)
+        self._suggest_names()
+        self._update()
+
+    def _offer(self, error: Exception) -> None:
+        """What can be mended here is offered here; the rest is the window's to show."""
+        if isinstance(error, RaggedRow) and error.short:
+            path = error.path
+            choice = ("Fill up short rows", lambda: self._pad(path))
+            self.message.say(error.what.replace(str(path), path.name), choice, kind="message-danger")
+        else:
+            self.failed.emit(error)
+
+    def _pad(self, path: Path) -> None:
+        self._padded |= {p for p in self._paths if p == path or p.absolute() == path}
+        self._look()
+
+    def _cancel(self) -> None:
+        if self._handle is not None and self._handle.write:
+            self.cancel_button.setEnabled(False)
+            self.progress_text.setText("Stopping…")
+            self._handle.cancel()
+        else:
+            self.reject()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        super().closeEvent(event)
+
+    def _store(self) -> Store | None:
+        place = self.store_box.currentIndex()
+        return self._stores[place] if 0 <= place < len(self._stores) else None
+
+
+def _import_all(sources: Sequence[Source], store: Store, job: Job) -> list[Table]:
+    return [import_dataset(source.dataset, store, source.table, job) for source in sources]
+
+
+def _what(paths: Sequence[Path]) -> str:
+    return paths[0].name if len(paths) == 1 else f"{len(paths):,} files"
+
+
+def time_left(fraction: float | None, seconds: float) -> str:
+    """What is left when it goes on as fast as it went; nothing before that can be told."""
+    if not fraction or seconds < 1:
+        return ""
+    left = seconds / fraction - seconds
+    if left < 1:
+        return "almost done"
+    return f"{left:,.0f} s left" if left < 90 else f"{left / 60:,.0f} min left"

@@ -1,0 +1,190 @@
+"""What stands over the window while files are dragged across it: two places to let them go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPointF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from core.datasets.kinds import Kind, kind_of, sentence
+from ui import theme
+from ui.tasks import Handle, Tasks
+
+ICON_SIZE = 40
+ZONE_SIZE = QSize(440, 280)
+VEIL = 235  # of 255: what is below stays to be guessed
+
+
+class DropOverlay(QWidget):
+    """Covers `window`, whose drags it takes over. What is dragged is recognised on a reading thread."""
+
+    open_requested = Signal(list)
+    import_requested = Signal(list)
+
+    def __init__(self, window: QWidget, tasks: Tasks, store_name: str) -> None:
+        super().__init__(window)
+        self._tasks = tasks
+        self._looking: Handle | None = None
+        self._paths: list[Path] = []
+        self.title = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
+        theme.variant(self.title, "title")
+        self.open_zone = DropZone(
+            "open", "Open in place", "Look, filter and sort. The files stay as they are."
+        )
+        self.import_zone = DropZone("import", "", "Copy the rows into a table that can be edited, with undo.")
+        self.set_store_name(store_name)
+        self._lay_out()
+        self.setAcceptDrops(True)
+        self.setAccessibleName("Drop files")
+        self.hide()
+        window.setAcceptDrops(True)
+        window.installEventFilter(self)
+
+    def set_store_name(self, name: str) -> None:
+        """Where an import goes."""
+        self.import_zone.set_title(f"Import into {name}")
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and self.isVisible():
+            self.setGeometry(self.parentWidget().rect())
+        if event.type() == QEvent.Type.DragEnter and isinstance(event, QDragEnterEvent):
+            return self._begin(event)
+        return False
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        event.acceptProposedAction()
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        self._light(self._zone_at(event.position()))
+        event.acceptProposedAction()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self._end()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = self._paths or local_paths(event.mimeData())
+        zone = self._zone_at(event.position())
+        event.acceptProposedAction()
+        self._end()
+        (self.import_requested if zone is self.import_zone else self.open_requested).emit(paths)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        veil = QColor(theme.current().color("window"))
+        veil.setAlpha(VEIL)
+        QPainter(self).fillRect(self.rect(), veil)
+
+    def _lay_out(self) -> None:
+        zones = QHBoxLayout()
+        zones.setSpacing(theme.XL)
+        zones.addStretch(1)
+        zones.addWidget(self.open_zone, 20)
+        zones.addWidget(self.import_zone, 20)
+        zones.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(2 * theme.XL, theme.XL, 2 * theme.XL, 2 * theme.XL)
+        layout.setSpacing(theme.L)
+        layout.addStretch(1)
+        layout.addWidget(self.title)
+        layout.addLayout(zones, 4)
+        layout.addStretch(1)
+
+    def _begin(self, event: QDragEnterEvent) -> bool:
+        self._paths = local_paths(event.mimeData())
+        if not self._paths:
+            return False
+        paths = self._paths
+        self.title.setText(first_words(paths))
+        self._looking = self._tasks.read(
+            lambda job: [kind_of(path) for path in paths], self._say, quiet=True, owner=self
+        )
+        self._light(None)
+        self.setGeometry(self.parentWidget().rect())
+        self.show()
+        self.raise_()
+        event.acceptProposedAction()
+        return True
+
+    def _say(self, kinds: list[Kind]) -> None:
+        if [kind.path for kind in kinds] == self._paths:
+            self.title.setText(sentence(kinds))
+
+    def _end(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+        self._paths = []
+        self.hide()
+
+    def _zone_at(self, place: QPointF) -> DropZone:
+        """The whole window takes drops: what is not over the import is an opening."""
+        return self.import_zone if place.x() >= self.width() / 2 else self.open_zone
+
+    def _light(self, lit: DropZone | None) -> None:
+        for zone in (self.open_zone, self.import_zone):
+            zone.set_lit(zone is lit)
+
+
+class DropZone(QWidget):
+    """One of the two places, with what letting go there does."""
+
+    def __init__(self, icon: str, title: str, about: str) -> None:
+        super().__init__()
+        self._icon_name, self.lit = icon, False
+        self.setMaximumSize(ZONE_SIZE)
+        self.icon = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
+        self.title = QLabel(title, alignment=Qt.AlignmentFlag.AlignCenter)
+        theme.variant(self.title, "title")
+        self.about = QLabel(about, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
+        theme.variant(self.about, "muted")
+        layout = QVBoxLayout(self)
+        layout.setSpacing(theme.S)
+        layout.setContentsMargins(theme.L, theme.L, theme.L, theme.L)
+        layout.addStretch(1)
+        for label in (self.icon, self.title, self.about):
+            layout.addWidget(label)
+        layout.addStretch(1)
+        theme.current().changed.connect(self._retint)
+        self._retint()
+
+    def set_title(self, title: str) -> None:
+        self.title.setText(title)
+
+    def set_lit(self, lit: bool) -> None:
+        if lit != self.lit:
+            self.lit = lit
+            self._retint()
+
+    def _retint(self) -> None:
+        icon = theme.current().icon(self._icon_name, "accent" if self.lit else "muted")
+        self.icon.setPixmap(icon.pixmap(ICON_SIZE, ICON_SIZE))
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        style = Qt.PenStyle.SolidLine if self.lit else Qt.PenStyle.DashLine
+        painter.setPen(QPen(look.color("accent" if self.lit else "border_strong"), 2, style))
+        painter.setBrush(look.color("accent_soft" if self.lit else "surface"))
+        painter.drawRoundedRect(self.rect().adjusted(1, 1, -1, -1), 2 * theme.RADIUS, 2 * theme.RADIUS)
+
+
+def local_paths(data: QMimeData) -> list[Path]:
+    """Files and folders of this machine among what is dragged."""
+    return [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
+
+
+def first_words(paths: Sequence[Path]) -> str:
+    """What is said until the files were looked into."""
+    return paths[0].name if len(paths) == 1 else f"{len(paths):,} files"
