@@ -12,7 +12,7 @@ from core.errors import FileProblem
 
 
 class Memory:
-    """`ui.window.memory.Memory`. `trouble` hears what could not be written, which then holds until the end."""
+    """`ui.window.memory.Memory`. `trouble` hears what could not be written; it holds all the same."""
 
     def __init__(self, settings: Settings, state: State, trouble: Callable[[FileProblem], None]) -> None:
         self._settings, self._state, self._trouble = settings, state, trouble

@@ -55,12 +55,12 @@ class Setting:
 SETTINGS = (
     Setting("theme", "system", "Light, dark, or whatever the system uses", ("system", "light", "dark")),
     Setting("text_scale", 1.0, "How large text is, against the system's size", low=0.8, high=2.0),
-    Setting("page_cache_mb", 256, "Memory for pages of the grid already read, in MB", low=16, high=65_536),
+    Setting("page_cache_mb", 0, "Memory for data already read, in MB; 0 is a quarter of what the machine "
+            "has, at most 2 GB", low=0, high=1_048_576),
     Setting("query_memory_mb", 0, "Memory a query may use before it spills to disk, in MB; 0 is half of what "
-            "the machine has", low=0, high=4_194_304),
+            "the machine has", low=0, high=1_048_576),
     Setting("default_store", "", "The folder of the store that imports go to; empty is 'My tables' in the "
             "user's data folder"),
-    Setting("race_repeats", 3, "How often a race measures each operation", low=1, high=100),
 )  # fmt: skip
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 

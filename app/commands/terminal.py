@@ -1,4 +1,4 @@
-"""A job on a terminal: progress on standard error, Ctrl+C stops it cleanly."""
+"""A job on a terminal: progress on standard error, Ctrl+C stops it cleanly, settings hold."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from app import limits, settings_file
 from core.jobs import Job, Progress
 
 CLEAR_LINE = "\r\x1b[K"
@@ -16,6 +17,7 @@ CLEAR_LINE = "\r\x1b[K"
 @contextmanager
 def job() -> Iterator[Job]:
     """Main thread only. Progress is shown when standard error is a terminal."""
+    _follow_settings()
     shown = sys.stderr.isatty()
     made = Job(_show if shown else None)
 
@@ -29,6 +31,13 @@ def job() -> Iterator[Job]:
         signal.signal(signal.SIGINT, before)
         if shown:
             sys.stderr.write(CLEAR_LINE)
+
+
+def _follow_settings() -> None:
+    settings, problems = settings_file.load(settings_file.settings_path())
+    for problem in problems:
+        print(f"lamella: {problem}", file=sys.stderr)
+    limits.apply(settings)
 
 
 def _show(progress: Progress) -> None:

@@ -80,6 +80,21 @@ def test_a_query_that_cannot_be_answered_says_why(store, sql, hint):
     assert hint in refused(lamella("query", store, sql))
 
 
+def test_a_setting_that_cannot_be_followed_is_told_and_the_command_runs(store, lamella_home):
+    path = lamella_home / "config" / "settings.json"
+    path.write_text('{"version": 1, "query_memory_mb": "much", "page_cache_mb": 64}')
+    done = lamella("query", store, "select 1 as x", "--format", "csv")
+    assert (done.returncode, done.stdout) == (0, "x\n1\n")
+    assert str(path) in done.stderr and "query_memory_mb" in done.stderr
+
+
+def test_the_memory_of_a_query_is_what_the_settings_say(store, lamella_home):
+    path = lamella_home / "config" / "settings.json"
+    path.write_text('{"version": 1, "query_memory_mb": 512}')
+    done = lamella("query", store, "select current_setting('memory_limit') as m", "--format", "csv")
+    assert done.stdout == "m\n512.0 MiB\n", done.stderr
+
+
 def test_a_store_that_is_not_there_is_not_made_by_asking(tmp_path):
     assert "nowhere" in refused(lamella("query", tmp_path / "nowhere", "select 1"))
     assert not (tmp_path / "nowhere").exists()

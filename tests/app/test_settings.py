@@ -40,8 +40,8 @@ def test_names_are_unique():
         ("text_scale", "1"),
         ("page_cache_mb", 256.5),
         ("page_cache_mb", True),
-        ("page_cache_mb", 1),
-        ("race_repeats", 0),
+        ("page_cache_mb", -1),
+        ("query_memory_mb", 10_000_000),
         ("default_store", None),
     ],
 )
@@ -66,7 +66,7 @@ def test_an_unknown_name_comes_with_the_nearest_one():
 def test_what_is_saved_is_what_is_loaded(tmp_path):
     settings = Settings()
     settings["theme"] = "dark"
-    settings["race_repeats"] = 7
+    settings["page_cache_mb"] = 7
     settings_file.save(settings, tmp_path / PATH)
     loaded, problems = settings_file.load(tmp_path / PATH)
     assert problems == []
@@ -80,9 +80,9 @@ def test_without_a_file_the_defaults_hold(tmp_path):
 
 
 def test_one_bad_value_costs_only_itself_and_is_told_with_file_and_name(tmp_path):
-    path = written(tmp_path, theme="blue", race_repeats=9)
+    path = written(tmp_path, theme="blue", page_cache_mb=9)
     loaded, (problem,) = settings_file.load(path)
-    assert loaded["theme"] == "system" and loaded["race_repeats"] == 9
+    assert loaded["theme"] == "system" and loaded["page_cache_mb"] == 9
     assert str(path) in str(problem) and "'theme'" in str(problem) and "light" in str(problem)
 
 
