@@ -1,0 +1,1 @@
+"""Changing data: one cell in the grid, one column of many rows."""

@@ -1,0 +1,1 @@
+"""Building a filter: chips above the grid, the nested builder, live counts."""

@@ -1,0 +1,126 @@
+"""The field in which one cell of the grid is edited."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent
+from PySide6.QtWidgets import QLineEdit, QToolTip, QWidget
+
+from core.cells import parse_cell
+from core.errors import BadData
+from ui import theme
+
+NULL_HINT = "null"
+MOVES = {
+    Qt.Key.Key_Return: (1, 0),
+    Qt.Key.Key_Enter: (1, 0),
+    Qt.Key.Key_Tab: (0, 1),
+    Qt.Key.Key_Backtab: (0, -1),
+    Qt.Key.Key_Up: (-1, 0),
+    Qt.Key.Key_Down: (1, 0),
+}
+
+
+class CellEditor(QLineEdit):
+    """`done` carries the typed value (None for null) and the (row, column) step to take next;
+    `left` comes instead when nothing was changed or Esc was pressed.
+
+    Enter, Tab and the arrows up and down finish; Ctrl+Backspace sets null. What does not fit the type
+    is marked, said under the field, and not let go of.
+    """
+
+    done = Signal(object, tuple)
+    left = Signal(tuple)
+
+    def __init__(
+        self,
+        type_: pa.DataType,
+        text: str | None,
+        begun_with: str | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        """`text` is the cell in full, None for null; `begun_with` replaces it by what was typed first."""
+        super().__init__(parent)
+        self._type, self._before = type_, text
+        self._over = False
+        theme.variant(self, "cell")
+        self.setAccessibleName("New value of the cell")
+        self.setPlaceholderText(NULL_HINT if text is None else "")
+        self.setText((text or "") if begun_with is None else begun_with)
+        if begun_with is None:
+            self.selectAll()
+        self.textEdited.connect(self._check)
+
+    def finish(self, step: tuple[int, int] = (0, 0)) -> bool:
+        """Hand the value over; False when it does not fit and stays."""
+        if self._over:
+            return True
+        text = self.text()
+        if text == (self._before or ""):
+            self._leave(step)
+            return True
+        reason = self._check()
+        if reason:
+            self._tell(reason)
+            return False
+        self._over = True
+        self.done.emit(parse_cell(text, self._type), step)
+        return True
+
+    def set_null(self) -> None:
+        if not self._over:
+            if self._before is None:
+                self._leave((0, 0))
+                return
+            self._over = True
+            self.done.emit(None, (0, 0))
+
+    def event(self, event: QEvent) -> bool:
+        """Tab is a key of the editor, not a way out of it."""
+        if event.type() == QEvent.Type.KeyPress and event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):  # type: ignore[attr-defined]
+            self.keyPressEvent(event)  # type: ignore[arg-type]
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = Qt.Key(event.key())
+        if key == Qt.Key.Key_Escape:
+            self._leave((0, 0))
+        elif key == Qt.Key.Key_Backspace and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.set_null()
+        elif key in MOVES:
+            down, right = MOVES[key]
+            back = key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and _shifted(event)
+            self.finish((-down, right) if back else (down, right))
+        else:
+            super().keyPressEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """A click elsewhere keeps what fits and gives up what does not."""
+        super().focusOutEvent(event)
+        if event.reason() != Qt.FocusReason.PopupFocusReason and not self.finish():
+            self._leave((0, 0))
+
+    def _leave(self, step: tuple[int, int]) -> None:
+        if not self._over:
+            self._over = True
+            self.left.emit(step)
+
+    def _check(self) -> str:
+        """The reason why the text does not fit, marked at the field; empty when it does."""
+        try:
+            parse_cell(self.text(), self._type)
+            reason = ""
+        except BadData as error:
+            reason = error.why or error.what
+        theme.variant(self, "cell-invalid" if reason else "cell")
+        self.setToolTip(reason)
+        return reason
+
+    def _tell(self, reason: str) -> None:
+        QToolTip.showText(self.mapToGlobal(QPoint(0, self.height())), reason, self)
+
+
+def _shifted(event: QKeyEvent) -> bool:
+    return bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)

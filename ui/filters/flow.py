@@ -1,0 +1,72 @@
+"""A layout that sets widgets side by side and goes on in the next line where there is no room."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+
+
+class FlowLayout(QLayout):
+    """Lines are as tall as their tallest widget; widgets keep the size they ask for."""
+
+    def __init__(self, gap: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._items: list[QLayoutItem] = []
+        self._gap = gap
+        self.setContentsMargins(0, 0, 0, 0)
+
+    def addItem(self, item: QLayoutItem) -> None:
+        self._items.append(item)
+
+    def count(self) -> int:
+        return len(self._items)
+
+    def itemAt(self, place: int) -> QLayoutItem | None:
+        return self._items[place] if 0 <= place < len(self._items) else None
+
+    def takeAt(self, place: int) -> QLayoutItem | None:
+        return self._items.pop(place) if 0 <= place < len(self._items) else None
+
+    def expandingDirections(self) -> Qt.Orientation:
+        return Qt.Orientation(0)
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return self._arrange(QRect(0, 0, width, 0), move=False)
+
+    def setGeometry(self, rect: QRect) -> None:
+        super().setGeometry(rect)
+        self._arrange(rect, move=True)
+
+    def sizeHint(self) -> QSize:
+        return self.minimumSize()
+
+    def minimumSize(self) -> QSize:
+        size = QSize()
+        for item in self._items:
+            size = size.expandedTo(item.minimumSize())
+        return size
+
+    def _arrange(self, rect: QRect, move: bool) -> int:
+        """The height that the lines need."""
+        line, left = [], rect.x()
+        top, tallest = rect.y(), 0
+        for item in self._items:
+            if item.isEmpty():
+                continue
+            hint = item.sizeHint()
+            if line and left + hint.width() > rect.right() + 1:
+                self._place(line, top, tallest, move)
+                line, left, top, tallest = [], rect.x(), top + tallest + self._gap, 0
+            line.append((item, left))
+            left += hint.width() + self._gap
+            tallest = max(tallest, hint.height())
+        self._place(line, top, tallest, move)
+        return top + tallest - rect.y()
+
+    def _place(self, line: list[tuple[QLayoutItem, int]], top: int, height: int, move: bool) -> None:
+        for item, left in line if move else ():
+            hint = item.sizeHint()
+            item.setGeometry(QRect(QPoint(left, top + (height - hint.height()) // 2), hint))

@@ -1,0 +1,234 @@
+"""The filter as it is being edited: what is typed, and what is switched off without being lost.
+
+Knows no Qt. Nodes are compared by identity: two conditions that say the same are still two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from core.errors import BadFilter, UnknownColumn
+from core.filters import OPERATORS, And, Filter, Not, Or, Predicate
+from core.filters.binding import Bound, bind_predicate
+from core.filters.operators import Arity, fitting
+from ui.filters.typed import join_list, split_list, written
+
+_COMPLEMENTS = (
+    ("eq", "ne"),
+    ("in", "nin"),
+    ("between", "not_between"),
+    ("contains", "not_contains"),
+    ("is_null", "not_null"),
+)
+OPPOSITES = dict(_COMPLEMENTS) | {negative: positive for positive, negative in _COMPLEMENTS}
+EMPTY_TEXT = '""'
+Types = Mapping[str, pa.DataType]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a condition is left out of the filter, and which field says so: column, operator or value."""
+
+    place: str
+    reason: str
+    unfinished: bool = False
+
+
+@dataclass(eq=False)
+class Condition:
+    """`texts` holds one text for each value field: lists are one text with commas, `""` is empty text.
+
+    `given` are the values that `texts` were written from, exact until somebody types.
+    """
+
+    column: str = ""
+    operator: str = "eq"
+    texts: list[str] = field(default_factory=list)
+    ignore_case: bool = False
+    on: bool = True
+    given: tuple[Any, ...] | None = None
+
+    def type_in(self, texts: list[str]) -> None:
+        self.texts, self.given = texts, None
+
+    def values(self) -> tuple[Any, ...] | None:
+        """None while a field is still empty."""
+        arity = OPERATORS[self.operator].arity
+        if self.given is not None and (arity is Arity.MANY or arity.value == len(self.given)):
+            return self.given
+        if arity is Arity.MANY:
+            return tuple(split_list(self.texts[0] if self.texts else "")) or None
+        texts = (self.texts + [""] * arity.value)[: arity.value]
+        return None if "" in texts else tuple("" if text == EMPTY_TEXT else text for text in texts)
+
+    def bound(self, types: Types) -> Bound | Problem:
+        if not self.column:
+            return Problem("column", "choose a column", unfinished=True)
+        values = self.values()
+        if values is None:
+            return Problem("value", "needs a value", unfinished=True)
+        predicate = Predicate(self.column, self.operator, values, self.ignore_case)
+        try:
+            return bind_predicate(predicate, dict(types), "this table")
+        except UnknownColumn as error:
+            return Problem("column", error.args[0])
+        except BadFilter as error:
+            return Problem("value", error.why or error.what)
+
+    def filter(self, types: Types) -> Filter | None:
+        bound = self.bound(types)
+        if not self.on or isinstance(bound, Problem):
+            return None
+        return Predicate(bound.column, bound.operator, bound.values, bound.ignore_case)
+
+
+@dataclass(eq=False)
+class Group:
+    """`every` joins with and, otherwise or; `negated` asks for the opposite of the whole."""
+
+    children: list[Condition | Group] = field(default_factory=list)
+    every: bool = True
+    negated: bool = False
+    on: bool = True
+
+    def filter(self, types: Types) -> Filter | None:
+        """None when nothing in it asks anything: an empty group is no condition."""
+        found = [one for child in self.children if (one := child.filter(types)) is not None]
+        if not self.on or not found:
+            return None
+        joined = found[0] if len(found) == 1 else (And if self.every else Or)(tuple(found))
+        return Not(joined) if self.negated else joined
+
+    def conditions(self) -> Iterator[Condition]:
+        for child in self.children:
+            if isinstance(child, Condition):
+                yield child
+            else:
+                yield from child.conditions()
+
+    def parent_of(self, node: Node) -> Group | None:
+        for child in self.children:
+            if child is node:
+                return self
+            if isinstance(child, Group) and (found := child.parent_of(node)):
+                return found
+        return None
+
+    def remove(self, node: Node) -> None:
+        """Groups that this leaves empty go too."""
+        parent = self.parent_of(node)
+        if parent is None:
+            return
+        parent.children.remove(node)
+        if not parent.children and parent is not self:
+            self.remove(parent)
+
+    def wrap(self, node: Node) -> None:
+        """Put a node into a new group that stands in its place."""
+        parent = self.parent_of(node)
+        if parent is not None:
+            place = parent.children.index(node)
+            parent.children[place] = Group([node], every=not parent.every)
+
+    def unwrap(self, node: Node) -> None:
+        """Move a node out of its group, to stand behind it."""
+        parent = self.parent_of(node)
+        above = self.parent_of(parent) if parent is not None else None
+        if parent is None or above is None:
+            return
+        above.children.insert(above.children.index(parent) + 1, node)
+        parent.children.remove(node)
+        if not parent.children:
+            self.remove(parent)
+
+    def move(self, node: Node, step: int) -> None:
+        parent = self.parent_of(node)
+        if parent is not None:
+            place = parent.children.index(node)
+            parent.children.remove(node)
+            parent.children.insert(max(0, place + step), node)
+
+
+Node = Condition | Group
+
+
+def from_filter(filter: Filter | None) -> Group:
+    """The tree that shows a filter; its root is a group of conditions that all have to be met."""
+    if filter is None:
+        return Group()
+    node = _node(filter)
+    return node if isinstance(node, Group) and not node.negated else Group([node])
+
+
+def _node(filter: Filter) -> Node:
+    if isinstance(filter, Predicate):
+        return _condition(filter)
+    if isinstance(filter, Not):
+        inside = _node(filter.child)
+        if isinstance(inside, Condition) and inside.operator in OPPOSITES:
+            inside.operator = OPPOSITES[inside.operator]
+            return inside
+        if isinstance(inside, Group) and not inside.negated:
+            inside.negated = True
+            return inside
+        return Group([inside], negated=True)
+    if isinstance(filter, And | Or):
+        return Group([_node(child) for child in filter.children], every=isinstance(filter, And))
+    raise TypeError(f"{filter!r} is not a filter")
+
+
+def _condition(predicate: Predicate) -> Condition:
+    texts = [written(value) for value in predicate.values]
+    many = OPERATORS[predicate.operator].arity is Arity.MANY
+    texts = [join_list(texts)] if many else [text or EMPTY_TEXT for text in texts]
+    return Condition(
+        predicate.column, predicate.operator, texts, predicate.ignore_case, given=predicate.values
+    )
+
+
+def first_condition(types: Types) -> Condition:
+    """A fresh condition on the first column that can be compared."""
+    for name, type_ in types.items():
+        if name != "_id" and len(fitting(type_)) > 2:
+            return Condition(name, fitting(type_)[0].id)
+    return Condition()
+
+
+def to_json(node: Node) -> dict[str, Any]:
+    """The whole tree, with what is off and what is not finished yet."""
+    if isinstance(node, Condition):
+        return {"column": node.column, "operator": node.operator, "texts": node.texts} | _marks(node)
+    made: dict[str, Any] = {"every" if node.every else "any": [to_json(child) for child in node.children]}
+    return made | ({"negated": True} if node.negated else {}) | _marks(node)
+
+
+def from_json(obj: Any) -> Group:
+    """Raises `BadFilter` when `obj` is not what `to_json` makes of a group."""
+    try:
+        node = _read(obj)
+        if isinstance(node, Condition):
+            raise ValueError("it is a single condition")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadFilter("The saved filter cannot be read", f"{type(error).__name__}: {error}") from error
+    return node
+
+
+def _marks(node: Node) -> dict[str, Any]:
+    off: dict[str, Any] = {} if node.on else {"on": False}
+    return off | ({"ignore_case": True} if isinstance(node, Condition) and node.ignore_case else {})
+
+
+def _read(obj: dict[str, Any]) -> Node:
+    on = bool(obj.get("on", True))
+    if "column" in obj:
+        if obj["operator"] not in OPERATORS:
+            raise ValueError(f"there is no operator {obj['operator']!r}")
+        texts = [str(text) for text in obj["texts"]]
+        return Condition(str(obj["column"]), obj["operator"], texts, bool(obj.get("ignore_case")), on)
+    every = "every" in obj
+    children = [_read(child) for child in obj["every" if every else "any"]]
+    return Group(children, every, bool(obj.get("negated", False)), on)

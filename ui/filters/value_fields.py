@@ -1,0 +1,138 @@
+"""The fields for a condition's values, as many and of the kind that column and operator ask for."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from PySide6.QtCore import QDate, QPoint, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QCalendarWidget,
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QWidget,
+    QWidgetAction,
+)
+
+from core.filters.kinds import NUMBERS, Kind, kind_of
+from core.filters.operators import PATTERNS, Arity, Operator
+from ui import theme
+
+PLACEHOLDERS = {
+    Kind.DATE: "2013-01-31",
+    Kind.TIMESTAMP: "2013-01-31 17:30",
+    Kind.TIME: "17:30",
+    Kind.TEXT: "text",
+    Kind.BINARY: "00ff",
+}
+PATTERN_HINTS = {"like": "A%", "regex": "^A.*[0-9]$"}
+NAMES = {0: "Value", 1: "Second value"}
+
+
+class ValueFields(QWidget):
+    """`edited` gives all texts at every key stroke, `finished` comes with Enter or when a field is left."""
+
+    edited = Signal(list)
+    finished = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._layout = QHBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(theme.S)
+        self._fields: list[QLineEdit | QComboBox] = []
+        self._calendars: list[QAction] = []
+        theme.current().changed.connect(self._draw)
+
+    def ask(self, operator: Operator, type_: pa.DataType, texts: list[str]) -> None:
+        """Show the fields for this operator, holding `texts`."""
+        self._clear()
+        count = 1 if operator.arity is Arity.MANY else operator.arity.value
+        for place in range(count):
+            if place:
+                self._layout.addWidget(QLabel("and"))
+            text = texts[place] if place < len(texts) else ""
+            self._add(place, operator, type_, text)
+        self.setVisible(count > 0)
+
+    def texts(self) -> list[str]:
+        return [f.currentText() if isinstance(f, QComboBox) else f.text() for f in self._fields]
+
+    def mark(self, invalid: bool) -> None:
+        for one in self._fields:
+            if one.property("variant") != ("invalid" if invalid else ""):
+                theme.variant(one, "invalid" if invalid else "")
+
+    def focus_first(self) -> bool:
+        if self._fields:
+            self._fields[0].setFocus()
+        return bool(self._fields)
+
+    def _clear(self) -> None:
+        self._fields.clear()
+        self._calendars.clear()
+        while item := self._layout.takeAt(0):
+            if widget := item.widget():
+                widget.hide()
+                widget.deleteLater()
+
+    def _add(self, place: int, operator: Operator, type_: pa.DataType, text: str) -> None:
+        kind = kind_of(type_)
+        one = self._choice(text) if kind is Kind.BOOLEAN else self._line(operator, kind, text)
+        one.setAccessibleName(NAMES[place])
+        self._fields.append(one)
+        self._layout.addWidget(one)
+
+    def _choice(self, text: str) -> QComboBox:
+        box = QComboBox()
+        box.addItems(["", "true", "false"])
+        box.setCurrentText(text)
+        box.currentTextChanged.connect(self._tell)
+        return box
+
+    def _line(self, operator: Operator, kind: Kind, text: str) -> QLineEdit:
+        line = QLineEdit(text)
+        hint = PATTERN_HINTS.get(operator.id) or ("number" if kind in NUMBERS else PLACEHOLDERS[kind])
+        line.setPlaceholderText(f"{hint}, {hint}, …" if operator.arity is Arity.MANY else hint)
+        line.setMinimumWidth(theme.current().line_height() * (8 if operator.arity is not Arity.MANY else 14))
+        line.textEdited.connect(self._tell)
+        line.editingFinished.connect(self.finished)
+        if kind in (Kind.DATE, Kind.TIMESTAMP) and operator.arity is not Arity.MANY:
+            self._offer_calendar(line)
+        if operator.id in PATTERNS:
+            line.setFont(theme.current().mono_font())
+        return line
+
+    def _offer_calendar(self, line: QLineEdit) -> None:
+        action = line.addAction(theme.current().icon("date"), QLineEdit.ActionPosition.TrailingPosition)
+        action.setToolTip("Choose a day")
+        action.triggered.connect(lambda: self._open_calendar(line))
+        self._calendars.append(action)
+
+    def _open_calendar(self, line: QLineEdit) -> None:
+        calendar, menu = QCalendarWidget(), QMenu(line)
+        day = QDate.fromString(line.text()[:10], "yyyy-MM-dd")
+        if day.isValid():
+            calendar.setSelectedDate(day)
+        entry = QWidgetAction(menu)
+        entry.setDefaultWidget(calendar)
+        menu.addAction(entry)
+        calendar.activated.connect(lambda chosen: self._choose_day(line, chosen, menu))
+        calendar.clicked.connect(lambda chosen: self._choose_day(line, chosen, menu))
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.popup(line.mapToGlobal(QPoint(0, line.height())))
+
+    def _choose_day(self, line: QLineEdit, day: QDate, menu: QMenu) -> None:
+        line.setText(day.toString("yyyy-MM-dd") + line.text()[10:])
+        menu.close()
+        self._tell()
+        self.finished.emit()
+
+    def _tell(self) -> None:
+        self.edited.emit(self.texts())
+
+    def _draw(self) -> None:
+        for action in self._calendars:
+            action.setIcon(theme.current().icon("date"))
