@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,20 @@ def to_numpy(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
         return np.unpackbits(bits, bitorder="little")[array.offset :][: len(array)].astype(bool)
     values = np.frombuffer(array.buffers()[1], _dtype(array.type), count=array.offset + len(array))
     return values[array.offset :]
+
+
+Taken = TypeVar("Taken", pa.Array, pa.ChunkedArray, pa.Table)
+
+
+def take(values: Taken, places: np.ndarray) -> Taken:
+    """The values, or rows, at these places. Views go by way of the types that pyarrow can take from."""
+    if isinstance(values, pa.Table):
+        columns = [take(column, places) for column in values.columns]
+        return pa.Table.from_arrays(columns, schema=values.schema)
+    movable = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(values.type)
+    if movable is None:
+        return values.take(from_numpy(places))
+    return values.cast(movable).take(from_numpy(places)).cast(values.type)
 
 
 def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:

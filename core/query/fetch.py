@@ -13,7 +13,7 @@ from core.arrays import from_numpy
 from core.jobs import Job
 from core.query.engine import cursor
 from core.query.source import POSITION, identifier, relation
-from core.scan.rows import live_positions, piece_at, read_rows, take
+from core.scan.rows import live_positions, piece_at, read_rows, take_rows
 from core.scan.snapshot import Column, Snapshot
 
 DECODED_CELLS = 8_000_000
@@ -24,7 +24,7 @@ def fetch(
 ) -> pa.Table:
     """The rows at these live positions, in the order given."""
     if _decoding_pays(snapshot, positions, columns):
-        return take(snapshot, positions, columns)
+        return take_rows(snapshot, positions, columns)
     return _joined(snapshot, positions, columns, job)
 
 

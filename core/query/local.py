@@ -12,7 +12,7 @@ from core.jobs import Job
 from core.query import masks
 from core.query.positions import count, find
 from core.query.query import SortKey
-from core.scan.rows import read_rows, take
+from core.scan.rows import read_rows, take_rows
 from core.scan.snapshot import Snapshot
 from core.scan.stream import read_all
 
@@ -33,7 +33,7 @@ def read(
     chosen, keys = snapshot.select(columns), sort_keys(sort)
     if where is not None or keys:
         found = _found(snapshot, where, keys, job)
-        return take(snapshot, found[offset : None if limit is None else offset + limit], chosen)
+        return take_rows(snapshot, found[offset : None if limit is None else offset + limit], chosen)
     if limit is None and offset == 0:
         return read_all(snapshot, chosen, job)
     return read_rows(snapshot, offset, snapshot.num_rows if limit is None else limit, chosen)

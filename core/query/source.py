@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from core.arrays import from_numpy
 from core.scan.footers import footer
-from core.scan.rows import in_memory, take
+from core.scan.rows import in_memory, take_rows
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
 POSITION = "pos"
@@ -110,7 +110,7 @@ def _changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndar
 def _changed_rows(
     snapshot: Snapshot, columns: Sequence[Column], changed: np.ndarray, cursor: duckdb.DuckDBPyConnection
 ) -> exp.Query:
-    return _registered(changed, take(snapshot, changed, columns), columns, cursor)
+    return _registered(changed, take_rows(snapshot, changed, columns), columns, cursor)
 
 
 def _registered(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy
+from core.arrays import take
 from core.scan.chunks import ChunkCache, browsed, cache, column_chunks
 from core.scan.footers import footer
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
@@ -71,7 +71,7 @@ def read_rows(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Col
     return read_range(snapshot, int(first), int(last) + 1, columns)
 
 
-def take(
+def take_rows(
     snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], into: ChunkCache | None = cache
 ) -> pa.Table:
     """The rows at these live positions, in the order given, pending changes applied."""
@@ -107,7 +107,7 @@ def finish(
         return table
     live = np.ones(stop - first, bool)
     live[snapshot.deleted[low:high] - first] = False
-    return table.take(from_numpy(np.flatnonzero(live)))
+    return take(table, np.flatnonzero(live))
 
 
 def with_changes(
@@ -123,7 +123,7 @@ def patched(chunk: pa.ChunkedArray, places: np.ndarray, values: pa.Array) -> pa.
     base = chunk.combine_chunks() if chunk.num_chunks != 1 else chunk.chunk(0)
     indices = np.arange(len(base), dtype=np.int64)
     indices[places] = len(base) + np.arange(len(places))
-    return pa.chunked_array([pa.concat_arrays([base, values]).take(from_numpy(indices))])
+    return pa.chunked_array([take(pa.concat_arrays([base, values]), indices)])
 
 
 def _segment_pieces(segment: Segment, start: int, first: int, stop: int) -> Iterator[Piece]:
@@ -178,9 +178,9 @@ def _take_from(
     columns: Sequence[Column],
     into: ChunkCache | None,
 ) -> pa.Table:
-    indices = from_numpy(positions - piece.first)
+    places = positions - piece.first
     taken = [
-        _patch_scattered(snapshot, column, positions, chunk.take(indices))
+        _patch_scattered(snapshot, column, positions, take(chunk, places))
         for column, chunk in zip(columns, piece.chunks(columns, into), strict=True)
     ]
     return pa.Table.from_arrays(taken, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
@@ -194,7 +194,7 @@ def _patch_scattered(
     changed, values = snapshot.overlay.cells[column.key]
     at = np.minimum(np.searchsorted(changed, positions), len(changed) - 1)
     hits = np.flatnonzero(changed[at] == positions)
-    return patched(taken, hits, values.take(from_numpy(at[hits]))) if len(hits) else taken
+    return patched(taken, hits, take(values, at[hits])) if len(hits) else taken
 
 
 def _in_order(table: pa.Table, order: np.ndarray) -> pa.Table:
@@ -202,7 +202,7 @@ def _in_order(table: pa.Table, order: np.ndarray) -> pa.Table:
         return table
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
-    return table.take(from_numpy(back))
+    return take(table, back)
 
 
 def _together(tables: list[pa.Table], columns: Sequence[Column]) -> pa.Table:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy
+from core.arrays import take
 from core.scan.snapshot import Column, Overlay
 
 
@@ -30,8 +30,7 @@ class Cells:
     def only(self, kept: np.ndarray) -> Cells:
         """The rows for which `kept` is True."""
         keep = np.flatnonzero(kept)
-        places = from_numpy(keep)
-        values = {key: values.take(places) for key, values in self.values.items()}
+        values = {key: take(values, keep) for key, values in self.values.items()}
         return Cells(self.ids[keep], values, self.made)
 
 
@@ -84,9 +83,8 @@ def _latest_of(columns: Sequence[Column], changes: list[Cells]) -> Cells:
     order = np.argsort(ids, kind="stable")
     ordered = ids[order]
     last = order[np.append(ordered[1:] != ordered[:-1], True)]
-    places = from_numpy(last)
     joined = {c.key: pa.concat_arrays([_as(x.values[c.key], c.type) for x in changes]) for c in columns}
-    return Cells(ids[last], {key: values.take(places) for key, values in joined.items()})
+    return Cells(ids[last], {key: take(values, last) for key, values in joined.items()})
 
 
 def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy, from_values, to_numpy
+from core.arrays import from_values, take, to_numpy
 from core.errors import BadData, UnknownColumn, UnknownName, UnknownRow
 from core.filters.expr import Filter
 from core.query.positions import find
 from core.rows import fitted
-from core.scan.rows import take
+from core.scan.rows import take_rows
 from core.schema import ID
 from core.store.cells import Cells
 from core.store.commit import Change
@@ -38,8 +38,7 @@ def updated(state: State, data: pa.Table, on: Sequence[str], take_ids: TakeIds, 
     values = fitted(values, plan.schema())
     order = np.argsort(ids, kind="stable")
     _refuse_duplicates(name, ids[order], on)
-    places = from_numpy(order)
-    cells = {c.key: values.column(i).combine_chunks().take(places) for i, c in enumerate(plan.columns)}
+    cells = {c.key: take(values.column(i).combine_chunks(), order) for i, c in enumerate(plan.columns)}
     return Change(message, plan.applied(state.columns), plan.added, plan.widened, Cells(ids[order], cells))
 
 
@@ -60,7 +59,7 @@ def deleted(state: State, ids: np.ndarray, message: str) -> Change:
 def ids_where(state: State, where: Filter | None) -> np.ndarray:
     """Ids of the live rows that meet `where`, ascending."""
     positions = find(state.snapshot, where).positions
-    return to_numpy(take(state.snapshot, positions, [ID_COLUMN]).column(0))
+    return to_numpy(take_rows(state.snapshot, positions, [ID_COLUMN]).column(0))
 
 
 def known_ids(state: State, ids: Iterable[int]) -> np.ndarray:
@@ -82,7 +81,7 @@ def _found_rows(state: State, data: pa.Table, on: Sequence[str]) -> tuple[np.nda
         known_ids(state, ids)
         return ids, values
     rows, ids = ids_by_key(state, data.select(list(on)))
-    return ids, values.take(from_numpy(rows))
+    return ids, take(values, rows)
 
 
 def _refuse_duplicates(name: str, ids: np.ndarray, on: Sequence[str]) -> None:
@@ -133,4 +132,4 @@ def _fields(values: Mapping[str, pa.Array]) -> Iterator[pa.Field]:
 
 
 def _repeated(value: pa.Array, count: int) -> pa.Array:
-    return value.take(from_numpy(np.zeros(count, np.int64)))
+    return take(value, np.zeros(count, np.int64))

@@ -13,7 +13,7 @@ from core.errors import BadData, StoreProblem
 from core.filters.expr import Filter
 from core.jobs import Job
 from core.rows import aligned
-from core.scan.rows import take
+from core.scan.rows import take_rows
 from core.scan.snapshot import Snapshot
 from core.schema import ID
 from core.store import changes
@@ -105,7 +105,7 @@ class Table(Dataset):
         position = state.locate(np.array([row_id], np.int64))
         if position[0] < 0:
             return None
-        found: dict[str, Any] = take(state.snapshot, position, state.snapshot.columns).to_pylist()[0]
+        found: dict[str, Any] = take_rows(state.snapshot, position, state.snapshot.columns).to_pylist()[0]
         return found
 
     def history(self) -> list[Commit]:

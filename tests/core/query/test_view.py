@@ -72,11 +72,11 @@ def test_a_page_of_scattered_rows_is_the_same_however_it_is_fetched(table: Table
     view = View(table.snapshot(), Query(sort=(SortKey("x"),)))
     snapshot = table.snapshot()
     from core.query import fetch as fetching
-    from core.scan.rows import take
+    from core.scan.rows import take_rows
 
     positions = view.positions(1_000, 300)
     joined = fetching._joined(snapshot, positions, snapshot.columns, None)
-    assert joined.to_pylist() == take(snapshot, positions, snapshot.columns).to_pylist()
+    assert joined.to_pylist() == take_rows(snapshot, positions, snapshot.columns).to_pylist()
 
 
 def test_limit_and_offset_cut_the_answer(table: Table, model: list[dict]) -> None:
