@@ -54,10 +54,10 @@ class TableWriter:
         head = list(_head(tables, SMALL_INSERT + 1))
         state = self._reader.current()
         _refuse_ids(state.snapshot.name, schema)
-        plan = plan_columns(state.snapshot.name, state.columns, schema, self.take_column_ids)
         if sum(t.num_rows for t in head) <= SMALL_INSERT:
             whole = pa.concat_tables([pa.Table.from_batches([], schema), *head])
-            return self.commit(lambda _: _small_insert(state, plan, whole, message), job, started)
+            return self.commit(lambda s: self._small_insert(s, whole, message), job, started)
+        plan = self._plan(state, schema)
         with self._layout.stage() as staging:
             rows = _with_ids(chain(head, tables), plan, self._take_ids, job)
             files = tuple(write_files(rows, (ID_COLUMN, *plan.columns), staging))
@@ -68,6 +68,16 @@ class TableWriter:
             return self._retried(
                 lambda s: self._publish(_same_columns(s, state), change, staging, job, started)
             )
+
+    def _plan(self, state: State, schema: pa.Schema) -> ColumnPlan:
+        return plan_columns(state.snapshot.name, state.columns, schema, self.take_column_ids)
+
+    def _small_insert(self, state: State, rows: pa.Table, message: str) -> Change:
+        plan = self._plan(state, rows.schema)
+        stored = fitted(rows, plan.schema())
+        values = {c.key: stored.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
+        count, columns = rows.num_rows, plan.applied(state.columns)
+        return Change(message, columns, plan.added, plan.widened, rows=(values, count), inserted=count)
 
     def commit(self, build: Callable[[State], Change], job: Job, started: float | None = None) -> Commit:
         """Stage what `build` makes of the table's state, and make it the next version.
@@ -218,15 +228,6 @@ def _enter_small(publication: Publication, change: Change, entries: dict[int, in
         publication.cells(change.cells, entries)
     if len(change.deleted):
         publication.deletions(change.deleted)
-
-
-def _small_insert(state: State, plan: ColumnPlan, rows: pa.Table, message: str) -> Change:
-    stored = fitted(rows, plan.schema())
-    values = {c.key: stored.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
-    count = rows.num_rows
-    return Change(
-        message, plan.applied(state.columns), plan.added, plan.widened, rows=(values, count), inserted=count
-    )
 
 
 def _with_ids(
