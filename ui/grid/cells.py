@@ -15,6 +15,7 @@ from core.filters.kinds import NUMBERS, Kind, kind_of, value_type
 
 LONGEST = 200  # characters of one cell on screen; copying takes the whole text
 LONGEST_BYTES = 48
+CUT, BREAK, TAB = "…", "↵", "⇥"  # what stands on screen for what was left out
 Texts = list[str | None]
 
 ICONS = {
@@ -74,10 +75,10 @@ def _writer(type_: pa.DataType, longest_bytes: int | None) -> Callable[[Any], st
 def _one_line(text: str | None) -> str | None:
     if text is None:
         return None
-    cut = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    cut = text if len(text) <= LONGEST else text[: LONGEST - 1] + CUT
     if cut.isprintable():
         return cut
-    return cut.replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", "⇥")
+    return cut.replace("\r\n", BREAK).replace("\n", BREAK).replace("\r", BREAK).replace("\t", TAB)
 
 
 def _float(value: float) -> str:
@@ -95,7 +96,7 @@ def _without_zeros(text: str | None) -> str | None:
 
 def _hex(value: bytes, longest: int | None) -> str:
     if longest is not None and len(value) > longest:
-        return "0x" + value[:longest].hex() + "…"
+        return "0x" + value[:longest].hex() + CUT
     return "0x" + value.hex()
 
 

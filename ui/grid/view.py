@@ -94,8 +94,8 @@ class GridView(QTableView):
 
     def show_rows(self, rows: Rows, ready: PageTexts | None = None, hidden: Sequence[str] = ()) -> None:
         """Show other rows. Columns keep their widths, order and place on screen when they are the same."""
-        self.marks.clear()
         if self.grid_model.show(rows, ready):
+            self.marks.clear()
             self._begin_columns(hidden)
         self.selection.clamp(self.grid_model.num_rows, self.grid_model.columnCount())
         self._rows_changed()
@@ -130,7 +130,7 @@ class GridView(QTableView):
 
     def want(self) -> None:
         """Ask for what is on screen and has not been read."""
-        rows, columns = self.visible_rows(), self._visible_columns()
+        rows, columns = self.visible_rows(), self.visible_columns()
         if rows and columns:
             downwards, self._last_top = rows[0] >= self._last_top, rows[0]
             self.grid_model.pages.want(rows[0], rows[-1], columns, downwards)
@@ -166,7 +166,7 @@ class GridView(QTableView):
         logical = (header.logicalIndex(place) for place in range(first, last + 1))
         return [column for column in logical if not header.isSectionHidden(column)]
 
-    def _visible_columns(self) -> list[int]:
+    def visible_columns(self) -> list[int]:
         """Those on screen, and some on either side."""
         header = self.horizontalHeader()
         on_screen = self.columns_between(0, self.viewport().width() - 1)
@@ -238,6 +238,12 @@ class GridView(QTableView):
         header = self.horizontalHeader()
         shown = (p for p in range(header.count()) if not header.isSectionHidden(header.logicalIndex(p)))
         return next(shown, 0)
+
+    def next_place(self, place: int) -> int:
+        """The nearest column that is shown, to the right if there is one."""
+        header = self.horizontalHeader()
+        places = [*range(place, header.count()), *range(place, -1, -1)]
+        return next((p for p in places if not header.isSectionHidden(header.logicalIndex(p))), place)
 
     def go_to(self, row: int, place: int | None = None, extend: bool = False) -> None:
         """Make a cell the current one and show it."""
@@ -334,12 +340,12 @@ class GridView(QTableView):
         self.horizontalHeader().resizeSection(column, min(width, WIDEST_FIT))
 
     def fit_columns(self) -> None:
-        for column in self._visible_columns():
+        for column in self.visible_columns():
             self.fit_column(column)
 
     def _fit_first(self) -> None:
         self._fit_next = False
-        for column in self._visible_columns():
+        for column in self.visible_columns():
             if self.grid_model.pages.column(self.top_row() // PAGE_ROWS, column) is not None:
                 self.fit_column(column)
         self.want()

@@ -27,6 +27,9 @@ class ActionSet(QObject):
     def __getitem__(self, action_id: str) -> QAction:
         return self._actions[action_id]
 
+    def all(self) -> list[QAction]:
+        return list(self._actions.values())
+
     def update(self, situation: Situation) -> None:
         for entry in ACTIONS:
             self._actions[entry.id].setEnabled(entry.when(situation))

@@ -1,0 +1,55 @@
+"""Which Lamella this is, and what it stands on."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from ui import theme
+
+STANDS_ON = ("duckdb", "pyarrow", "PySide6-Essentials", "pyqtgraph", "sqlglot", "numpy")
+
+
+class AboutDialog(QDialog):
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("About Lamella")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        title = QLabel("Lamella", self)
+        theme.variant(title, "display")
+        about = QLabel("Look at, filter and edit data of any size, with undo, and measure it.", self)
+        theme.variant(about, "muted")
+        about.setWordWrap(True)
+        lines = QLabel(versions(), self)
+        lines.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        theme.variant(lines, "caption")
+        copy, close = QPushButton("Copy versions", self), QPushButton("Close", self)
+        theme.variant(close, "primary")
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(versions()))
+        close.clicked.connect(self.accept)
+        buttons = QHBoxLayout()
+        buttons.addStretch()
+        buttons.addWidget(copy)
+        buttons.addWidget(close)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
+        layout.setSpacing(theme.M)
+        for widget in (title, about, lines):
+            layout.addWidget(widget)
+        layout.addLayout(buttons)
+        self.setMinimumWidth(400)
+
+
+def versions() -> str:
+    """One line for each part, Python and system first."""
+    lines = [f"Python {platform.python_version()}, {platform.platform()}"]
+    for name in ("lamella", *STANDS_ON):
+        try:
+            lines.append(f"{name} {version(name)}")
+        except PackageNotFoundError:  # run from source, or bundled without its metadata
+            lines.append(f"{name}, version unknown")
+    return "\n".join(lines)

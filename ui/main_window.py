@@ -1,0 +1,278 @@
+"""The main window: what stands where, and who talks to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QToolBar, QWidget
+
+from core.dataset import Dataset
+from core.errors import Cancelled
+from core.store.commit import Commit
+from core.store.store import Store
+from core.store.table import Table
+from ui import theme
+from ui.actions import ACTIONS, BY_ID, MENUS, TOOLBAR
+from ui.bench.race_panel import RacePanel
+from ui.dialogs.error_dialog import ErrorDialog, sentences
+from ui.tasks import Tasks
+from ui.widgets.drop_overlay import DropOverlay
+from ui.widgets.empty_state import EmptyState
+from ui.widgets.sidebar import Sidebar
+from ui.widgets.status_bar import StatusBar
+from ui.window.action_set import ActionSet
+from ui.window.appearance import Appearance
+from ui.window.cell_editing import CellEditing
+from ui.window.commits import Commits, told
+from ui.window.copying import Copying
+from ui.window.dataset_tab import DatasetTab
+from ui.window.handlers import handlers
+from ui.window.library import Key, Library
+from ui.window.memory import Memory
+from ui.window.opening import Opening
+from ui.window.setting_values import ask_values
+from ui.window.situation import situation
+from ui.window.tab_set import TabSet
+
+FIRST_SIZE = QSize(1280, 800)
+SIDEBAR_WIDTH = 216
+
+
+class MainWindow(QMainWindow):
+    """Shows `stores`, the first being where imports go. Closing it ends `tasks` and closes the stores."""
+
+    def __init__(
+        self, stores: Sequence[Store], tasks: Tasks, memory: Memory, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.tasks, self.memory = tasks, memory
+        self.library = Library(stores, tasks, self)
+        self.commits = Commits(tasks, self)
+        self.appearance = Appearance(memory, self)
+        self.sidebar = Sidebar(self)
+        self.status = StatusBar(tasks, self)
+        self.race: RacePanel | None = None
+        self._make_tabs()
+        self._lay_out()
+        self._connect()
+        self._remember_geometry()
+        self.library.refresh()
+        self.sidebar.show_files([])
+        self.sidebar.show_recent(memory.recent)
+        self._update()
+
+    # --------------------------------------------------------------- opening
+
+    def open_paths(self, paths: Sequence[Path]) -> None:
+        self.opening.open_paths(paths)
+
+    def open_table(self, table: Table) -> None:
+        self._opened(table, (str(table.store.path), table.name))
+
+    def _opened(self, dataset: Dataset, key: Key) -> None:
+        known = self.tabs.find(key)
+        if known is not None:
+            self.tabs.show_tab(known)
+            return
+        tab = DatasetTab(dataset, key, self.tasks)
+        tab.editing, tab.copying = CellEditing(tab, self.commits), Copying(tab)
+        tab.changed.connect(self._update)
+        tab.committed.connect(self._committed)
+        tab.grid.menu_asked.connect(self._cell_menu)
+        tab.grid.column_header.menu_asked.connect(self._column_menu)
+        tab.editing.import_asked.connect(self._offer_import)
+        is_file = len(key) == 1
+        self.tabs.add(
+            tab, Path(key[0]).name if is_file else key[1], "file" if is_file else "table", " / ".join(key)
+        )
+        if is_file:
+            self.memory.remember(Path(key[0]))
+            self.sidebar.show_recent(self.memory.recent)
+        self._show_files()
+
+    def show_race(self) -> None:
+        if self.race is None:
+            self.race = RacePanel(self.tasks)
+            self.race.destroyed.connect(self._race_closed)
+            self.tabs.add(self.race, "Race", "race", "Measure systems against each other")
+        else:
+            self.tabs.show_tab(self.race)
+
+    def reopen_tab(self) -> None:
+        if self.tabs.closed:
+            self.opening.open_key(self.tabs.closed.pop())
+
+    # --------------------------------------------------------------- changing
+
+    def set_values(self) -> None:
+        tab = self.tabs.dataset_tab
+        if tab is None:
+            return
+        if tab.table is None:
+            self._offer_import(0, "", None)
+        else:
+            ask_values(tab, self)
+
+    def _committed(self, table: Table, commit: Commit) -> None:
+        """The summary drives what is read again, and tells what happened."""
+        for tab in self.tabs.dataset_tabs:
+            if tab.table is table:
+                tab.reload()
+                undo = ("Undo", lambda: self.commits.undo(table))
+                choices = [undo] if commit.kind not in ("undo", "redo") else []
+                tab.messages.say(told(commit), *choices, kind="message-success")
+
+    def _offer_import(self, row: int, column: str, typed: str | None) -> None:
+        """One click from a file in place to a table with the same cell in edit."""
+        tab = self.tabs.dataset_tab
+        if tab is None:
+            return
+        home = self.library.home.name
+
+        def go_on() -> None:
+            self.library.import_dataset(
+                tab.dataset, lambda table: self._go_on(tab, table, row, column, typed)
+            )
+
+        tab.messages.say(
+            f"{tab.dataset.name} is open in place and read-only. A copy in {home} can be edited, with undo.",
+            (f"Import into {home} and edit", go_on),
+            stays=True,
+        )
+
+    def _go_on(self, old: DatasetTab, table: Table, row: int, column: str, typed: str | None) -> None:
+        tab = self.tabs.find((str(table.store.path), table.name))
+        if tab is None:
+            return
+        tab.follow(old, row, column)
+        if column:
+            tab.when_shown(lambda: tab.editing.begin(typed))
+        else:
+            tab.when_shown(self.set_values)
+
+    # ---------------------------------------------------------------- telling
+
+    def show_error(self, error: Exception) -> None:
+        """What nobody else has shown."""
+        if not isinstance(error, Cancelled):
+            ErrorDialog(error, self).open()
+
+    def _write_failed(self, table: Table, error: Exception) -> None:
+        shown = [tab for tab in self.tabs.dataset_tabs if tab.table is table]
+        if not shown:
+            self.show_error(error)
+        for tab in shown:
+            tab.messages.say(" ".join(sentences(error)).strip(), kind="message-danger")
+
+    def _update(self) -> None:
+        tab = self.tabs.dataset_tab
+        self.actions.update(situation(self.tabs, bool(self.tasks.running)))
+        self.actions["sidebar"].setChecked(self.sidebar.isVisibleTo(self))
+        self.appearance.mark(self.actions)
+        self.status.show_text(tab.status if tab else "")
+        self.sidebar.mark(tab.key if tab else None)
+        name = self.tabs.tabs.tabText(self.tabs.tabs.currentIndex())
+        self.setWindowTitle(f"{name} · Lamella" if name else "Lamella")
+
+    def _show_files(self) -> None:
+        self.sidebar.show_files([Path(tab.key[0]) for tab in self.tabs.dataset_tabs if len(tab.key) == 1])
+        self._update()
+
+    def _cell_menu(self, point: QPoint) -> None:
+        self.actions.context_menu("cell", self).popup(point)
+
+    def _column_menu(self, column: int, point: QPoint) -> None:
+        tab = self.tabs.dataset_tab
+        if tab is not None:
+            current = tab.grid.selection.current
+            tab.grid.go_to(current[0] if current else tab.grid.top_row(), tab.grid.place(column))
+        self.actions.context_menu("column", self).popup(point)
+
+    def _race_closed(self) -> None:
+        self.race = None
+
+    # ----------------------------------------------------------------- set-up
+
+    def _make_tabs(self) -> None:
+        self.tabs = TabSet(QWidget(), self)
+        self.opening = Opening(self.library, self.tabs, self.tasks, self.memory, self)
+        self.actions = ActionSet(self, handlers(self))
+        placeholder = self.tabs.widget(0)
+        self.tabs.removeWidget(placeholder)
+        self.tabs.insertWidget(0, EmptyState([self.actions["open"], self.actions["open_folder"]], self))
+        self.tabs.setCurrentIndex(0)
+
+    def _lay_out(self) -> None:
+        splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        splitter.addWidget(self.sidebar)
+        splitter.addWidget(self.tabs)
+        splitter.setStretchFactor(1, 1)
+        splitter.setSizes([SIDEBAR_WIDTH, FIRST_SIZE.width() - SIDEBAR_WIDTH])
+        splitter.setCollapsible(1, False)
+        splitter.setHandleWidth(1)
+        self.setCentralWidget(splitter)
+        self.setStatusBar(self.status)
+        self._make_menus()
+        self._make_toolbar()
+        self.overlay = DropOverlay(self, self.tasks, self.library.home.name)
+
+    def _make_menus(self) -> None:
+        for name in MENUS:
+            menu = self.menuBar().addMenu(name)
+            self.actions.fill(menu, [entry for entry in ACTIONS if entry.menu == name])
+
+    def _make_toolbar(self) -> None:
+        bar = QToolBar("Actions", self)
+        bar.setMovable(False)
+        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        bar.setIconSize(QSize(16, 16))
+        bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        for place, group in enumerate(TOOLBAR):
+            if place:
+                bar.addSeparator()
+            for action_id in group:
+                bar.addAction(self.actions[action_id])
+                bar.widgetForAction(self.actions[action_id]).setAccessibleName(BY_ID[action_id].toolbar)
+        self.addToolBar(bar)
+
+    def _connect(self) -> None:
+        self.library.opened.connect(self._opened)
+        self.library.failed.connect(self.show_error)
+        self.library.stores_changed.connect(self.sidebar.show_stores)
+        self.library.stores_changed.connect(lambda _: self._update())
+        self.tasks.failed.connect(self.show_error)
+        self.tasks.busy_changed.connect(lambda _: self._update())
+        self.commits.committed.connect(self._committed)
+        self.commits.failed.connect(self._write_failed)
+        self.sidebar.opened.connect(self.opening.open_entry)
+        self.tabs.current_changed.connect(self._show_files)
+        self.status.theme_asked.connect(self.appearance.toggle)
+        self.overlay.open_requested.connect(self.opening.open_paths)
+        self.overlay.import_requested.connect(self.opening.import_paths)
+        theme.current().changed.connect(self._update)
+
+    def _remember_geometry(self) -> None:
+        self.resize(FIRST_SIZE)
+        if self.memory.geometry:
+            self.restoreGeometry(self.memory.geometry)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        writing = self.tasks.writing
+        if writing and not self._may_stop(writing[0].text):
+            event.ignore()
+            return
+        self.memory.save_geometry(self.saveGeometry().data())
+        self.tasks.shutdown()
+        self.library.close()
+        event.accept()
+
+    def _may_stop(self, what: str) -> bool:
+        """Ask before a change that is under way is dropped."""
+        answer = QMessageBox.question(
+            self, "Lamella", f"{what or 'A change'} is not done yet. Stop it and close?",
+            QMessageBox.StandardButton.Close | QMessageBox.StandardButton.Cancel,
+        )  # fmt: skip
+        return answer == QMessageBox.StandardButton.Close

@@ -1,0 +1,65 @@
+"""Changes to a table: one after the other off the GUI thread, then told, shown, and ready to be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from core.errors import LamellaError
+from core.jobs import Job
+from core.store.commit import Commit
+from core.store.table import Table
+from ui.tasks import Tasks
+
+Change = Callable[[Table, Job], Commit]
+
+
+class Commits(QObject):
+    """`committed` has the table and what happened to it; every tab that shows the table reads it again."""
+
+    committed = Signal(Table, Commit)
+    failed = Signal(Table, Exception)
+
+    def __init__(self, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+
+    def run(
+        self,
+        table: Table,
+        change: Change,
+        text: str,
+        done: Callable[[Commit], None] | None = None,
+        failed: Callable[[Exception], None] | None = None,
+    ) -> None:
+        """Queue a change. With `failed`, its error is the caller's to show."""
+
+        def finish(commit: Commit) -> None:
+            if done is not None:
+                done(commit)
+            self.committed.emit(table, commit)
+
+        def fail(error: Exception) -> None:
+            failed(error) if failed is not None else self.failed.emit(table, error)
+
+        self._tasks.write(lambda job: change(table, job), finish, fail, owner=self, text=text)
+
+    def undo(self, table: Table) -> None:
+        self.run(table, lambda t, job: t.undo(), f"Undoing in {table.name}")
+
+    def redo(self, table: Table) -> None:
+        self.run(table, lambda t, job: t.redo(), f"Redoing in {table.name}")
+
+
+def told(commit: Commit) -> str:
+    """What a commit did, for the message bar."""
+    counts = ((commit.inserted, "added"), (commit.updated, "changed"), (commit.deleted, "deleted"))
+    parts = [f"{n:,} {'row' if n == 1 else 'rows'} {word}" for n, word in counts if n]
+    message = commit.message[:1].upper() + commit.message[1:]
+    return f"{message}: {', '.join(parts)}" if parts else message
+
+
+def is_expected(error: Exception) -> bool:
+    """Something a person can mend, rather than a fault of the program."""
+    return isinstance(error, LamellaError)

@@ -1,0 +1,84 @@
+"""Copies what is selected as tab-separated text, read in full off the GUI thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+
+from core.jobs import Job
+from ui.grid.cells import whole_texts
+from ui.grid.pages import Rows
+from ui.grid.selection import Block
+from ui.window.dataset_tab import DatasetTab
+
+ASK_ABOVE = 200_000
+MOST_CELLS = 20_000_000
+CHUNK_CELLS = 100_000
+BREAKS = '\t\n\r"'
+
+
+class Copying(QObject):
+    def __init__(self, tab: DatasetTab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+
+    def copy(self, headers: bool = False) -> None:
+        """Copy now, or after a question when it is much."""
+        cells = self._tab.grid.selection.num_cells
+        if cells > MOST_CELLS:
+            text = f"{cells:,} cells are too many for the clipboard: select at most {MOST_CELLS:,}"
+            self._tab.messages.say(text, kind="message-danger")
+        elif cells > ASK_ABOVE:
+            self._tab.messages.say(
+                f"Copy {cells:,} cells?", ("Copy", lambda: self._start(headers)), stays=True
+            )
+        elif cells:
+            self._start(headers)
+
+    def _start(self, headers: bool) -> None:
+        view, grid = self._tab.view, self._tab.grid
+        if view is None:
+            return
+        parts = [(block, self._names(block)) for block in grid.selection.blocks]
+        self._tab.tasks.read(
+            lambda job: as_text(view, parts, headers, job), self._done, owner=self._tab, text="Copying"
+        )
+
+    def _names(self, block: Block) -> list[str]:
+        grid = self._tab.grid
+        columns = (grid.column_at(place) for place in range(block.left, block.right + 1))
+        return [grid.grid_model.names[c] for c in columns if not grid.isColumnHidden(c)]
+
+    def _done(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+        lines = text.count("\n") + 1
+        if lines > 1:
+            self._tab.messages.say(f"Copied {lines:,} lines")
+
+
+def as_text(rows: Rows, parts: Sequence[tuple[Block, list[str]]], headers: bool, job: Job) -> str:
+    """Blocks. One line for each row, a tab between cells; nulls are empty."""
+    lines: list[str] = []
+    for block, names in parts:
+        if headers:
+            lines.append("\t".join(map(_cell, names)))
+        for line in _lines(rows, block, names, job):
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _lines(rows: Rows, block: Block, names: list[str], job: Job) -> Iterator[str]:
+    step = max(1, CHUNK_CELLS // max(1, len(names)))
+    total = block.bottom - block.top + 1
+    for start in range(block.top, block.bottom + 1, step):
+        job.report(start - block.top, total, "rows")
+        table = rows.page(start, min(step, block.bottom + 1 - start), names)
+        yield from map("\t".join, zip(*(map(_cell, whole_texts(c)) for c in table.columns), strict=True))
+
+
+def _cell(text: str | None) -> str:
+    if text is None:
+        return ""
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in BREAKS) else text

@@ -1,0 +1,261 @@
+"""One open dataset: filter bar, messages, grid; what is asked of it, and how the answer is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from core.dataset import Dataset
+from core.filters.expr import Filter
+from core.filters.walk import predicates
+from core.jobs import Job, Progress
+from core.query.query import SortKey
+from core.query.view import View
+from core.store.commit import Commit
+from core.store.table import Table
+from ui.dialogs.error_dialog import sentences
+from ui.filters.bar import FilterBar
+from ui.filters.live_count import LiveCount
+from ui.grid.pages import PAGE_ROWS
+from ui.grid.pane import GridPane
+from ui.tasks import Handle, Tasks
+from ui.widgets.message_bar import MessageBar
+from ui.window.loader import Loaded, Loader, load
+from ui.window.status import status_text
+
+if TYPE_CHECKING:
+    from ui.window.cell_editing import CellEditing
+    from ui.window.copying import Copying
+
+HIDDEN = ("_id",)
+GROW_EVERY_MS = 200
+
+
+class DatasetTab(QWidget):
+    """`changed` when what actions or the status line depend on may be different.
+
+    `editing` and `copying` are given to it by the window.
+    """
+
+    changed = Signal()
+    committed = Signal(Table, Commit)
+
+    editing: CellEditing
+    copying: Copying
+
+    def __init__(
+        self, dataset: Dataset, key: tuple[str, ...], tasks: Tasks, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.dataset, self.key, self.tasks = dataset, key, tasks
+        self.shown: Loaded | None = None
+        self.where: Filter | None = None
+        self.sort: tuple[SortKey, ...] = ()
+        self.pane = GridPane(tasks, self)
+        self.grid = self.pane.grid
+        self.messages = MessageBar(self)
+        self.filter_bar = FilterBar(self)
+        self.counts = LiveCount(self.filter_bar, tasks, self)
+        self.loader = Loader(dataset, tasks, self._place, self)
+        self._then: list[Callable[[], object]] = []
+        self._fill_handle: Handle | None = None
+        self._growing = False
+        self._grow_timer = QTimer(self, singleShot=True, interval=GROW_EVERY_MS)
+        self._lay_out()
+        self._connect()
+        self.reload(from_top=True)
+
+    @property
+    def table(self) -> Table | None:
+        """The dataset when it can be edited."""
+        return self.dataset if isinstance(self.dataset, Table) else None
+
+    @property
+    def status(self) -> str:
+        return status_text(self.shown, self.loader.running)
+
+    # ------------------------------------------------------------- what is asked
+
+    def reload(self, from_top: bool = False) -> None:
+        """Run the query again, for other conditions or because the rows have changed."""
+        self.loader.load(self.where, self.sort, from_top)
+
+    def set_filter(self, where: Filter | None) -> None:
+        if where != self.where:
+            self.where = where
+            self.reload(from_top=True)
+
+    def set_sort(self, keys: Sequence[SortKey]) -> None:
+        self.sort = tuple(keys)
+        self.grid.column_header.set_sort(self.sort)
+        self.reload(from_top=True)
+
+    def toggle_sort(self, column: int, add: bool) -> None:
+        """Ascending, descending, off; `add` keeps the other keys."""
+        name = self.grid.grid_model.names[column]
+        now = next((key for key in self.sort if key.column == name), None)
+        following = SortKey(name) if now is None else (SortKey(name, True) if not now.descending else None)
+        if not add:
+            self.set_sort([following] if following else [])
+        elif now is None:
+            self.set_sort([*self.sort, SortKey(name)])
+        else:
+            keys = [following if key is now else key for key in self.sort]
+            self.set_sort([key for key in keys if key is not None])
+
+    def follow(self, other: DatasetTab, row: int, column: str) -> None:
+        """Show what `other` shows of the same rows, and go to a cell of it."""
+
+        def go() -> None:
+            names = self.grid.grid_model.names
+            if column in names:
+                self.grid.go_to(row, self.grid.place(names.index(column)))
+
+        self.sort = other.sort
+        self.grid.column_header.set_sort(self.sort)
+        self.filter_bar.set_schema(self.dataset.schema)
+        self.filter_bar.set_filter(other.where)
+        self.where = other.where
+        self.reload(from_top=True)
+        self.when_shown(go)
+
+    def when_shown(self, then: Callable[[], object]) -> None:
+        """Once the rows asked for are on screen; now when they are."""
+        if self.loader.running:
+            self._then.append(then)
+        else:
+            then()
+
+    def stop(self) -> None:
+        """Let go of what is still running for this tab."""
+        self.loader.cancel()
+        self.counts.stop()
+        if self._fill_handle is not None:
+            self._fill_handle.cancel()
+
+    # -------------------------------------------------------------- what is told
+
+    def _loaded(self, loaded: Loaded) -> None:
+        first, self.shown = self.shown is None, loaded
+        from_top = not first and (loaded.where, loaded.sort) != self._query_shown
+        self._query_shown = (loaded.where, loaded.sort)
+        if from_top:
+            self.grid.marks.clear()
+        if first or not loaded.view.schema.equals(self.grid.grid_model.schema):
+            self.filter_bar.set_schema(loaded.view.schema)
+        self.counts.set_snapshot(loaded.view.snapshot)
+        self.grid.show_rows(loaded.view, loaded.ready, HIDDEN)
+        self.grid.column_header.set_filtered(columns_of(loaded.where))
+        if from_top:
+            self.grid.scroll_to_row(0)
+        self.pane.set_busy("")
+        self.pane.set_nothing(self._why_empty(loaded))
+        if first and not loaded.complete:
+            self._fill()
+        self.changed.emit()
+        waiting, self._then = self._then, []
+        for then in waiting:
+            then()
+
+    def _why_empty(self, loaded: Loaded) -> str:
+        if loaded.view.num_rows:
+            return ""
+        if loaded.where is not None and loaded.total_rows:
+            return f"None of {loaded.total_rows:,} rows meets the filter"
+        return "No rows" if loaded.complete else "Reading the first rows…"
+
+    def _failed(self, error: Exception) -> None:
+        self.pane.set_busy("")
+        self.messages.say(
+            " ".join(sentences(error)).strip(), ("Try again", self.reload), kind="message-danger"
+        )
+        self.changed.emit()
+
+    def _started(self) -> None:
+        self.pane.set_busy("Sorting…" if self.sort else "Reading…")
+        self.changed.emit()
+
+    def _stopped(self) -> None:
+        self.pane.set_busy("")
+        self.messages.say("Stopped. The rows are those from before.", ("Try again", self.reload))
+        self.changed.emit()
+
+    # ------------------------------------------------------ files that fill up
+
+    def _fill(self) -> None:
+        """Let a text file's rows come in; the grid grows meanwhile."""
+        self._fill_handle = self.tasks.read(
+            self.dataset.fill,
+            lambda _: self.reload(),
+            self._failed,
+            progress=self._filling,
+            stopped=self._fill_stopped,
+            owner=self,
+            text=f"Reading {self.dataset.name}",
+        )
+
+    def _filling(self, progress: Progress) -> None:
+        plain = self.where is None and not self.sort
+        if plain and not self._growing and not self._grow_timer.isActive() and not self.loader.running:
+            self._growing = True
+            self.tasks.read(self._longer, self._grown, self._failed, owner=self, quiet=True)
+
+    def _longer(self, job: Job) -> Loaded:
+        return load(self.dataset, None, (), (0, -1, ()), job)
+
+    def _grown(self, loaded: Loaded) -> None:
+        self._growing = False
+        self._grow_timer.start()
+        same = self.shown is not None and loaded.view.schema.equals(self.shown.view.schema)
+        if same and self.where is None and not self.sort and not self.loader.running:
+            self.shown = loaded
+            self.grid.grow(loaded.view)
+            self.pane.set_nothing(self._why_empty(loaded))
+            self.changed.emit()
+
+    def _fill_stopped(self) -> None:
+        self.messages.say(
+            "Reading was stopped: what is shown is the beginning of the file", ("Go on", self._fill)
+        )
+
+    # ------------------------------------------------------------------ set-up
+
+    def _lay_out(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.filter_bar)
+        layout.addWidget(self.messages)
+        layout.addWidget(self.pane, 1)
+        self.setFocusProxy(self.grid)
+
+    def _connect(self) -> None:
+        self._query_shown: tuple[Filter | None, tuple[SortKey, ...]] = (None, ())
+        self.loader.loaded.connect(self._loaded)
+        self.loader.failed.connect(self._failed)
+        self.loader.started.connect(self._started)
+        self.loader.stopped.connect(self._stopped)
+        self.grid.grid_model.pages.failed.connect(self._failed)
+        self.grid.column_header.sort_asked.connect(self.toggle_sort)
+        self.grid.selection.changed.connect(self.changed)
+        self.filter_bar.changed.connect(self.set_filter)
+        self.counts.failed.connect(self._failed)
+
+    def _place(self) -> tuple[int, int, Sequence[str]]:
+        rows, columns = self.grid.visible_rows(), self.grid.visible_columns()
+        names = [self.grid.grid_model.names[column] for column in columns]
+        if not rows:
+            return 0, 0, names
+        return rows[0] // PAGE_ROWS, rows[-1] // PAGE_ROWS, names
+
+    @property
+    def view(self) -> View | None:
+        return None if self.shown is None else self.shown.view
+
+
+def columns_of(where: Filter | None) -> frozenset[str]:
+    """The columns that a filter asks about."""
+    return frozenset() if where is None else frozenset(p.column for p in predicates(where))

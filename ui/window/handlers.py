@@ -1,0 +1,138 @@
+"""What each action does, by its id in the action table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from core.filters.expr import Predicate
+from core.query.query import SortKey
+from ui.dialogs.about import AboutDialog
+from ui.dialogs.command_palette import CommandPalette
+from ui.dialogs.go_to_row import GoToRow
+from ui.dialogs.shortcuts import ShortcutsDialog
+from ui.window.dataset_tab import DatasetTab
+from ui.window.situation import current_column
+
+if TYPE_CHECKING:
+    from ui.main_window import MainWindow
+
+Handler = Callable[[], object]
+TabWork = Callable[[DatasetTab], object]
+
+
+def handlers(window: MainWindow) -> dict[str, Handler]:
+    """For a window that is built already."""
+    on = partial(_on_tab, window)
+    return {
+        "open": window.opening.ask_files,
+        "open_folder": window.opening.ask_folder,
+        "import": window.opening.import_current,
+        "close_tab": lambda: window.tabs.close_at(window.tabs.tabs.currentIndex()),
+        "reopen_tab": window.reopen_tab,
+        "quit": window.close,
+        "undo": on(lambda tab: window.commits.undo(tab.table) if tab.table else None),
+        "redo": on(lambda tab: window.commits.redo(tab.table) if tab.table else None),
+        "edit_cell": on(lambda tab: tab.editing.begin()),
+        "set_null": on(lambda tab: tab.editing.set_null()),
+        "set_values": window.set_values,
+        "copy": on(lambda tab: tab.copying.copy()),
+        "copy_headers": on(lambda tab: tab.copying.copy(headers=True)),
+        "select_all": on(lambda tab: tab.grid.select_all()),
+        "select_column": on(_select_column),
+        "select_row": on(_select_row),
+        "filter": on(_toggle_builder),
+        "filter_equal": on(partial(_filter_cell, operator="eq", on_null="is_null")),
+        "filter_unequal": on(partial(_filter_cell, operator="ne", on_null="is_not_null")),
+        "clear_filter": on(lambda tab: tab.filter_bar.clear()),
+        "sort_ascending": on(partial(_sort, descending=False)),
+        "sort_descending": on(partial(_sort, descending=True)),
+        "clear_sort": on(lambda tab: tab.set_sort([])),
+        "hide_column": on(_hide_column),
+        "show_columns": on(_show_columns),
+        "fit_columns": on(lambda tab: tab.grid.fit_columns()),
+        "go_to_row": on(partial(_ask_row, window)),
+        "refresh": on(lambda tab: tab.reload()),
+        "stop": window.tasks.cancel_all,
+        "sidebar": lambda: window.sidebar.setVisible(window.sidebar.isHidden()),
+        "theme_system": lambda: window.appearance.set_mode("system"),
+        "theme_light": lambda: window.appearance.set_mode("light"),
+        "theme_dark": lambda: window.appearance.set_mode("dark"),
+        "text_larger": lambda: window.appearance.step_text(1),
+        "text_smaller": lambda: window.appearance.step_text(-1),
+        "text_normal": lambda: window.appearance.step_text(0),
+        "race": window.show_race,
+        "palette": lambda: CommandPalette(window.actions.all(), window).open(),
+        "shortcuts": lambda: ShortcutsDialog(window).open(),
+        "about": lambda: AboutDialog(window).open(),
+    }
+
+
+def _on_tab(window: MainWindow, work: TabWork) -> Handler:
+    def handler() -> None:
+        tab = window.tabs.dataset_tab
+        if tab is not None:
+            work(tab)
+
+    return handler
+
+
+def _select_column(tab: DatasetTab) -> None:
+    if tab.grid.selection.current is not None:
+        tab.grid.select_column(tab.grid.selection.current[1])
+
+
+def _select_row(tab: DatasetTab) -> None:
+    if tab.grid.selection.current is not None:
+        tab.grid.select_rows(tab.grid.selection.current[0], extend=False)
+
+
+def _toggle_builder(tab: DatasetTab) -> None:
+    opening = not tab.filter_bar.builder_open
+    if opening and tab.filter_bar.filter() is None:
+        tab.filter_bar.add_condition()
+    else:
+        tab.filter_bar.open_builder(opening)
+    if not opening:
+        tab.grid.setFocus()
+
+
+def _filter_cell(tab: DatasetTab, operator: str, on_null: str) -> None:
+    """Add a condition with the value of the current cell, read in full."""
+    current, view = tab.grid.selection.current, tab.view
+    if current is None or view is None:
+        return
+    name = tab.grid.grid_model.names[tab.grid.column_at(current[1])]
+
+    def add(value: object) -> None:
+        condition = Predicate(name, on_null) if value is None else Predicate(name, operator, (value,))
+        tab.filter_bar.add_filter(condition)
+
+    tab.tasks.read(lambda job: view.page(current[0], 1, [name]).column(0)[0].as_py(), add, owner=tab)
+
+
+def _sort(tab: DatasetTab, descending: bool) -> None:
+    name = current_column(tab)
+    if name:
+        tab.set_sort([SortKey(name, descending)])
+
+
+def _hide_column(tab: DatasetTab) -> None:
+    current, grid = tab.grid.selection.current, tab.grid
+    if current is not None:
+        grid.setColumnHidden(grid.column_at(current[1]), True)
+        grid.go_to(current[0], grid.next_place(current[1]))
+        tab.changed.emit()
+
+
+def _show_columns(tab: DatasetTab) -> None:
+    for column in range(tab.grid.grid_model.columnCount()):
+        tab.grid.setColumnHidden(column, False)
+    tab.changed.emit()
+
+
+def _ask_row(window: MainWindow, tab: DatasetTab) -> None:
+    dialog = GoToRow(tab.grid.grid_model.num_rows, window)
+    dialog.chosen.connect(tab.grid.go_to)
+    dialog.open()

@@ -1,0 +1,79 @@
+"""The ways in: dialogs, drops and the tree lead to open tabs or to an import."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from core.store.table import Table
+from ui.dialogs.open_import import ImportDialog
+from ui.tasks import Tasks
+from ui.widgets.sidebar import Entry
+from ui.window.library import Library, table_key
+from ui.window.memory import Memory
+from ui.window.tab_set import TabSet
+
+FILTERS = "Data files (*.parquet *.pq *.parq *.csv *.tsv *.txt *.json *.jsonl *.ndjson *.gz);;All files (*)"
+
+
+class Opening(QObject):
+    def __init__(self, library: Library, tabs: TabSet, tasks: Tasks, memory: Memory, window: QWidget) -> None:
+        super().__init__(window)
+        self._library, self._tabs, self._tasks, self._memory, self._window = (
+            library,
+            tabs,
+            tasks,
+            memory,
+            window,
+        )
+
+    def open_paths(self, paths: Sequence[Path]) -> None:
+        """Each in a tab of its own; one that is open already comes to the front."""
+        for path in paths:
+            self.open_key((str(path.absolute()),))
+
+    def open_key(self, key: tuple[str, ...]) -> None:
+        tab = self._tabs.find(key)
+        self._library.open_key(key) if tab is None else self._tabs.show_tab(tab)
+
+    def open_entry(self, entry: Entry) -> None:
+        self.open_key(entry.key)
+
+    def import_paths(self, paths: Sequence[Path]) -> None:
+        dialog = ImportDialog(paths, self._library.stores, self._tasks, self._window)
+        dialog.imported.connect(self._imported)
+        dialog.failed.connect(self._library.failed)
+        dialog.open()
+
+    def import_current(self) -> None:
+        """The file of the current tab, or one that is asked for."""
+        tab = self._tabs.dataset_tab
+        if tab is not None and tab.table is None:
+            self.import_paths([Path(tab.key[0])])
+        else:
+            self._ask("Import files", QFileDialog.FileMode.ExistingFiles, self.import_paths)
+
+    def ask_files(self) -> None:
+        self._ask("Open files", QFileDialog.FileMode.ExistingFiles, self.open_paths)
+
+    def ask_folder(self) -> None:
+        self._ask("Open a folder", QFileDialog.FileMode.Directory, self.open_paths)
+
+    def _imported(self, tables: list[Table]) -> None:
+        self._library.refresh()
+        for table in tables:
+            self.open_key(table_key(table))
+
+    def _ask(self, title: str, mode: QFileDialog.FileMode, then) -> None:
+        dialog = QFileDialog(self._window, title, self._start_folder(), FILTERS)
+        dialog.setFileMode(mode)
+        dialog.filesSelected.connect(lambda names: then([Path(name) for name in names]))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _start_folder(self) -> str:
+        recent = self._memory.recent
+        return str(recent[0].parent if recent else Path.home())

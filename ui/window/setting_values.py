@@ -1,0 +1,42 @@
+"""Opens the update dialog on what a tab shows and has selected."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from core.jobs import Job
+from core.schema import ID
+from ui.editing.update_dialog import UpdateDialog
+from ui.editing.update_plan import SelectedRows
+from ui.window.dataset_tab import DatasetTab
+from ui.window.situation import current_column
+
+
+def ask_values(tab: DatasetTab, window: QWidget) -> UpdateDialog | None:
+    """None when the tab's rows cannot be changed."""
+    if tab.table is None:
+        return None
+    column = current_column(tab)
+    dialog = UpdateDialog(
+        tab.table, tab.tasks, "" if column == ID else column, tab.where, selected_rows(tab), window
+    )
+    dialog.committed.connect(lambda commit: tab.committed.emit(tab.table, commit))
+    dialog.finished.connect(dialog.deleteLater)
+    dialog.open()
+    return dialog
+
+
+def selected_rows(tab: DatasetTab) -> SelectedRows | None:
+    """The rows of the selection when it is more than the one current cell."""
+    view, blocks = tab.view, [(b.top, b.bottom) for b in tab.grid.selection.blocks]
+    count = len(blocks) and sum(bottom - top + 1 for top, bottom in blocks)
+    if view is None or count < 2:
+        return None
+
+    def ids(job: Job) -> list[int]:
+        found: dict[int, None] = {}
+        for top, bottom in blocks:
+            found.update(dict.fromkeys(view.page(top, bottom - top + 1, [ID]).column(0).to_pylist()))
+        return list(found)
+
+    return SelectedRows(count, ids)
