@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pyarrow as pa
-
 from core.dataset import Dataset
+from core.datasets.columns import FileColumns
 from core.datasets.contents import Contents, look_into
 from core.datasets.locate import Found
 from core.errors import FileProblem
 from core.scan.footers import Footer, footer
-from core.scan.snapshot import Column, FileSegment, Snapshot
-from core.schema import common_type
+from core.scan.snapshot import FileSegment, Snapshot
 
 MAGIC = b"PAR1"
 FOOTER_READERS = 8
@@ -74,7 +71,7 @@ def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:
 
 
 def _snapshot(found: Found, footers: list[Footer]) -> Snapshot:
-    columns = _Columns()
+    columns = FileColumns()
     names = [columns.take(told) for told in footers]
     segments = tuple(
         FileSegment(told.path, told.metadata.num_rows, keys, told.fingerprint)
@@ -82,54 +79,4 @@ def _snapshot(found: Found, footers: list[Footer]) -> Snapshot:
         if told.metadata.num_rows
     )
     token = ("parquet", *((str(told.path), *told.fingerprint) for told in footers))
-    return Snapshot(found.name, columns.unified(), segments, token)
-
-
-class _Columns:
-    """The columns of all files so far, and where each was seen first."""
-
-    def __init__(self) -> None:
-        self._keys: dict[str, int] = {}
-        self._types: list[pa.DataType] = []
-        self._seen_in: list[Path] = []
-        self._last: tuple[Footer, dict[int, str]] | None = None
-
-    def take(self, told: Footer) -> dict[int, str]:
-        """Add a file's columns; answers its names by key. Files that are alike share one answer."""
-        if self._last and told.metadata.schema.equals(self._last[0].metadata.schema):
-            return self._last[1]
-        _refuse_duplicates(told)
-        names = {self._key(field, told.path): field.name for field in told.schema}
-        self._last = (told, names)
-        return names
-
-    def unified(self) -> tuple[Column, ...]:
-        return tuple(Column(name, self._types[key], key) for name, key in self._keys.items())
-
-    def _key(self, field: pa.Field, path: Path) -> int:
-        key = self._keys.setdefault(field.name, len(self._types))
-        if key == len(self._types):
-            self._types.append(field.type)
-            self._seen_in.append(path)
-            return key
-        wide = common_type(self._types[key], field.type)
-        if wide is None:
-            raise FileProblem(
-                path,
-                f"column '{field.name}' is {field.type} here but {self._types[key]} in {self._seen_in[key]}",
-                "Rows of both cannot stand in one column without changing values",
-                "Open the files one by one",
-            )
-        self._types[key] = wide
-        return key
-
-
-def _refuse_duplicates(told: Footer) -> None:
-    twice = [name for name, times in Counter(told.schema.names).items() if times > 1]
-    if twice:
-        raise FileProblem(
-            told.path,
-            f"has {Counter(told.schema.names)[twice[0]]} columns named '{twice[0]}'",
-            "Parquet columns are found by name, so they cannot be told apart",
-            "Write the file again with different names",
-        )
+    return Snapshot(found.name, columns.unified(footers), segments, token)

@@ -17,6 +17,7 @@ from core.datasets.text.values import find_type, read_as
 
 DELIMITERS = ",\t;|"
 SAMPLE_ROWS = 1000
+VOTERS = 200  # columns that are asked whether the first row is a header
 _SAMPLE_CHARACTERS = 128 << 10
 NO_DELIMITER = "\x1f"
 
@@ -125,10 +126,12 @@ def _has_header(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row stands out from its columns; where all is text it is taken as a header."""
     if not rows:
         return False
-    votes = [_vote(cell, [row[i] for row in rows[1:] if i < len(row)]) for i, cell in enumerate(rows[0])]
-    if "header" in votes or "data" in votes:
-        return "header" in votes
-    return any(cell.strip() for cell in rows[0])
+    seen: set[str | None] = set()
+    for place, cell in enumerate(rows[0][:VOTERS]):
+        seen.add(_vote(cell, [row[place] for row in rows[1:] if place < len(row)]))
+        if "header" in seen:
+            return True
+    return "data" not in seen and any(cell.strip() for cell in rows[0])
 
 
 def _vote(cell: str, below: Sequence[str]) -> str | None:

@@ -14,15 +14,16 @@ below are null too and blanks around a value are ignored; in a column of text al
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.arrays import from_values
 from core.datasets.text.numbers import doubles, integers
 from core.schema import common_type
 
 NULL_MARKERS = ("", "NA", "N/A", "n/a", "NULL", "Null", "null", "None", "none", "\\N", "<NA>", "NaT")
-_LONGEST_MARKER = max(map(len, NULL_MARKERS))
 _SHORTEST_TIMESTAMP = len("2013-01-31 10:00")
 _ZONED = pa.timestamp("us", "UTC")
 
@@ -35,19 +36,24 @@ def read_as(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
         return texts
     if pa.types.is_null(kind):
         return pa.nulls(len(texts), pa.string()) if texts.null_count == len(texts) else None
-    read = _READERS[kind]
-    values = read(texts)
-    return values if values is not None else _read_cleaned(texts, read)
+    values = _READERS[kind](texts)
+    if values is not None:
+        return values
+    cleaned = _cleaned(texts)
+    return None if cleaned is None else _READERS[kind](cleaned)
 
 
 def find_type(texts: pa.Array) -> pa.DataType:
     """The first type that fits every value; null when there is none to tell by."""
     if texts.null_count == len(texts):
         return pa.null()
+    cleaned = _cleaned(texts)
+    plain = texts if cleaned is None else cleaned
+    if plain.null_count == len(plain):
+        return pa.string()
     for kind, read in _READERS.items():
-        values = read(texts)
-        values = values if values is not None else _read_cleaned(texts, read)
-        if values is not None and values.null_count < len(values) and not _only_specials(values):
+        values = read(plain)
+        if values is not None and not _only_specials(values):
             return kind
     return pa.string()
 
@@ -76,19 +82,18 @@ def _only_specials(values: pa.Array) -> bool:
     return pa.types.is_floating(values.type) and not pc.any(pc.is_finite(values)).as_py()
 
 
-def _read_cleaned(texts: pa.Array, read: Reader) -> pa.Array | None:
-    """Read again without the blanks around values and without null markers, if there are any."""
+def _cleaned(texts: pa.Array) -> pa.Array | None:
+    """Without the blanks around values and without null markers; None when there are none."""
     trimmed = pc.utf8_trim_whitespace(texts)
     missing = pc.is_in(trimmed, value_set=_markers())
     if not pc.any(missing).as_py() and trimmed.equals(texts):
         return None
-    return read(pc.if_else(missing, pa.nulls(len(texts), pa.string()), trimmed))
+    return pc.if_else(missing, pa.nulls(len(texts), pa.string()), trimmed)
 
 
+@cache
 def _markers() -> pa.Array:
-    builder = pa.lib.StringBuilder()
-    builder.append_values(list(NULL_MARKERS))
-    return builder.finish()
+    return from_values(NULL_MARKERS, pa.string())
 
 
 def _booleans(texts: pa.Array) -> pa.Array | None:

@@ -64,6 +64,18 @@ def test_types_widen_where_every_value_stays_exact(tmp_path: Path) -> None:
     assert dataset.read()["a"].to_pylist() == [1, 1 << 40]
 
 
+def test_whole_numbers_and_doubles_are_doubles_where_that_is_exact(tmp_path: Path) -> None:
+    write(tmp_path / "1.parquet", n=[1, 2])
+    write(tmp_path / "2.parquet", n=[3, 1 << 53])
+    write(tmp_path / "3.parquet", n=[0.5, None])
+    dataset = open_dataset(tmp_path)
+    assert dataset.schema.types == [pa.float64()]
+    assert dataset.read()["n"].to_pylist() == [1, 2, 3, 1 << 53, 0.5, None]
+    write(tmp_path / "4.parquet", n=[(1 << 53) + 1])
+    with pytest.raises(FileProblem, match=r"4\.parquet: column 'n' is int64 here but double in .*3\.parquet"):
+        open_dataset(tmp_path)
+
+
 def test_types_that_conflict_are_refused_with_both_files_and_the_column(tmp_path: Path) -> None:
     write(tmp_path / "1.parquet", price=[1])
     write(tmp_path / "2.parquet", price=["one"])
