@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from core.dataset import Dataset
 from core.datasets import open_dataset
 from core.datasets.text.ragged import RaggedRow
+from core.errors import FileProblem
 from core.jobs import Job, Progress
 from core.store.store import Store
 from core.store.table import Table
@@ -34,6 +35,9 @@ from ui.widgets.message_bar import MessageBar
 
 STEPS = 1000
 MINIMUM_WIDTH = 560
+DANGER = "message-danger"
+
+Opened = tuple[Path, Dataset | FileProblem]
 
 
 class ImportDialog(QDialog):
@@ -125,27 +129,34 @@ class ImportDialog(QDialog):
         )
         self._update()
 
-    def _open_all(self, job: Job) -> list[Dataset]:
-        opened = []
+    def _open_all(self, job: Job) -> list[Opened]:
+        """Each path with its dataset, or with why there is none: one bad file does not stop the others."""
+        opened: list[Opened] = []
         for path in self._paths:
             job.check()
-            opened.append(open_dataset(path, ragged="pad" if path in self._padded else "refuse"))
+            try:
+                opened.append((path, open_dataset(path, ragged="pad" if path in self._padded else "refuse")))
+            except FileProblem as problem:
+                opened.append((path, problem))
         return opened
 
-    def _looked(self, datasets: list[Dataset]) -> None:
+    def _looked(self, opened: list[Opened]) -> None:
         self._handle = None
         self.waiting.hide()
-        self.sources.show()
-        self.sources.show_datasets([path.name for path in self._paths], datasets)
+        good = [(path, dataset) for path, dataset in opened if isinstance(dataset, Dataset)]
+        problems = [problem for _, problem in opened if isinstance(problem, FileProblem)]
+        self.sources.setVisible(bool(good))
+        self.sources.show_datasets([path.name for path, _ in good], [dataset for _, dataset in good])
         self._suggest_names()
         self._update()
         self.import_button.setFocus()
+        if problems:
+            self._offer(problems[0], left_out=bool(good))
 
     def _look_failed(self, error: Exception) -> None:
         self._handle = None
-        self.waiting.hide()
-        self._offer(error)
-        self._update()
+        self.failed.emit(error)
+        self.reject()
 
     def _suggest_names(self) -> None:
         store = self._store()
@@ -196,14 +207,17 @@ class ImportDialog(QDialog):
         self._suggest_names()
         self._update()
 
-    def _offer(self, error: Exception) -> None:
+    def _offer(self, error: Exception, left_out: bool = False) -> None:
         """What can be mended here is offered here; the rest is the window's to show."""
         if isinstance(error, RaggedRow) and error.short:
             path = error.path
-            choice = ("Fill up short rows", lambda: self._pad(path))
-            self.message.say(error.what.replace(str(path), path.name), choice, kind="message-danger")
+            self.message.say(_short(error), ("Fill up short rows", lambda: self._pad(path)), kind=DANGER)
+        elif isinstance(error, FileProblem) and left_out:
+            self.message.say(f"{_short(error)}, so it is left out", kind=DANGER)
         else:
             self.failed.emit(error)
+            if not self.sources.ready:
+                self.reject()
 
     def _pad(self, path: Path) -> None:
         self._padded |= {p for p in self._paths if p == path or p.absolute() == path}
@@ -229,6 +243,10 @@ class ImportDialog(QDialog):
 
 def _import_all(sources: Sequence[Source], store: Store, job: Job) -> list[Table]:
     return [import_dataset(source.dataset, store, source.table, job) for source in sources]
+
+
+def _short(problem: FileProblem) -> str:
+    return problem.what.replace(str(problem.path), problem.path.name)
 
 
 def _what(paths: Sequence[Path]) -> str:

@@ -106,16 +106,25 @@ def test_two_files_cannot_become_one_table(qtbot, show, trips: Path) -> None:
     assert dialog.import_button.isEnabled()
 
 
-def test_what_cannot_be_opened_is_handed_on(
-    qtbot, show, tmp_path: Path, stores: list[Store], tasks: Tasks
-) -> None:
+def test_what_cannot_be_opened_is_handed_on_and_the_dialog_gone(qtbot, show, tmp_path: Path) -> None:
     bad = tmp_path / "bad.parquet"
     bad.write_bytes(b"PAR1\0")
     dialog = show(bad)
-    with qtbot.waitSignal(dialog.failed) as failure:
-        pass
-    assert isinstance(failure.args[0], FileProblem)
-    assert not dialog.import_button.isEnabled()
+    failures: list[Exception] = []
+    dialog.failed.connect(failures.append)
+    qtbot.waitUntil(lambda: not dialog.isVisible())
+    assert [type(failure) for failure in failures] == [FileProblem]
+
+
+def test_a_bad_file_among_good_ones_is_left_out(
+    qtbot, show, tmp_path: Path, trips: Path, stores: list[Store]
+) -> None:
+    (tmp_path / "notes").write_bytes(b"%PDF-1.7\n\xff")
+    dialog = ready(qtbot, show(tmp_path / "notes", trips))
+    assert dialog.message.label.text() == "notes: is a PDF document, so it is left out"
+    with qtbot.waitSignal(dialog.imported):
+        dialog.import_button.click()
+    assert stores[0].tables == ["trips"]
 
 
 def test_short_rows_can_be_filled_up_at_once(qtbot, show, tmp_path: Path, stores: list[Store]) -> None:
