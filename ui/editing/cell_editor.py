@@ -97,9 +97,10 @@ class CellEditor(QLineEdit):
             super().keyPressEvent(event)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """A click elsewhere keeps what fits and gives up what does not."""
+        """A click elsewhere keeps what fits and gives up what does not; another window only waits."""
         super().focusOutEvent(event)
-        if event.reason() != Qt.FocusReason.PopupFocusReason and not self.finish():
+        waits = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
+        if event.reason() not in waits and not self.finish():
             self._leave((0, 0))
 
     def _leave(self, step: tuple[int, int]) -> None:

@@ -23,7 +23,9 @@ class PreviewTable(QTableWidget):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._shown: tuple[pa.Table, Any] | None = None
         self.verticalHeader().hide()
+        theme.current().changed.connect(self._redraw)
         self.setShowGrid(True)
         self.setAccessibleName("The first rows before and after")
         self.horizontalHeader().setDefaultAlignment(
@@ -32,6 +34,7 @@ class PreviewTable(QTableWidget):
 
     def show_rows(self, rows: pa.Table, value: Any) -> None:
         """The last column is the one that becomes `value`."""
+        self._shown = rows, value
         names = rows.column_names
         self.setColumnCount(len(names) + 1)
         self.setRowCount(rows.num_rows)
@@ -51,7 +54,12 @@ class PreviewTable(QTableWidget):
         self.horizontalHeader().setSectionResizeMode(len(names), QHeaderView.ResizeMode.Stretch)
 
     def clear_rows(self) -> None:
+        self._shown = None
         self.setRowCount(0)
+
+    def _redraw(self) -> None:
+        if self._shown is not None:
+            self.show_rows(*self._shown)
 
     def _put(
         self,

@@ -141,6 +141,7 @@ class UpdateDialog(QDialog):
         layout.addLayout(buttons)
         line = theme.current().line_height()
         self.resize(44 * line, 34 * line)
+        self._value.setFocus()
 
     def _choose_column(self, name: str) -> None:
         known = name in self._snapshot.schema.names and name != ID

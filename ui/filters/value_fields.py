@@ -84,6 +84,7 @@ class ValueFields(QWidget):
         one.setAccessibleName(NAMES[place])
         self._fields.append(one)
         self._layout.addWidget(one)
+        one.show()  # a layout shows new widgets only later, and what is hidden takes no keyboard
 
     def _choice(self, text: str) -> QComboBox:
         box = QComboBox()

@@ -1,0 +1,306 @@
+"""Chips, builder and counts, on a real table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QLineEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+from core import Store, col
+from core.filters import Filter, any_of
+from core.store.table import Table
+from ui.filters.bar import FilterBar
+from ui.filters.chip import Chip
+from ui.filters.column_box import ColumnBox
+from ui.filters.condition_row import ConditionRow
+from ui.filters.live_count import LiveCount
+from ui.filters.value_fields import ValueFields
+from ui.tasks import Tasks
+
+# What a completer's popup asks of a screen that is not there.
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
+ROWS = 1000
+W = TypeVar("W", bound=QWidget)
+
+
+@pytest.fixture
+def flights(tmp_path: Path) -> Iterator[Table]:
+    data = pa.table(
+        {
+            "year": pa.array([2013] * ROWS, pa.int16()),
+            "dep_delay": pa.array([None if n % 50 == 0 else n % 120 for n in range(ROWS)], pa.int16()),
+            "carrier": pa.array([["AA", "UA", "DL"][n % 3] for n in range(ROWS)]),
+            "late": pa.array([n % 2 == 0 for n in range(ROWS)]),
+            "day": pa.array(range(ROWS), pa.int32()).cast(pa.date32()),
+        }
+    )
+    with Store.open(tmp_path / "store") as store:
+        yield store.create_table("flights", data)
+
+
+@pytest.fixture
+def bar(qtbot: QtBot, flights: Table) -> FilterBar:
+    bar = FilterBar()
+    qtbot.addWidget(bar)
+    bar.set_schema(flights.schema)
+    bar.resize(1000, 400)
+    bar.show()
+    qtbot.waitExposed(bar)
+    return bar
+
+
+@pytest.fixture
+def tasks(qtbot: QtBot) -> Iterator[Tasks]:
+    tasks = Tasks()
+    yield tasks
+    tasks.shutdown()
+
+
+def rows_of(bar: FilterBar) -> list[ConditionRow]:
+    return [row for row in bar.builder.findChildren(ConditionRow) if row.isVisible()]
+
+
+def chips_of(bar: FilterBar) -> list[Chip]:
+    QApplication.processEvents()
+    return [chip for chip in bar.findChildren(Chip) if chip.isVisible()]
+
+
+def named(parent: QWidget, kind: type[W], name: str) -> W:
+    found = [w for w in parent.findChildren(kind) if w.accessibleName().startswith(name) and w.isVisible()]
+    assert found, f"no {kind.__name__} called {name!r}"
+    return found[0]
+
+
+def choose_operator(row: ConditionRow, label: str) -> None:
+    box = named(row, QComboBox, "Operator")
+    place = box.findText(label)
+    assert place >= 0, [box.itemText(n) for n in range(box.count())]
+    box.setCurrentIndex(place)
+    box.activated.emit(place)
+
+
+def choose_column(qtbot: QtBot, row: ConditionRow, name: str) -> None:
+    edit = row.findChild(ColumnBox).lineEdit()
+    edit.setFocus()
+    edit.selectAll()
+    qtbot.keyClicks(edit, name)
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+
+
+def type_value(qtbot: QtBot, row: ConditionRow, text: str, name: str = "Value") -> QLineEdit:
+    field = named(row, QLineEdit, name)
+    field.setFocus()
+    field.selectAll()
+    qtbot.keyClicks(field, text)
+    return field
+
+
+def test_a_condition_made_with_the_keyboard_is_told_once_it_is_finished(qtbot: QtBot, bar: FilterBar) -> None:
+    told: list[Filter | None] = []
+    bar.changed.connect(told.append)
+    qtbot.mouseClick(named(bar, QAbstractButton, "Add a condition"), Qt.MouseButton.LeftButton)
+    (row,) = rows_of(bar)
+    choose_column(qtbot, row, "dep_delay")
+    choose_operator(row, "is more than")
+    with qtbot.waitSignal(bar.changed):
+        type_value(qtbot, row, "60")
+    assert told == [col("dep_delay") > 60]
+    assert [chip.findChildren(QAbstractButton)[1].text() for chip in chips_of(bar)] == [
+        "dep_delay is more than 60"
+    ]
+
+
+def test_a_value_that_does_not_fit_is_marked_and_left_out(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter((col("dep_delay") > 60) & (col("carrier") == "AA"))
+    bar.open_builder()
+    row = rows_of(bar)[0]
+    with qtbot.waitSignal(bar.changed) as caught:
+        field = type_value(qtbot, row, "soon")
+    assert caught.args == [col("carrier") == "AA"]
+    assert field.property("variant") == "invalid"
+    assert "'soon' is not a number." in [label.text() for label in row.findChildren(QLabel)]
+    type_value(qtbot, row, "7")
+    assert field.property("variant") == ""
+
+
+def test_a_misspelt_column_is_marked_with_the_one_meant(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter(col("carrier") == "AA")
+    bar.open_builder()
+    (row,) = rows_of(bar)
+    choose_column(qtbot, row, "carier")
+    assert any("Did you mean 'carrier'" in label.text() for label in row.findChildren(QLabel))
+    assert bar.filter() is None
+
+
+def test_only_operators_that_fit_are_offered(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter(col("carrier").contains("A"))
+    bar.open_builder()
+    (row,) = rows_of(bar)
+    choose_column(qtbot, row, "late")
+    box = named(row, QComboBox, "Operator")
+    offered = [box.itemText(n) for n in range(box.count())]
+    assert offered == ["is", "is not", "is true", "is false", "is null", "is not null"]
+    assert row.findChild(ValueFields).findChild(QComboBox) is not None
+
+
+def test_a_switch_keeps_the_condition_for_later(qtbot: QtBot, bar: FilterBar) -> None:
+    both = (col("dep_delay") > 60) & (col("carrier") == "AA")
+    bar.set_filter(both)
+    with qtbot.waitSignal(bar.changed) as off:
+        qtbot.mouseClick(named(chips_of(bar)[0], QAbstractButton, "Switch off"), Qt.MouseButton.LeftButton)
+    assert off.args == [col("carrier") == "AA"]
+    with qtbot.waitSignal(bar.changed) as on:
+        qtbot.mouseClick(named(chips_of(bar)[0], QAbstractButton, "Switch on"), Qt.MouseButton.LeftButton)
+    assert on.args == [both]
+
+
+def test_a_chip_is_removed_with_its_button_or_the_delete_key(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter((col("dep_delay") > 60) & (col("carrier") == "AA"))
+    with qtbot.waitSignal(bar.changed) as removed:
+        qtbot.mouseClick(named(chips_of(bar)[0], QAbstractButton, "Remove"), Qt.MouseButton.LeftButton)
+    assert removed.args == [col("carrier") == "AA"]
+    with qtbot.waitSignal(bar.changed) as emptied:
+        qtbot.keyClick(named(chips_of(bar)[0], QAbstractButton, "Edit"), Qt.Key.Key_Delete)
+    assert emptied.args == [None]
+    assert chips_of(bar) == []
+
+
+def test_a_chip_unfolds_the_builder_at_its_condition(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter((col("dep_delay") > 60) & (col("carrier") == "AA"))
+    bar.activateWindow()
+    qtbot.mouseClick(named(chips_of(bar)[1], QAbstractButton, "Edit"), Qt.MouseButton.LeftButton)
+    assert bar.builder_open
+    qtbot.waitUntil(lambda: rows_of(bar)[1].isAncestorOf(bar.window().focusWidget()))
+    qtbot.keyClick(bar.window().focusWidget(), Qt.Key.Key_Escape)
+    assert not bar.builder_open
+
+
+def test_groups_nest_and_join_as_chosen(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter((col("dep_delay") > 60) & (col("carrier") == "AA"))
+    bar.open_builder()
+    qtbot.mouseClick(named(bar.builder, QAbstractButton, "Add a group"), Qt.MouseButton.LeftButton)
+    added = rows_of(bar)[-1]
+    choose_column(qtbot, added, "late")
+    with qtbot.waitSignal(bar.changed):
+        choose_operator(added, "is true")
+    joins = [b for b in bar.builder.findChildren(QComboBox) if b.accessibleName().startswith("How")]
+    inner = joins[-1]
+    inner.setCurrentIndex(inner.findText("none of these"))
+    with qtbot.waitSignal(bar.changed) as caught:
+        inner.activated.emit(inner.currentIndex())
+    assert caught.args == [(col("dep_delay") > 60) & (col("carrier") == "AA") & ~col("late").is_true()]
+    spoken = named(bar, QLabel, "The filter in plain words").text()
+    assert spoken == "Shows rows where dep_delay is more than 60 and carrier is AA and not (late is true)."
+
+
+def test_a_condition_moves_into_a_group_and_out_again(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter((col("dep_delay") > 60) & (col("carrier") == "AA"))
+    bar.open_builder()
+    condition = rows_of(bar)[1].condition
+    rows_of(bar)[1].asked.emit("wrap")
+    assert condition not in bar.builder.tree.children
+    moved = next(row for row in rows_of(bar) if row.condition is condition)
+    moved.asked.emit("unwrap")
+    assert condition in bar.builder.tree.children
+    assert bar.filter() == (col("dep_delay") > 60) & (col("carrier") == "AA")
+
+
+@pytest.mark.parametrize(
+    ("typed", "filter"),
+    [
+        (">=60", col("dep_delay") >= 60),
+        ("1~9", col("dep_delay").between(1, 9)),
+        ("=null", col("dep_delay").is_null()),
+    ],
+)
+def test_quick_operators_in_the_value_field(qtbot: QtBot, bar: FilterBar, typed: str, filter: Filter) -> None:
+    bar.set_filter(col("dep_delay") == 1)
+    bar.open_builder()
+    field = type_value(qtbot, rows_of(bar)[0], typed)
+    with qtbot.waitSignal(bar.changed) as caught:
+        qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert caught.args == [filter]
+
+
+def test_the_filter_with_what_is_off_survives_json(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter((col("dep_delay") > 60) & (col("carrier") == "AA"))
+    qtbot.mouseClick(named(chips_of(bar)[0], QAbstractButton, "Switch off"), Qt.MouseButton.LeftButton)
+    saved = bar.tree_json()
+    bar.clear()
+    assert bar.filter() is None
+    bar.set_tree_json(saved)
+    assert bar.filter() == (col("carrier") == "AA")
+    assert len(chips_of(bar)) == 2
+
+
+def test_adding_a_filter_keeps_the_one_there_is(bar: FilterBar) -> None:
+    bar.set_filter(any_of([col("dep_delay") > 60, col("carrier") == "AA"]))
+    bar.add_filter(col("late").is_true())
+    assert bar.filter() == any_of([col("dep_delay") > 60, col("carrier") == "AA"]) & col("late").is_true()
+
+
+def test_ten_thousand_conditions_are_kept_though_not_shown_one_by_one(bar: FilterBar) -> None:
+    filter = any_of(col("dep_delay") == n for n in range(10_000))
+    bar.set_filter(filter)
+    bar.open_builder()
+    assert rows_of(bar) == []
+    assert any("10,000 conditions" in label.text() for label in bar.builder.findChildren(QLabel))
+    assert bar.filter() == filter
+
+
+def test_counts_follow_the_filter(qtbot: QtBot, bar: FilterBar, flights: Table, tasks: Tasks) -> None:
+    counts = LiveCount(bar, tasks)
+    counts.set_snapshot(flights.snapshot())
+    bar.set_filter((col("dep_delay") > 60) & (col("carrier") == "AA"))
+    bar.open_builder()
+    whole = flights.count((col("dep_delay") > 60) & (col("carrier") == "AA"))
+    each = [flights.count(col("dep_delay") > 60), flights.count(col("carrier") == "AA")]
+    total = named(bar, QLabel, "Rows that meet the filter")
+    qtbot.waitUntil(lambda: total.text() == f"{whole:,} of 1,000 rows")
+    qtbot.waitUntil(lambda: shown_counts(bar) == [f"{n:,}" for n in each])
+    flights.update_where(col("carrier") == "UA", {"$set": {"carrier": "AA"}})
+    counts.set_snapshot(flights.snapshot())
+    more = flights.count(col("carrier") == "AA")
+    qtbot.waitUntil(lambda: shown_counts(bar) == [f"{each[0]:,}", f"{more:,}"])
+
+
+def shown_counts(bar: FilterBar) -> list[str]:
+    return [named(row, QLabel, "Rows that meet this condition").text() for row in rows_of(bar)]
+
+
+def test_a_new_filter_cancels_the_count_of_the_one_before(
+    qtbot: QtBot, bar: FilterBar, flights: Table, tasks: Tasks
+) -> None:
+    started = []
+    tasks.started.connect(started.append)
+    counts = LiveCount(bar, tasks)
+    counts.set_snapshot(flights.snapshot())
+    bar.set_filter(col("dep_delay") > 60)
+    bar.set_filter(col("dep_delay") > 61)
+    assert started[0].job.cancelled
+    wanted = flights.count(col("dep_delay") > 61)
+    total = named(bar, QLabel, "Rows that meet the filter")
+    qtbot.waitUntil(lambda: total.text().startswith(f"{wanted} of"))
+
+
+def test_everything_that_takes_the_keyboard_has_a_name(bar: FilterBar) -> None:
+    bar.set_filter(
+        (col("dep_delay").between(1, 9))
+        & any_of([col("carrier") == "AA", col("late") == True, col("day") > "1970"])  # noqa: E712
+    )
+    bar.open_builder()
+    nameless = [
+        w
+        for w in bar.findChildren(QWidget)
+        if w.isVisible()
+        and w.focusPolicy() & Qt.FocusPolicy.TabFocus
+        and isinstance(w, QAbstractButton | QComboBox | QLineEdit)
+        and not (w.accessibleName() or getattr(w, "text", lambda: "")())
+    ]
+    assert nameless == []
