@@ -28,8 +28,7 @@ class ParquetDataset(Dataset):
     format = "Parquet"
 
     def __init__(self, found: Found) -> None:
-        self.name, self.root, self.paths = found.name, found.root, found.files
-        self.notes: tuple[str, ...] = ()
+        self.name, self.paths = found.name, found.files
         self._snapshot = _snapshot(found, _footers(found.files))
 
     def snapshot(self) -> Snapshot:
