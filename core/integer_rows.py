@@ -23,7 +23,7 @@ class IntegerBlock:
         self.rows = 0
         self._pack: Callable[..., bytes] = struct.Struct(f"<{len(self.names)}q").pack
         self._values = itemgetter(*self.names)
-        self._columns = np.empty((len(self.names), ROWS_A_BLOCK), np.int64)
+        self._columns = np.empty((len(self.names), 0), np.int64)
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> bool:
         """Take the rows; False, and nothing taken, where one has other keys or a value is no int64."""
@@ -34,10 +34,19 @@ class IntegerBlock:
             packed = b"".join([pack(*values(row)) for row in rows])
         except (KeyError, struct.error):
             return False
+        self._make_room(len(rows))
         by_row = np.frombuffer(packed, "<i8").reshape(len(rows), len(self.names))
         self._columns[:, self.rows : self.rows + len(rows)] = by_row.T
         self.rows += len(rows)
         return True
+
+    def _make_room(self, count: int) -> None:
+        """As large as the first rows need, then at once as large as it gets: few rows touch little memory."""
+        room = self._columns.shape[1]
+        if self.rows + count > room:
+            larger = np.empty((len(self.names), ROWS_A_BLOCK if room else count), np.int64)
+            larger[:, : self.rows] = self._columns[:, : self.rows]
+            self._columns = larger
 
     def table(self) -> pa.Table:
         arrays = [from_numpy(column[: self.rows]) for column in self._columns]

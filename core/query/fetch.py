@@ -13,7 +13,7 @@ from core.arrays import from_numpy
 from core.jobs import Job
 from core.query.engine import cursor
 from core.query.source import POSITION, identifier, relation
-from core.scan.rows import live_positions, piece_at, read_rows, take_rows
+from core.scan.rows import live_positions, piece_at, read_rows, schema_of, take_rows
 from core.scan.snapshot import Column, Snapshot
 
 DECODED_CELLS = 8_000_000
@@ -54,7 +54,7 @@ def _cells_to_decode(snapshot: Snapshot, positions: np.ndarray) -> int:
 def _joined(
     snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], job: Job | None
 ) -> pa.Table:
-    schema = pa.schema([pa.field(c.name, c.type) for c in columns])
+    schema = schema_of(columns)
     with cursor(job) as own:
         wanted = pa.table({POSITION: from_numpy(positions), "place": from_numpy(np.arange(len(positions)))})
         own.register("wanted", wanted)

@@ -12,7 +12,7 @@ from core.jobs import Job
 from core.query.fetch import fetch, fetch_next
 from core.query.positions import Found, find
 from core.query.query import Query
-from core.scan.rows import live_positions
+from core.scan.rows import live_positions, schema_of
 from core.scan.snapshot import Snapshot
 
 
@@ -48,7 +48,7 @@ class View:
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema([pa.field(c.name, c.type) for c in self.snapshot.select(self.query.columns)])
+        return schema_of(self.snapshot.select(self.query.columns))
 
     def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
         """`count` rows from row `offset` of the answer, fewer at its end; any column may be named."""

@@ -34,7 +34,7 @@ class Piece:
     def chunks(self, columns: Sequence[Column], into: ChunkCache | None = cache) -> list[pa.ChunkedArray]:
         if isinstance(self.segment, FileSegment):
             return column_chunks(self.segment, self.row_group, columns, into)
-        return [in_memory(self.segment, [c]).column(0) for c in columns]
+        return in_memory(self.segment, columns).columns
 
 
 def pieces(snapshot: Snapshot, first: int, stop: int) -> Iterator[Piece]:
@@ -115,7 +115,7 @@ def with_changes(
 ) -> pa.Table:
     """Chunks of positions first … stop-1 as a table: pending changes put in, deleted rows still there."""
     arrays = [_patch_range(snapshot, c, first, stop, chunk) for c, chunk in zip(columns, chunks, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
+    return pa.Table.from_arrays(arrays, schema=schema_of(columns))
 
 
 def patched(chunk: pa.ChunkedArray, places: np.ndarray, values: pa.Array) -> pa.ChunkedArray:
@@ -140,15 +140,18 @@ def _segment_pieces(segment: Segment, start: int, first: int, stop: int) -> Iter
 
 def in_memory(segment: MemorySegment, columns: Sequence[Column]) -> pa.Table:
     """The columns of a segment in memory, of the columns' types; null where it lacks one."""
-    arrays = [_column_in_memory(segment, c) for c in columns]
-    return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
+    held = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))
+    arrays = [_of_type(held.get(str(c.key)), c, segment.num_rows) for c in columns]
+    return pa.Table.from_arrays(arrays, schema=schema_of(columns))
 
 
-def _column_in_memory(segment: MemorySegment, column: Column) -> pa.ChunkedArray:
-    name = str(column.key)
-    if name not in segment.rows.column_names:
-        return pa.chunked_array([pa.nulls(segment.num_rows, column.type)])
-    chunk = segment.rows.column(name)
+def schema_of(columns: Sequence[Column]) -> pa.Schema:
+    return pa.schema([pa.field(c.name, c.type) for c in columns])
+
+
+def _of_type(chunk: pa.ChunkedArray | None, column: Column, rows: int) -> pa.ChunkedArray:
+    if chunk is None:
+        return pa.chunked_array([pa.nulls(rows, column.type)])
     return chunk if chunk.type.equals(column.type) else chunk.cast(column.type)
 
 
@@ -183,7 +186,7 @@ def _take_from(
         _patch_scattered(snapshot, column, positions, take(chunk, places))
         for column, chunk in zip(columns, piece.chunks(columns, into), strict=True)
     ]
-    return pa.Table.from_arrays(taken, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
+    return pa.Table.from_arrays(taken, schema=schema_of(columns))
 
 
 def _patch_scattered(
@@ -208,4 +211,4 @@ def _in_order(table: pa.Table, order: np.ndarray) -> pa.Table:
 def _together(tables: list[pa.Table], columns: Sequence[Column]) -> pa.Table:
     if tables:
         return pa.concat_tables(tables)
-    return pa.schema([pa.field(c.name, c.type) for c in columns]).empty_table()
+    return pa.Table.from_batches([], schema_of(columns))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from core.jobs import Job
-from core.scan.rows import finish, pieces
+from core.scan.rows import finish, pieces, schema_of
 from core.scan.snapshot import Column, Snapshot
 
 
@@ -16,8 +16,7 @@ def stream(
 ) -> pa.RecordBatchReader:
     """A reader over the live rows; raises `Cancelled` from the batch after the job was cancelled."""
     chosen = snapshot.select(columns)
-    schema = pa.schema([pa.field(c.name, c.type) for c in chosen])
-    return pa.RecordBatchReader.from_batches(schema, _batches(snapshot, chosen, job or Job()))
+    return pa.RecordBatchReader.from_batches(schema_of(chosen), _batches(snapshot, chosen, job or Job()))
 
 
 def tables(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> Iterator[pa.Table]:
@@ -36,8 +35,7 @@ def tables_between(
 
 
 def read_all(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> pa.Table:
-    schema = pa.schema([pa.field(c.name, c.type) for c in columns])
-    return pa.concat_tables([pa.Table.from_batches([], schema), *tables(snapshot, columns, job)])
+    return pa.concat_tables([pa.Table.from_batches([], schema_of(columns)), *tables(snapshot, columns, job)])
 
 
 def _batches(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> Iterator[pa.RecordBatch]:
