@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from statistics import fmean, median, pstdev
+from statistics import fmean, median
 from typing import Any
 
 from core.errors import BadData, FileProblem
@@ -83,7 +83,8 @@ class Summary:
 
     @property
     def deviation(self) -> float:
-        return pstdev(self.samples)
+        mean = self.mean
+        return math.sqrt(fmean((sample - mean) ** 2 for sample in self.samples))
 
     @property
     def median(self) -> float:

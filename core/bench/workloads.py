@@ -64,7 +64,7 @@ CREATE = Operation(
 )
 CREATE_PREPARED = Operation(
     "create_with_preparation",
-    "Create, with conversion",
+    "Create from dicts",
     "creates a table of {rows}, conversion included,",
     "The same run with the conversion from Python dicts counted, as a user has to pay it.",
 )
@@ -87,27 +87,27 @@ QUERY_AGAIN = Operation(
 )
 INDEX = Operation(
     "index",
-    "Index the key",
+    "Index",
     "indexes the key of {rows}",
     "The index that SQLite's update needs; the published notebook makes it outside every timer.",
 )
 UPDATE = Operation(
     "update",
-    "Update by key",
+    "Update",
     "updates {rows} by key",
     "Give every row new values, found by its key column. Values are put in the system's order beforehand.",
     version=1,
 )
 UPDATE_PREPARED = Operation(
     "update_with_preparation",
-    "Update, with conversion",
+    "Update from dicts",
     "updates {rows} by key, conversion included,",
     "The same run with the conversion from Python dicts counted.",
     version=1,
 )
 UPDATE_BY_ROW_ID = Operation(
     "update_by_row_id",
-    "Update by row id",
+    "By row id",
     "updates {rows} by row id",
     "Give every row new values, found by the system's own row number (Lamella _id, SQLite rowid).",
     version=2,

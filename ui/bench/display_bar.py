@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QMenu,
     QTabBar,
     QToolButton,
@@ -20,6 +19,7 @@ from core.bench.results import COLD, STATISTICS, WARM
 from core.bench.workloads import Operation
 from ui import theme
 from ui.bench.export import FORMATS
+from ui.bench.line_label import LineLabel
 from ui.bench.race_results import QUANTITIES, Display
 
 STATISTIC_TITLES = {"mean": "Mean ± deviation", "median": "Median, middle half", "lowest": "Lowest"}
@@ -32,8 +32,10 @@ class DisplayBar(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.operations = QTabBar(drawBase=False, expanding=False, usesScrollButtons=True)
-        self.about = QLabel()
+        self.operations = QTabBar(
+            drawBase=False, expanding=False, usesScrollButtons=False, elideMode=Qt.TextElideMode.ElideRight
+        )
+        self.about = LineLabel()
         self.quantity = _choice("Quantity", {name: item.title for name, item in QUANTITIES.items()})
         self.statistic = _choice("Statistic", {name: STATISTIC_TITLES[name] for name in _mean_first()})
         self.temperature = _choice("Samples", TEMPERATURES)
@@ -68,18 +70,18 @@ class DisplayBar(QWidget):
         for suffix, title in FORMATS.items():
             menu.addAction(title.partition(" (")[0] + " …", lambda s=suffix: self.export_asked.emit(s))
         self.export.setMenu(menu)
-        self.about.setWordWrap(True)
-        theme.variant(self.about, "caption")
-        below = QHBoxLayout()
-        below.setSpacing(theme.S)
-        below.addWidget(self.about, 1)
-        for widget in (self.quantity, self.statistic, self.temperature, self.export):
-            below.addWidget(widget)
+        choices = QHBoxLayout()
+        choices.setSpacing(theme.S)
+        for widget in (self.quantity, self.statistic, self.temperature):
+            choices.addWidget(widget)
+        choices.addStretch(1)
+        choices.addWidget(self.export)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
         layout.addWidget(self.operations)
-        layout.addLayout(below)
+        layout.addWidget(self.about)
+        layout.addLayout(choices)
         self.operations.currentChanged.connect(self.changed)
         for box in (self.quantity, self.statistic, self.temperature):
             box.currentIndexChanged.connect(self.changed)

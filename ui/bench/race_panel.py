@@ -17,9 +17,11 @@ from core.jobs import Job, Progress
 from ui import theme
 from ui.bench import export
 from ui.bench.display_bar import DisplayBar
+from ui.bench.line_label import LineLabel
+from ui.bench.plot_lines import DAGGER
 from ui.bench.race_bar import RaceBar
 from ui.bench.race_controls import Choice, RaceControls
-from ui.bench.race_plot import DAGGER, RacePlot
+from ui.bench.race_plot import RacePlot
 from ui.bench.race_results import RaceResults
 from ui.bench.ratio_table import RatioTable
 from ui.tasks import Handle, Tasks
@@ -43,7 +45,7 @@ class RacePanel(QWidget):
         self._all: dict[str, RaceResults] = {}
         self.bar, self.controls, self.display = RaceBar(), RaceControls(folder), DisplayBar()
         self.plot, self.table = RacePlot(), RatioTable()
-        self.source, self.empty = QLabel(), QLabel(EMPTY)
+        self.source, self.remark, self.empty = LineLabel(), LineLabel(), QLabel(EMPTY)
         self._redraw = QTimer(self, interval=REDRAW_MILLISECONDS, singleShot=True)
         self._build()
         self._connect()
@@ -136,8 +138,9 @@ class RacePanel(QWidget):
         display, results = self.display.display, self.results
         quantity = display.quantity
         self.plot.show_series(results.lines(display), quantity.title, quantity.axis, quantity.exact)
-        self.display.about.setText(self.controls.workload.operation(display.operation).about)
-        self.source.setText(self._source() if quantity.field == "seconds" else "")
+        self.display.about.set_whole(self.controls.workload.operation(display.operation).about)
+        self.source.set_whole(self._source())
+        self.remark.set_whole(self._remark())
         told = ratios(results.records, display.statistic, display.temperature)
         told = [ratio for ratio in told if ratio.operation.id == display.operation]
         self.table.show_results(told, results.failures)
@@ -146,9 +149,12 @@ class RacePanel(QWidget):
         self.display.set_exportable(bool(results.records))
 
     def _source(self) -> str:
+        """Of the dashed lines; empty when there are none."""
+        if not any(spot.series.published for spot in self.plot.spots):
+            return ""
         line = published(self.controls.workload.id)[0]
         runs = f"mean of {line.runs} runs" if line.runs > 1 else "one run each"
-        return f"Dashed: {line.source}; {runs} on {line.machine}." + self._remark()
+        return f"Dashed: {line.source}; {runs} on {line.machine}."
 
     def _remark(self) -> str:
         """What sets the largest marked point apart; the others say it when hovered over."""
@@ -156,9 +162,7 @@ class RacePanel(QWidget):
         if not marked:
             return ""
         largest = max(marked, key=lambda spot: spot.point.rows)
-        return (
-            f" {DAGGER} {largest.series.title} at {shown_rows(largest.point.rows)}: {largest.point.remark}."
-        )
+        return f"{DAGGER} {largest.series.title} at {shown_rows(largest.point.rows)}: {largest.point.remark}."
 
     def _export(self, suffix: str) -> None:
         path = export.ask_path(self, suffix, f"race-{self.results.workload}")
@@ -192,6 +196,7 @@ class RacePanel(QWidget):
         area = QScrollArea(widgetResizable=True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFrameShape(QFrame.Shape.NoFrame)
+        theme.variant(area, "panel")
         area.setWidget(self.controls)
         area.setMinimumWidth(self.controls.minimumSizeHint().width() + theme.L)
         return area
@@ -205,17 +210,15 @@ class RacePanel(QWidget):
         return split
 
     def _upper(self) -> QWidget:
-        return _stacked(self.display, self.plot, self.source, stretched=self.plot)
+        return _stacked(self.display, self.plot, self.source, self.remark, stretched=self.plot)
 
     def _lower(self) -> QWidget:
+        self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         theme.variant(self.empty, "muted")
         return _stacked(self.table, self.empty, stretched=self.table)
 
     def _connect(self) -> None:
-        theme.variant(self.source, "caption")
-        for label in (self.source, self.empty):
-            label.setWordWrap(True)
         self._heard.connect(self._take)
         self._redraw.timeout.connect(self._draw)
         self.bar.start_asked.connect(self.start)

@@ -1,0 +1,135 @@
+"""What is drawn in the plot: a series with its spread, the grid, the band below the clock's resolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyqtgraph as pg
+from pyqtgraph.graphicsItems.ScatterPlotItem import drawSymbol
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QBrush, QColor, QPainter, QPen
+
+from ui import theme
+from ui.bench.series import Series, SeriesPoint
+
+LIVE_WIDTH, PUBLISHED_WIDTH = 2.2, 1.5
+LIVE_SIZE, PUBLISHED_SIZE = 10, 8
+OUTLINE = 1.4
+DAGGER = "†"
+
+Frame = tuple[float, float, float, float]
+"""Left, right, low, high, in the plot's own coordinates."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One drawn point, where it stands in the plot's own coordinates."""
+
+    series: Series
+    point: SeriesPoint
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Look:
+    """Solid and filled for what was measured here, dashed and hollow for what was published."""
+
+    line: QPen
+    outline: QPen
+    fill: QBrush
+    marker: str
+    size: int
+
+    @classmethod
+    def of(cls, series: Series) -> Look:
+        """In the colours of the theme as it is now."""
+        colors = theme.current()
+        color = QColor(series.color(colors.colors))
+        fill = colors.color("surface") if series.published else color
+        style = Qt.PenStyle.DashLine if series.published else Qt.PenStyle.SolidLine
+        return cls(
+            line=pg.mkPen(color, width=PUBLISHED_WIDTH if series.published else LIVE_WIDTH, style=style),
+            outline=pg.mkPen(color, width=OUTLINE),
+            fill=pg.mkBrush(fill),
+            marker=series.marker,
+            size=PUBLISHED_SIZE if series.published else LIVE_SIZE,
+        )
+
+
+class DrawnLine:
+    """A line of the plot that takes new points without being made again."""
+
+    def __init__(self, canvas: pg.PlotWidget, series: Series, height: int) -> None:
+        look = Look.of(series)
+        self._bars = pg.ErrorBarItem(pen=look.outline)
+        self._line = pg.PlotDataItem(
+            pen=look.line,
+            symbol=look.marker,
+            symbolSize=look.size,
+            symbolPen=look.outline,
+            symbolBrush=look.fill,
+            antialias=True,
+        )
+        for item in (self._bars, self._line):
+            item.setZValue(height)
+            canvas.addItem(item)
+
+    def set_spots(self, spots: Sequence[Spot], beam: float) -> None:
+        """`beam` is the width of an error bar's ends, in the plot's own coordinates."""
+        self._line.setData(np.array([spot.x for spot in spots]), np.array([spot.y for spot in spots]))
+        spread = [s for s in spots if s.point.value is not None and s.point.high > s.point.low > 0]
+        y = np.array([spot.y for spot in spread])
+        self._bars.setVisible(bool(spread))
+        self._bars.setData(
+            x=np.array([spot.x for spot in spread]),
+            y=y,
+            top=np.log10([spot.point.high for spot in spread]) - y,
+            bottom=y - np.log10([spot.point.low for spot in spread]),
+            beam=beam,
+        )
+
+
+def draw_marker(painter: QPainter, look: Look) -> None:
+    """At the painter's origin."""
+    drawSymbol(painter, look.marker, look.size, look.outline, look.fill)
+
+
+def grid(xs: Sequence[float], ys: Sequence[float], frame: Frame) -> pg.PlotCurveItem:
+    """Lines at `xs` and `ys` across the frame, all in one item."""
+    left, right, low, high = frame
+    ends = [((x, low), (x, high)) for x in xs] + [((left, y), (right, y)) for y in ys]
+    points = np.array(ends, dtype=float).reshape(-1, 2)
+    pen = pg.mkPen(theme.current().color("grid_line"))
+    lines = pg.PlotCurveItem(points[:, 0], points[:, 1], connect="pairs", pen=pen)
+    lines.setZValue(-20)
+    return lines
+
+
+def band(low: float, high: float, right: float) -> list[pg.GraphicsObject]:
+    """The strip for values that the clock could not tell from nothing, with its label."""
+    colors = theme.current()
+    strip = pg.LinearRegionItem(
+        (low, high),
+        orientation="horizontal",
+        movable=False,
+        brush=pg.mkBrush(colors.color("sunken")),
+        pen=pg.mkPen(colors.color("border_strong"), style=Qt.PenStyle.DotLine),
+    )
+    strip.setZValue(-10)
+    return [strip, _text("below clock resolution", colors.color("muted"), right, (low + high) / 2, (1, 0.5))]
+
+
+def dagger(spot: Spot) -> pg.TextItem:
+    """At a point that hovering says more about."""
+    color = QColor(spot.series.color(theme.current().colors))
+    return _text(DAGGER, color, spot.x, spot.y, (0.5, 1.1))
+
+
+def _text(words: str, color: QColor, x: float, y: float, anchor: tuple[float, float]) -> pg.TextItem:
+    item = pg.TextItem(words, color=color, anchor=anchor)
+    item.setFont(theme.current().font(theme.TextSize.CAPTION))
+    item.setPos(x, y)
+    return item
