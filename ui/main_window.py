@@ -60,9 +60,7 @@ class MainWindow(QMainWindow):
         self._connect()
         self._remember_geometry()
         self.library.refresh()
-        self.sidebar.show_files([])
-        self.sidebar.show_recent(memory.recent)
-        self._update()
+        self._show_files()
 
     # --------------------------------------------------------------- opening
 
@@ -90,7 +88,6 @@ class MainWindow(QMainWindow):
         )
         if is_file:
             self.memory.remember(Path(key[0]))
-            self.sidebar.show_recent(self.memory.recent)
         self._show_files()
 
     def show_race(self) -> None:
@@ -178,7 +175,9 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{name} · Lamella" if name else "Lamella")
 
     def _show_files(self) -> None:
-        self.sidebar.show_files([Path(tab.key[0]) for tab in self.tabs.dataset_tabs if len(tab.key) == 1])
+        files = [Path(tab.key[0]) for tab in self.tabs.dataset_tabs if len(tab.key) == 1]
+        self.sidebar.show_files(files)
+        self.sidebar.show_recent([path for path in self.memory.recent if path not in files])
         self._update()
 
     def _cell_menu(self, point: QPoint) -> None:

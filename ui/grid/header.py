@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHeaderView, QWidget
+from PySide6.QtWidgets import QApplication, QHeaderView, QWidget
 
 from core.query.query import SortKey
 from ui import theme
@@ -45,10 +45,20 @@ class ColumnHeader(QHeaderView):
 
     def set_sort(self, keys: Sequence[SortKey]) -> None:
         self._sort = {key.column: (key.descending, place + 1) for place, key in enumerate(keys)}
-        self.viewport().update()
+        self._make_room(self._sort)
 
     def set_filtered(self, columns: frozenset[str]) -> None:
         self._filtered = columns
+        self._make_room(columns)
+
+    def _make_room(self, columns: Iterable[str]) -> None:
+        """A mark should not cut the name it belongs to."""
+        for name in columns:
+            if name in self._grid_model.names:
+                column = self._grid_model.names.index(name)
+                wanted = self.wanted_width(column)
+                if self.sectionSize(column) < wanted and not self.isSectionHidden(column):
+                    self.resizeSection(column, wanted)
         self.viewport().update()
 
     def sizeHint(self) -> QSize:
@@ -110,8 +120,6 @@ class ColumnHeader(QHeaderView):
         return inner
 
     def _clicked(self, column: int) -> None:
-        from PySide6.QtWidgets import QApplication
-
         shift = bool(QApplication.keyboardModifiers() & Qt.KeyboardModifier.ShiftModifier)
         self.sort_asked.emit(column, shift)
 

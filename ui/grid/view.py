@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-from PySide6.QtCore import QItemSelectionModel, QPoint, QRect, Qt, QTimer, Signal
+from PySide6.QtCore import QItemSelectionModel, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -16,26 +16,24 @@ from PySide6.QtGui import (
     QPaintEvent,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractItemView, QTableView, QToolTip, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QToolTip, QWidget
 
 from ui import theme
 from ui.grid import keys
 from ui.grid.header import ColumnHeader, RowHeader
 from ui.grid.model import GridModel
+from ui.grid.mouse import Mouse
 from ui.grid.pages import PAGE_ROWS, PageTexts, Rows
 from ui.grid.painter import PADDING, CellPainter, Mark
+from ui.grid.scrolling import WindowScrolling
 from ui.grid.selection import Block, Selection
 from ui.tasks import Tasks
 
-MARGIN_COLUMNS = 4
 WIDEST_FIT = 360
 
 
-class GridView(QTableView):
-    """Rows are numbers in the whole view; `place` is where a column stands from left to right, hidden or not.
-
-    `edit_asked` has the text that typing began with, or None to edit what is there.
-    """
+class GridView(WindowScrolling):
+    """`edit_asked` has the text that typing began with, or None to edit what is there."""
 
     edit_asked = Signal(object)
     menu_asked = Signal(QPoint)
@@ -50,6 +48,7 @@ class GridView(QTableView):
         self._last_top = 0
         self._fit_next = False
         self._painter: CellPainter | None = None
+        self._mouse = Mouse(self)
         self._set_up()
         self.setModel(self.grid_model)
         self._painter = CellPainter(self)
@@ -75,8 +74,6 @@ class GridView(QTableView):
         self.row_header.rows_asked.connect(self.select_rows)
         for signal in (self.column_header.sectionResized, self.column_header.sectionMoved):
             signal.connect(self._columns_moved)
-        self._drag = QTimer(self, interval=40)
-        self._drag.timeout.connect(self._drag_on)
 
     @property
     def column_header(self) -> ColumnHeader:
@@ -135,83 +132,6 @@ class GridView(QTableView):
             downwards, self._last_top = rows[0] >= self._last_top, rows[0]
             self.grid_model.pages.want(rows[0], rows[-1], columns, downwards)
 
-    # ------------------------------------------------------------- geometry
-
-    @property
-    def row_height(self) -> int:
-        return self.verticalHeader().defaultSectionSize()
-
-    def rows_between(self, top: int, bottom: int) -> range:
-        """Rows that have a pixel between these heights of the viewport."""
-        offset, height = self.verticalScrollBar().value(), self.row_height
-        first = max(0, (top + offset) // height)
-        last = min(self.grid_model.rowCount() - 1, (bottom + offset) // height)
-        return range(self.grid_model.start + first, self.grid_model.start + last + 1)
-
-    def visible_rows(self) -> range:
-        return self.rows_between(0, self.viewport().height() - 1)
-
-    def row_top(self, row: int) -> int:
-        return (row - self.grid_model.start) * self.row_height - self.verticalScrollBar().value()
-
-    def columns_between(self, left: int, right: int) -> list[int]:
-        """Columns (numbers in the schema) between these pixels, from left to right."""
-        header = self.horizontalHeader()
-        if not header.count() or header.length() == 0:
-            return []
-        first = header.visualIndexAt(max(0, left))
-        last = header.visualIndexAt(min(right, header.length() - header.offset() - 1))
-        if first < 0 or last < 0:
-            return []
-        logical = (header.logicalIndex(place) for place in range(first, last + 1))
-        return [column for column in logical if not header.isSectionHidden(column)]
-
-    def visible_columns(self) -> list[int]:
-        """Those on screen, and some on either side."""
-        header = self.horizontalHeader()
-        on_screen = self.columns_between(0, self.viewport().width() - 1)
-        if not on_screen:
-            return []
-        first, last = header.visualIndex(on_screen[0]), header.visualIndex(on_screen[-1])
-        places = range(max(0, first - MARGIN_COLUMNS), min(header.count(), last + MARGIN_COLUMNS + 1))
-        return sorted(c for c in map(header.logicalIndex, places) if not header.isSectionHidden(c))
-
-    def place(self, column: int) -> int:
-        return self.horizontalHeader().visualIndex(column)
-
-    def column_at(self, place: int) -> int:
-        return self.horizontalHeader().logicalIndex(place)
-
-    def cell_rect(self, cell: tuple[int, int] | None) -> QRect | None:
-        """Where row and place are drawn; None when they are outside of the window of rows."""
-        if cell is None or not 0 <= cell[0] - self.grid_model.start < self.grid_model.rowCount():
-            return None
-        header, column = self.horizontalHeader(), self.column_at(cell[1])
-        if column < 0 or header.isSectionHidden(column):
-            return None
-        x, width = header.sectionViewportPosition(column), header.sectionSize(column)
-        return QRect(x, self.row_top(cell[0]), width, self.row_height)
-
-    def block_rect(self, block: Block, rows: range) -> QRect:
-        """The part of a block that lies in these rows."""
-        top, bottom = max(block.top, rows[0]), min(block.bottom, rows[-1])
-        header = self.horizontalHeader()
-        left = header.sectionViewportPosition(self.column_at(block.left))
-        last = self.column_at(block.right)
-        right = header.sectionViewportPosition(last) + header.sectionSize(last)
-        return QRect(left, self.row_top(top), right - left, (bottom - top + 1) * self.row_height)
-
-    def cell_at(self, point: QPoint) -> tuple[int, int] | None:
-        """Row and place under a point of the viewport, the nearest when it is outside."""
-        if not self.grid_model.rowCount() or not self.horizontalHeader().length():
-            return None
-        header = self.horizontalHeader()
-        x = min(max(point.x(), 0), min(self.viewport().width(), header.length() - header.offset()) - 1)
-        rows = self.rows_between(point.y(), point.y())
-        shown = self.visible_rows()
-        row = rows[0] if rows else (shown[0] if point.y() < 0 else shown[-1])
-        return row, header.visualIndexAt(x)
-
     # ------------------------------------------------------------ selection
 
     def select_rows(self, row: int, extend: bool) -> None:
@@ -234,17 +154,6 @@ class GridView(QTableView):
             block = Block(0, place, self.grid_model.num_rows - 1, place)
             self.selection.select_block(block, (top, place))
 
-    def first_place(self) -> int:
-        header = self.horizontalHeader()
-        shown = (p for p in range(header.count()) if not header.isSectionHidden(header.logicalIndex(p)))
-        return next(shown, 0)
-
-    def next_place(self, place: int) -> int:
-        """The nearest column that is shown, to the right if there is one."""
-        header = self.horizontalHeader()
-        places = [*range(place, header.count()), *range(place, -1, -1)]
-        return next((p for p in places if not header.isSectionHidden(header.logicalIndex(p))), place)
-
     def go_to(self, row: int, place: int | None = None, extend: bool = False) -> None:
         """Make a cell the current one and show it."""
         if not self.grid_model.num_rows:
@@ -258,65 +167,13 @@ class GridView(QTableView):
             self.selection.select(row, place)
         self.show_cell(row, place)
 
-    def show_cell(self, row: int, place: int) -> None:
-        """Scroll as little as needed; to the middle when it is far."""
-        rows = self.visible_rows()
-        if rows and not rows[0] <= row <= rows[-1]:
-            near = rows[0] - len(rows) <= row <= rows[-1] + len(rows)
-            if not near:
-                self.scroll_to_row(row - len(rows) // 2)
-        self.bring_window(row)
-        top, height = self.row_top(row), self.row_height
-        bar = self.verticalScrollBar()
-        if top < 0:
-            bar.setValue(bar.value() + top)
-        elif top + height > self.viewport().height():
-            bar.setValue(bar.value() + top + height - self.viewport().height())
-        self._show_column(place)
-
-    def _show_column(self, place: int) -> None:
-        header, bar = self.horizontalHeader(), self.horizontalScrollBar()
-        column = self.column_at(place)
-        x, width = header.sectionViewportPosition(column), header.sectionSize(column)
-        if x < 0 or width > self.viewport().width():
-            bar.setValue(bar.value() + x)
-        elif x + width > self.viewport().width():
-            bar.setValue(bar.value() + x + width - self.viewport().width())
-
-    # -------------------------------------------------------- window of rows
-
-    def top_row(self) -> int:
-        """The first row on screen."""
-        rows = self.visible_rows()
-        return rows[0] if rows else 0
-
-    def scroll_to_row(self, row: int) -> None:
-        """Put a row at the top, as far as there are rows below it."""
-        row = min(max(row, 0), max(0, self.grid_model.num_rows - 1))
-        self.bring_window(row)
-        self.verticalScrollBar().setValue((row - self.grid_model.start) * self.row_height)
-        self._scrolled()
-
-    def bring_window(self, row: int) -> None:
-        """Move the window of rows when `row` is outside of it or close to its edge."""
-        model = self.grid_model
-        if not model.is_windowed:
-            return
-        edge, inside = model.window // 8, row - model.start
-        near_top = inside < edge and model.start > 0
-        near_bottom = inside > model.window - edge and model.start + model.window < model.num_rows
-        if near_top or near_bottom:
-            bar = self.verticalScrollBar()
-            moved = model.move_window(row - model.window // 2)
-            bar.setValue(min(max(bar.value() - moved * self.row_height, 0), bar.maximum()))
-            self.row_header.viewport().update()
-            self.viewport().update()
+    # -------------------------------------------------------------- scrolling
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         super().scrollContentsBy(dx, dy)
-        self._scrolled()
+        self.after_scroll()
 
-    def _scrolled(self) -> None:
+    def after_scroll(self) -> None:
         if self._painter is not None:
             self.bring_window(self.top_row())
             self.want()
@@ -369,42 +226,22 @@ class GridView(QTableView):
             self.want()
             self.scrolled.emit()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if not keys.press(self, event):
-            event.ignore()
-
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        cell = self.cell_at(event.position().toPoint())
-        self.setFocus(Qt.FocusReason.MouseFocusReason)
-        if cell is None:
-            return
-        modifiers = event.modifiers()
-        if event.button() is Qt.MouseButton.RightButton and cell in self.selection:
-            return
-        if modifiers & Qt.KeyboardModifier.ShiftModifier:
-            self.selection.extend(*cell)
-        elif modifiers & Qt.KeyboardModifier.ControlModifier:
-            self.selection.add(*cell)
-        else:
-            self.selection.select(*cell)
+        self._mouse.press(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if not event.buttons() & Qt.MouseButton.LeftButton or self.selection.current is None:
-            return
-        point = event.position().toPoint()
-        cell = self.cell_at(point)
-        if cell is not None and cell != self.selection.current:
-            self.selection.extend(*cell)
-        inside = self.viewport().rect().contains(point)
-        self._drag.stop() if inside else self._drag.start()
+        self._mouse.move(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        self._drag.stop()
-        event.accept()
+        self._mouse.release()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton and self.selection.current is not None:
             self.edit_asked.emit(None)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not keys.press(self, event):
+            event.ignore()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         point = event.pos()
@@ -449,16 +286,6 @@ class GridView(QTableView):
         assert self._painter is not None
         cut = self._painter.metrics.horizontalAdvance(text) > width - 2 * PADDING
         return text if cut else ""
-
-    def _drag_on(self) -> None:
-        """Scroll on while the pointer is held outside."""
-        point = self.viewport().mapFromGlobal(self.cursor().pos())
-        down = (point.y() > self.viewport().height()) - (point.y() < 0)
-        right = (point.x() > self.viewport().width()) - (point.x() < 0)
-        current = self.selection.current
-        if current is not None:
-            place = min(max(current[1] + right, 0), self.grid_model.columnCount() - 1)
-            self.go_to(current[0] + down, place, extend=True)
 
     def _follow_selection(self) -> None:
         """Tell Qt, and so a screen reader, which cell is the current one."""

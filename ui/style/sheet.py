@@ -165,15 +165,20 @@ QTabBar::tab {
 QTabBar::tab:hover { color: $text; background: $hover; }
 QTabBar::tab:selected { color: $text; border-bottom: 2px solid $accent; }
 QTabBar::tab:focus { color: $accent; }
-QTabBar::close-button { image: url($close_muted); subcontrol-position: right; }
+QTabBar::close-button {
+    image: url($close_muted); subcontrol-position: right;
+    width: 16px; height: 16px; margin: 2px; padding: 1px;
+}
 QTabBar::close-button:hover { background: $pressed; border-radius: 4px; image: url($close_text); }
 
 QTreeView, QListView, QTableView, QAbstractScrollArea { background: $surface; border: none; }
 QTreeView, QListView { selection-background-color: $accent_soft; selection-color: $text; }
+QTreeView { show-decoration-selected: 0; }
 QTreeView::item, QListView::item { padding: 4px 6px; border-radius: 4px; }
 QTreeView::item:hover, QListView::item:hover { background: $hover; }
 QTreeView::item:selected, QListView::item:selected { background: $accent_soft; color: $text; }
-QTreeView::branch { background: transparent; }
+QTreeView#sidebar { background: $window; padding: 8px 4px 8px 0; }
+QTreeView::branch, QTreeView::branch:selected, QTreeView::branch:hover { background: transparent; }
 QTreeView::branch:has-children:closed { image: url($chevron_right_muted); }
 QTreeView::branch:has-children:open { image: url($chevron_down_muted); }
 QTableView { gridline-color: $grid_line; selection-background-color: $accent_soft; selection-color: $text; }
@@ -213,9 +218,12 @@ QFrame[variant="panel"] { background: $window; border: none; }
 QFrame[variant="chip"] { background: $surface; border: 1px solid $border_strong; border-radius: 12px; }
 QFrame[variant="chip"]:hover { border-color: $accent; }
 QFrame[variant="bar"] { background: $window; border: none; border-bottom: 1px solid $border; }
-QFrame[variant="message"] { background: $accent_soft; border: none; border-radius: 8px; }
-QFrame[variant="message-danger"] { background: $danger_soft; border: none; border-radius: 8px; }
-QFrame[variant="message-success"] { background: $success_soft; border: none; border-radius: 8px; }
+QFrame[variant="message"], QFrame[variant="message-danger"], QFrame[variant="message-success"] {
+    border: none; border-radius: 8px; margin: 0 8px 6px 8px;
+}
+QFrame[variant="message"] { background: $accent_soft; }
+QFrame[variant="message-danger"] { background: $danger_soft; }
+QFrame[variant="message-success"] { background: $success_soft; }
 QFrame[variant="overlay"] { background: $raised; border: 1px solid $border_strong; border-radius: 10px; }
 QFrame[variant="line"] { background: $border; border: none; max-height: 1px; min-height: 1px; }
 """

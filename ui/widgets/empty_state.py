@@ -17,12 +17,8 @@ class EmptyState(QWidget):
         self._icon = QLabel(self)
         title = QLabel("Drop a data file anywhere", self)
         theme.variant(title, "title")
-        hint = QLabel(
-            "Parquet, CSV or JSON lines, of any size. Nothing is copied until you ask for it.", self
-        )
+        hint = QLabel("Parquet, CSV or JSON lines, of any size. It stays where it is.", self)
         theme.variant(hint, "muted")
-        hint.setWordWrap(True)
-        hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.S)
         for place, action in enumerate(choices):

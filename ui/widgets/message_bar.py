@@ -27,7 +27,7 @@ class MessageBar(QFrame):
         self._close.setAccessibleName("Close the message")
         self._close.clicked.connect(self.clear)
         self._layout = QHBoxLayout(self)
-        self._layout.setContentsMargins(theme.M, theme.XS, theme.XS, theme.XS)
+        self._layout.setContentsMargins(theme.XL - theme.XS, theme.XS, theme.M, theme.XS + 6)
         self._layout.addWidget(self.label)
         self._layout.addWidget(self._close)
         self._timer = QTimer(self, singleShot=True, interval=SHOWN_MS)

@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QMenu, QWidget
 from ui import theme
 from ui.actions import ACTIONS, BY_ID, Action, Situation, sequences, shown_keys
 
+GAP = "\u2009\u2009"  # between icon and text of a toolbar button; the style has no setting for it
+
 
 class ActionSet(QObject):
     """The table's actions as QActions of one window, kept enabled or disabled by the situation."""
@@ -55,7 +57,7 @@ class ActionSet(QObject):
         action.setShortcuts(sequences(entry))
         action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         action.setCheckable(entry.checkable)
-        action.setIconText(entry.toolbar or entry.text)
+        action.setIconText(GAP + (entry.toolbar or entry.text))
         action.setToolTip(_tip(entry.tip or entry.text.rstrip("…"), entry))
         action.triggered.connect(lambda _checked=False: handler())
         window.addAction(action)
@@ -64,7 +66,7 @@ class ActionSet(QObject):
     def _describe(self, action_id: str, verb: str, what: str) -> None:
         action, entry = self._actions[action_id], BY_ID[action_id]
         action.setText(f"{verb}: {what}" if what else verb)
-        action.setIconText(verb)
+        action.setIconText(GAP + verb)
         action.setToolTip(_tip(f"{verb}: {what}" if what else f"Nothing to {verb.lower()}", entry))
 
     def _retint(self) -> None:

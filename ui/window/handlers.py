@@ -44,7 +44,7 @@ def handlers(window: MainWindow) -> dict[str, Handler]:
         "select_row": on(_select_row),
         "filter": on(_toggle_builder),
         "filter_equal": on(partial(_filter_cell, operator="eq", on_null="is_null")),
-        "filter_unequal": on(partial(_filter_cell, operator="ne", on_null="is_not_null")),
+        "filter_unequal": on(partial(_filter_cell, operator="ne", on_null="not_null")),
         "clear_filter": on(lambda tab: tab.filter_bar.clear()),
         "sort_ascending": on(partial(_sort, descending=False)),
         "sort_descending": on(partial(_sort, descending=True)),

@@ -24,6 +24,7 @@ class TabSet(QStackedWidget):
         self.tabs.setMovable(True)
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setExpanding(False)
+        self.tabs.tabBar().setDrawBase(False)
         self.tabs.tabBar().setAccessibleName("Open tabs")
         self.tabs.tabCloseRequested.connect(self.close_at)
         self.tabs.currentChanged.connect(lambda _: self.current_changed.emit())
