@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 from app.commands import terminal
-from core.transfer import make_data
+from core.transfer.make_data import make
 
 
 def run(arguments: argparse.Namespace) -> int:
     with terminal.job() as job:
-        make_data.make(arguments.kind, arguments.rows, arguments.out, job)
+        make(arguments.kind, arguments.rows, arguments.out, job)
     print(f"{arguments.rows:,} rows are in {arguments.out}")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -130,6 +131,6 @@ def test_constraints_pin_every_direct_dependency_and_name_no_registry():
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *(d for e in project["optional-dependencies"].values() for d in e)]
-    names = {item.partition(">")[0].lower().replace("_", "-") for item in wanted}
+    names = {re.split("[<>=!]", item)[0].lower().replace("_", "-") for item in wanted}
     assert names <= pinned
     assert not any("://" in line or line.startswith("-") for line in lines)

@@ -1,0 +1,37 @@
+"""Starts the window and stays until it is closed."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from app import crash, logs, qt_log
+from app.crash_dialog import CrashReporter
+from app.program import Program, application
+from core.errors import LamellaError
+from ui.dialogs.error_dialog import ErrorDialog
+
+
+def run(files: Sequence[Path], with_sample: bool) -> int:
+    """The exit code of the event loop. Raises LamellaError, once it was shown, when the window cannot be."""
+    qt = application()
+    handler = logs.start()
+    qt_log.install()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Qt's loop would never let Python handle it
+    try:
+        program = Program(qt)
+        reporter = CrashReporter(program.window)
+        uninstall = crash.install(reporter.tell)
+        program.window.show()
+        program.open(files, with_sample)
+        try:
+            return qt.exec()
+        finally:
+            uninstall()
+    except LamellaError as problem:
+        ErrorDialog(problem).exec()
+        raise
+    finally:
+        qt_log.uninstall()
+        logs.stop(handler)

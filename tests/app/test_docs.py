@@ -1,0 +1,40 @@
+"""What the README says is so."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from app import cli
+from app.settings import SETTINGS
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf8")
+COMMANDS = [line.partition(" #")[0].strip() for line in README.splitlines() if line.startswith("lamella ")]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_every_setting_is_described(setting):
+    assert f"| `{setting.name}` | `{json.dumps(setting.default)}` | {setting.help} |" in README
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_shown_is_understood(command):
+    words = shlex.split(command)[1:]
+    parser = cli._command_parser() if words[0] in cli.COMMANDS else cli._window_parser()
+    parser.parse_args(words)
+
+
+def test_every_command_is_shown():
+    assert set(cli.COMMANDS) <= {shlex.split(command)[1] for command in COMMANDS}
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "ARCHITECTURE.md"])
+def test_links_and_pictures_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf8")
+    missing = [to for to in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in to and not (ROOT / to).exists()]
+    assert missing == []
