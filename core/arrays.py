@@ -60,15 +60,20 @@ def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
     Common types take the short way; for the others `pa.array` is asked, and checks.
     """
-    if pa.types.is_string(kind):
-        return _texts(values)
-    plain = _plain_numbers(values, kind)
-    return pa.array(list(values), type=kind) if plain is None else plain
+    short = plain(values, kind)
+    return pa.array(list(values), type=kind) if short is None else short
 
 
-def _texts(values: Sequence[Any]) -> pa.Array:
+def plain(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
+    """The short way; None where the type has none, or a value does not fit it exactly."""
+    return _texts(values) if pa.types.is_string(kind) else _plain_numbers(values, kind)
+
+
+def _texts(values: Sequence[Any]) -> pa.Array | None:
+    if not all(value is None or isinstance(value, str) for value in values):
+        return None
     builder = pa.lib.StringBuilder()
-    builder.append_values(list(values))
+    builder.append_values([None if value is None else str(value) for value in values])
     return builder.finish()
 
 

@@ -6,6 +6,7 @@ does not fit its column's type is refused with the row and the column named.
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,13 +14,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy
+from core.arrays import from_numpy, plain
 from core.errors import BadData
 from core.integer_rows import IntegerBlock, fits
 from core.schema import common_type
 
 ROWS_A_CHUNK = 1000
 Row = Mapping[str, Any]
+_PLAIN = {
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    str: pa.string(),
+    dt.date: pa.date32(),
+    dt.datetime: pa.timestamp("us"),
+}
 
 
 def tables(data: Any) -> Iterator[pa.Table]:
@@ -97,13 +106,21 @@ def _array(name: str, values: Sequence[Any], first: int) -> pa.Array:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     try:
-        return pa.array(values if isinstance(values, np.ndarray) else _even(list(values)))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        return pa.array(values) if isinstance(values, np.ndarray) else _typed(_even(list(values)))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
         raise BadData(
-            f"column '{name}' mixes values that have no type in common (rows {first} on)",
+            f"column '{name}' holds values that have no type in common (rows {first} on)",
             str(error),
             "Give one type, or text for all",
         ) from error
+
+
+def _typed(values: list[Any]) -> pa.Array:
+    """Values of one plain type the short way; `pa.array` looks at the others."""
+    kinds = {type(v) for v in values if v is not None}
+    kind = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
+    short = None if kind is None else plain(values, kind)
+    return pa.array(values) if short is None else short
 
 
 def _even(values: list[Any]) -> list[Any]:

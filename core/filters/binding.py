@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,7 +43,7 @@ def bind(filter: Filter, schema: pa.Schema, name: str) -> Filter:
     return bound
 
 
-def bind_predicate(predicate: Predicate, types: dict[str, pa.DataType], name: str) -> Bound:
+def bind_predicate(predicate: Predicate, types: Mapping[str, pa.DataType], name: str) -> Bound:
     """One condition alone; `types` are those of the columns called so in the dataset `name`."""
     type_ = types.get(predicate.column)
     if type_ is None:

@@ -34,7 +34,7 @@ class Piece:
     def chunks(self, columns: Sequence[Column], into: ChunkCache | None = cache) -> list[pa.ChunkedArray]:
         if isinstance(self.segment, FileSegment):
             return column_chunks(self.segment, self.row_group, columns, into)
-        return in_memory(self.segment, columns).columns
+        return list(in_memory(self.segment, columns).columns)
 
 
 def pieces(snapshot: Snapshot, first: int, stop: int) -> Iterator[Piece]:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from core.errors import StoreProblem
-from core.store.file_lock import FileLock
+from core.file_lock import FileLock
 
 LOCK = "lock"
 

@@ -16,17 +16,15 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import platformdirs
 import pyarrow as pa
 
 from core.datasets.text.source import TextSource, fingerprint_of
 from core.errors import FileProblem
+from core.file_lock import FileLock
 from core.scan.snapshot import FileSegment
-
-if TYPE_CHECKING:
-    from core.store.file_lock import FileLock
 
 FORMAT_VERSION = 1
 MOST_BYTES = 20 << 30
@@ -59,8 +57,6 @@ class CacheEntry:
 
     def hold(self) -> None:
         """Keep the entry from being swept, by any process, as long as this one lives or until `release`."""
-        from core.store.file_lock import FileLock
-
         if self._lock is None:
             self._make(self.folder)
             self._lock = FileLock(self.folder / f"{uuid.uuid4().hex}.lock")
@@ -146,8 +142,6 @@ def sweep(root: Path, most_bytes: int = MOST_BYTES) -> None:
 
 
 def _is_held(folder: Path) -> bool:
-    from core.store.file_lock import FileLock
-
     held = False
     for path in folder.glob("*.lock"):
         if FileLock(path).is_held():

@@ -207,7 +207,12 @@ import sys
 from core import Store, col
 store = Store.open(sys.argv[1])
 table = store.create_table("t", {"n": __import__("numpy").arange(5000)})
-table.read(where=col("n") > 10); table.read(where=col("n") < 0); table.get(3); table.insert([{"n": 1}]); table.update([{"_id": 3, "n": 4}])
+table.read(where=col("n") > 10)
+table.read(where=col("n") < 0)
+table.get(3)
+table.insert([{"n": 1, "word": "x"}])
+table.update([{"_id": 1, "word": "y"}])
+table.update([{"_id": 3, "n": 4}])
 assert "pandas" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "s")], check=True)
