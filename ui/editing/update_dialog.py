@@ -65,7 +65,7 @@ class UpdateDialog(QDialog):
         self._wheres = self._offered(filter, selected)
         self._make(column)
         self._lay_out()
-        self._choose_column(self._column.currentText())
+        self._choose_column(self._column.text())
 
     def set_value(self, text: str | None) -> None:
         """Fill in the new value as if it were typed; None for null."""
@@ -156,7 +156,7 @@ class UpdateDialog(QDialog):
         if not self._value.isEnabled() or not self._value.ready:
             return None
         where = self._wheres[self._rows.checkedId()][1]
-        return UpdatePlan(self._snapshot, where, self._column.currentText(), self._value.value())
+        return UpdatePlan(self._snapshot, where, self._column.text(), self._value.value())
 
     def _plan_again(self) -> None:
         self._stop_reading()

@@ -10,6 +10,7 @@ from PySide6.QtGui import QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 
 from core.filters import Filter, bind, sentence
+from core.filters.walk import predicates
 from ui import theme
 from ui.filters.icon_button import IconButton
 from ui.filters.tree import Condition, Node, Problem
@@ -82,4 +83,6 @@ def words(node: Node, types: Mapping[str, pa.DataType]) -> str:
 
 def spoken(filter: Filter, types: Mapping[str, pa.DataType]) -> str:
     """The sentence of a filter whose conditions all fit these types."""
-    return sentence(bind(filter, pa.schema(list(types.items())), "this table"))
+    asked = dict.fromkeys(predicate.column for predicate in predicates(filter))
+    schema = pa.schema([(name, types[name]) for name in asked])
+    return sentence(bind(filter, schema, "this table"))

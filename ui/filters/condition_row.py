@@ -66,7 +66,7 @@ class ConditionRow(QWidget):
 
     def focus_column(self) -> None:
         self._column.setFocus()
-        self._column.lineEdit().selectAll()
+        self._column.selectAll()
 
     def show_count(self, count: int | None, counting: bool) -> None:
         self._count.setText("counting…" if counting else "" if count is None else f"{count:,}")

@@ -73,7 +73,7 @@ class Condition:
             return Problem("value", "needs a value", unfinished=True)
         predicate = Predicate(self.column, self.operator, values, self.ignore_case)
         try:
-            return bind_predicate(predicate, dict(types), "this table")
+            return bind_predicate(predicate, types, "this table")
         except UnknownColumn as error:
             return Problem("column", error.args[0])
         except BadFilter as error:

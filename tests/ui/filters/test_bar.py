@@ -86,7 +86,7 @@ def choose_operator(row: ConditionRow, label: str) -> None:
 
 
 def choose_column(qtbot: QtBot, row: ConditionRow, name: str) -> None:
-    edit = row.findChild(ColumnBox).lineEdit()
+    edit = row.findChild(ColumnBox)
     edit.setFocus()
     edit.selectAll()
     qtbot.keyClicks(edit, name)
@@ -304,3 +304,29 @@ def test_everything_that_takes_the_keyboard_has_a_name(bar: FilterBar) -> None:
         and not (w.accessibleName() or getattr(w, "text", lambda: "")())
     ]
     assert nameless == []
+
+
+def test_a_column_is_found_by_part_of_its_name(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter(col("carrier") == "AA")
+    bar.open_builder()
+    (row,) = rows_of(bar)
+    box = row.findChild(ColumnBox)
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, "delay")
+    qtbot.waitUntil(lambda: box.completer().popup().isVisible())
+    qtbot.keyClick(box.completer().popup(), Qt.Key.Key_Down)
+    qtbot.keyClick(box.completer().popup(), Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: row.condition.column == "dep_delay")
+
+
+def test_the_whole_list_of_columns_opens_at_the_one_there_is(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter(col("carrier") == "AA")
+    bar.open_builder()
+    box = rows_of(bar)[0].findChild(ColumnBox)
+    qtbot.keyClick(box, Qt.Key.Key_Down)
+    popup = box.completer().popup()
+    qtbot.waitUntil(popup.isVisible)
+    assert popup.model().rowCount() == 5
+    assert popup.currentIndex().data() == "carrier"
+    popup.hide()
