@@ -25,7 +25,6 @@ class ColumnHeader(QHeaderView):
     """
 
     sort_asked = Signal(int, bool)
-    fit_asked = Signal(int)
     menu_asked = Signal(int, QPoint)
 
     def __init__(self, model: GridModel, parent: QWidget) -> None:
@@ -40,7 +39,6 @@ class ColumnHeader(QHeaderView):
         self.setDefaultSectionSize(130)
         self.setAccessibleName("Columns")
         self.sectionClicked.connect(self._clicked)
-        self.sectionHandleDoubleClicked.connect(self.fit_asked)
         theme.current().changed.connect(self.viewport().update)
 
     def set_sort(self, keys: Sequence[SortKey]) -> None:
@@ -63,6 +61,9 @@ class ColumnHeader(QHeaderView):
 
     def sizeHint(self) -> QSize:
         return QSize(0, theme.current().line_height() + 18)
+
+    def sectionSizeFromContents(self, logicalIndex: int) -> QSize:
+        return QSize(self.wanted_width(logicalIndex), self.sizeHint().height())
 
     def wanted_width(self, column: int) -> int:
         """What name and marks need."""

@@ -8,6 +8,8 @@ from ui.grid.places import CellPlaces
 class WindowScrolling(CellPlaces):
     """Rows outside of the window are reached by moving it; on screen nothing jumps."""
 
+    _moving = False  # the window is being moved, and where the bar stands means nothing
+
     def show_cell(self, row: int, place: int) -> None:
         """Scroll as little as needed; to the middle when it is far."""
         rows = self.visible_rows()
@@ -42,7 +44,9 @@ class WindowScrolling(CellPlaces):
         """Put a row at the top, as far as there are rows below it."""
         row = min(max(row, 0), max(0, self.grid_model.num_rows - 1))
         self.bring_window(row)
+        self._moving = True
         self.verticalScrollBar().setValue((row - self.grid_model.start) * self.row_height)
+        self._moving = False
         self.after_scroll()
 
     def bring_window(self, row: int) -> None:
@@ -56,7 +60,9 @@ class WindowScrolling(CellPlaces):
         if near_top or near_bottom:
             bar = self.verticalScrollBar()
             moved = model.move_window(row - model.window // 2)
+            self._moving = True
             bar.setValue(min(max(bar.value() - moved * self.row_height, 0), bar.maximum()))
+            self._moving = False
             self.verticalHeader().viewport().update()
             self.viewport().update()
 

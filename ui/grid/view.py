@@ -24,7 +24,7 @@ from ui.grid.header import ColumnHeader, RowHeader
 from ui.grid.model import GridModel
 from ui.grid.mouse import Mouse
 from ui.grid.pages import PAGE_ROWS, PageTexts, Rows
-from ui.grid.painter import PADDING, CellPainter, Mark
+from ui.grid.painter import NULL, PADDING, CellPainter, Mark
 from ui.grid.scrolling import WindowScrolling
 from ui.grid.selection import Block, Selection
 from ui.tasks import Tasks
@@ -46,7 +46,7 @@ class GridView(WindowScrolling):
         self.selection = Selection(self)
         self.marks: dict[tuple[int, int], Mark] = {}
         self._last_top = 0
-        self._fit_next = False
+        self._fit_next = self._changing = False
         self._painter: CellPainter | None = None
         self._mouse = Mouse(self)
         self._set_up()
@@ -70,7 +70,6 @@ class GridView(WindowScrolling):
         theme.current().changed.connect(self._restyle)
         self.selection.changed.connect(self._follow_selection)
         self.grid_model.pages.arrived.connect(self._arrived)
-        self.column_header.fit_asked.connect(self.fit_column)
         self.row_header.rows_asked.connect(self.select_rows)
         for signal in (self.column_header.sectionResized, self.column_header.sectionMoved):
             signal.connect(self._columns_moved)
@@ -91,9 +90,11 @@ class GridView(WindowScrolling):
 
     def show_rows(self, rows: Rows, ready: PageTexts | None = None, hidden: Sequence[str] = ()) -> None:
         """Show other rows. Columns keep their widths, order and place on screen when they are the same."""
+        self._changing = True
         if self.grid_model.show(rows, ready):
             self.marks.clear()
             self._begin_columns(hidden)
+        self._changing = False
         self.selection.clamp(self.grid_model.num_rows, self.grid_model.columnCount())
         self._rows_changed()
 
@@ -112,6 +113,7 @@ class GridView(WindowScrolling):
 
     def _rows_changed(self) -> None:
         self.row_header.fit()
+        self.updateGeometries()
         self.want()
         if self._fit_next and self.grid_model.pages.settled:
             self._fit_first()
@@ -128,7 +130,7 @@ class GridView(WindowScrolling):
     def want(self) -> None:
         """Ask for what is on screen and has not been read."""
         rows, columns = self.visible_rows(), self.visible_columns()
-        if rows and columns:
+        if rows and columns and not self._changing:
             downwards, self._last_top = rows[0] >= self._last_top, rows[0]
             self.grid_model.pages.want(rows[0], rows[-1], columns, downwards)
 
@@ -174,7 +176,7 @@ class GridView(WindowScrolling):
         self.after_scroll()
 
     def after_scroll(self) -> None:
-        if self._painter is not None:
+        if self._painter is not None and not self._moving:
             self.bring_window(self.top_row())
             self.want()
             self.scrolled.emit()
@@ -183,18 +185,21 @@ class GridView(WindowScrolling):
 
     def fit_column(self, column: int) -> None:
         """As wide as its name and what is on screen of it."""
+        self.horizontalHeader().resizeSection(column, self.sizeHintForColumn(column))
+
+    def sizeHintForColumn(self, column: int) -> int:
+        """Qt asks for it when an edge of the header is double-clicked."""
         assert self._painter is not None
-        metrics, rows = self._painter.metrics, self.visible_rows()
-        widest = 0
-        for row in rows:
+        metrics, widest = self._painter.metrics, 0
+        for row in self.visible_rows():
             try:
                 widest = max(
-                    widest, metrics.horizontalAdvance(self.grid_model.pages.text(row, column) or "NULL")
+                    widest, metrics.horizontalAdvance(self.grid_model.pages.text(row, column) or NULL)
                 )
             except KeyError:
                 continue
-        width = max(widest + 2 * PADDING + theme.XS, self.column_header.wanted_width(column))
-        self.horizontalHeader().resizeSection(column, min(width, WIDEST_FIT))
+        widest = min(widest + 2 * PADDING + theme.XS, WIDEST_FIT)
+        return max(widest, self.column_header.wanted_width(column))
 
     def fit_columns(self) -> None:
         for column in self.visible_columns():

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ui.grid.model import GridModel
+from ui.grid.view import GridView
+from ui.tasks import Tasks
+
+
+@pytest.fixture
+def tasks(qapp) -> Iterator[Tasks]:
+    made = Tasks()
+    errors: list[Exception] = []
+    made.failed.connect(errors.append)
+    yield made
+    made.shutdown()
+    assert errors == []
+
+
+@pytest.fixture
+def grid(qtbot, tasks) -> GridView:
+    made = GridView(tasks)
+    qtbot.addWidget(made)
+    made.resize(800, 400)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def small_window(qtbot, tasks) -> GridView:
+    """A grid whose window holds 1,000 rows, so that it has to move soon."""
+    model = GridModel(tasks, window=1000)
+    made = GridView(tasks, model=model)
+    model.setParent(made)
+    qtbot.addWidget(made)
+    made.resize(800, 400)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def settle(qtbot):
+    """Waits until what is on screen has been read."""
+
+    def wait(grid: GridView) -> None:
+        qtbot.waitUntil(lambda: grid.grid_model.pages.settled)
+
+    return wait

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ui.grid.cells import LONGEST, screen_texts, whole_texts
+
+STRUCT = pa.struct({"a": pa.string(), "b": pa.binary()})
+
+
+@pytest.mark.parametrize(
+    ("values", "type_", "texts"),
+    [
+        ([1, -20, None], pa.int32(), ["1", "-20", None]),
+        ([60.0, 0.1, 1e300, None], pa.float64(), ["60", "0.1", "1e+300", None]),
+        ([0.1], pa.float32(), ["0.1"]),
+        ([float("nan"), float("inf"), float("-inf")], pa.float64(), ["NaN", "∞", "-∞"]),
+        ([True, False, None], pa.bool_(), ["true", "false", None]),
+        (["", "a", None], pa.string(), ["", "a", None]),
+        ([dt.date(2013, 1, 31)], pa.date32(), ["2013-01-31"]),
+        ([dt.datetime(2013, 1, 31, 17, 30)], pa.timestamp("us"), ["2013-01-31 17:30:00"]),
+        ([dt.datetime(2013, 1, 31, 17, 30, 1, 500_000)], pa.timestamp("us"), ["2013-01-31 17:30:01.5"]),
+        ([0, 10], pa.timestamp("s", "UTC"), ["1970-01-01 00:00:00Z", "1970-01-01 00:00:10Z"]),
+        ([Decimal("1.20")], pa.decimal128(5, 2), ["1.20"]),
+        ([b"\x00\xff"], pa.binary(), ["0x00ff"]),
+        ([[1, None]], pa.list_(pa.int8()), ["[1, null]"]),
+        (
+            [{"a": "ü", "b": b"\x01"}],
+            pa.struct({"a": pa.string(), "b": pa.binary()}),
+            ['{"a": "ü", "b": "0x01"}'],
+        ),
+    ],
+)
+def test_values_are_written_so_that_people_can_read_them(values, type_, texts) -> None:
+    assert screen_texts(pa.chunked_array([pa.array(values, type_)])) == texts
+
+
+def test_dictionary_values_are_written_like_what_they_stand_for() -> None:
+    assert screen_texts(pa.array(["a", None, "a"]).dictionary_encode()) == ["a", None, "a"]
+
+
+def test_long_text_is_cut_on_screen_and_whole_when_copied() -> None:
+    text = "x" * 1000
+    values = pa.array([text])
+    assert screen_texts(values) == ["x" * (LONGEST - 1) + "…"]
+    assert whole_texts(values) == [text]
+
+
+def test_line_breaks_stay_on_one_line_on_screen() -> None:
+    assert screen_texts(pa.array(["a\r\nb\tc\nd"])) == ["a↵b⇥c↵d"]
+
+
+def test_long_binary_is_cut_on_screen_and_whole_when_copied() -> None:
+    values = pa.array([b"\x01" * 100])
+    assert screen_texts(values)[0].endswith("…")
+    assert whole_texts(values) == ["0x" + "01" * 100]
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
+def test_a_float_reads_back_as_the_same_number(numbers) -> None:
+    assert [float(text) for text in whole_texts(pa.array(numbers, pa.float64()))] == numbers

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+from tests.ui.grid.fake_rows import FakeRows
+from ui.grid.scroll_bar import RowScrollBar
+from ui.grid.selection import Block
+
+BILLIONS = 1_100_000_000
+
+
+def text(grid, row: int, column: int) -> str | None:
+    return grid.grid_model.pages.text(row, column)
+
+
+def test_rows_appear(grid, settle) -> None:
+    grid.show_rows(FakeRows(1000))
+    settle(grid)
+    assert text(grid, 3, 0) == "30"
+    assert text(grid, 0, 1) is None and text(grid, 1, 1) == ""
+
+
+def test_drawing_never_reads(grid, settle) -> None:
+    rows = FakeRows(1000)
+    grid.show_rows(rows)
+    settle(grid)
+    grid.grab()
+    grid.grid_model.data(grid.grid_model.index(900, 0))
+    import threading
+
+    assert threading.get_ident() not in rows.threads
+    assert all(offset + count <= 3 * 64 for offset, count, _ in rows.asked)
+
+
+def test_null_and_empty_text_look_different(grid, settle) -> None:
+    grid.show_rows(FakeRows(3))
+    settle(grid)
+    image = grid.viewport().grab().toImage()
+    null, empty = (image.copy(grid.cell_rect((row, 1)).adjusted(2, 2, -2, -2)) for row in (0, 1))
+    assert null != empty
+
+
+def test_a_billion_rows_and_ten_thousand_columns_open_and_reach_the_last_cell(grid, settle) -> None:
+    rows = FakeRows(BILLIONS, columns=10_000)
+    grid.show_rows(rows)
+    settle(grid)
+    grid.setFocus()
+    QTest.keyClick(grid, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
+    settle(grid)
+    assert grid.selection.current == (BILLIONS - 1, 9_999)
+    assert text(grid, BILLIONS - 1, 9_999) == str((BILLIONS - 1) * 10 + 9_999)
+    assert BILLIONS - 1 in grid.visible_rows()
+    QTest.keyClick(grid, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
+    settle(grid)
+    assert grid.visible_rows()[0] == 0
+    assert sum(len(names) * count for _, count, names in rows.asked) < 100_000
+
+
+def test_every_row_of_a_huge_view_is_passed_by_scrolling_over_the_windows_edge(small_window, settle) -> None:
+    grid = small_window
+    grid.show_rows(FakeRows(5000))
+    bar = grid.verticalScrollBar()
+    seen = set(grid.visible_rows())
+    for _ in range(1000):
+        if grid.visible_rows()[-1] == 4999:
+            break
+        before = grid.top_row()
+        bar.setValue(bar.value() + 8 * grid.row_height)
+        assert before < grid.top_row() <= before + 9
+        seen.update(grid.visible_rows())
+    assert seen == set(range(5000))
+
+
+def test_moving_the_window_does_not_move_what_is_on_screen(small_window) -> None:
+    grid = small_window
+    grid.show_rows(FakeRows(1_000_000))
+    grid.scroll_to_row(500_000)
+    bar, starts = grid.verticalScrollBar(), set()
+    for step in [333] * 60 + [-333] * 120:
+        before = grid.grid_model.start * grid.row_height + bar.value()
+        bar.setValue(bar.value() + step)
+        assert grid.grid_model.start * grid.row_height + bar.value() == before + step
+        starts.add(grid.grid_model.start)
+    assert len(starts) > 2
+
+
+def test_the_row_scroll_bar_moves_and_follows(small_window, qtbot, settle) -> None:
+    grid = small_window
+    bar = RowScrollBar(grid)
+    qtbot.addWidget(bar)
+    grid.show_rows(FakeRows(BILLIONS))
+    assert grid.verticalScrollBarPolicy() is Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+    bar.setValue(700_000_000)
+    settle(grid)
+    assert grid.top_row() == 700_000_000
+    bar.setValue(bar.maximum())
+    assert grid.visible_rows()[-1] == BILLIONS - 1
+    grid.go_to(12)
+    assert bar.value() == grid.top_row()
+
+
+def test_a_view_beyond_what_a_scroll_bar_counts_is_reached(small_window, qtbot) -> None:
+    grid = small_window
+    bar = RowScrollBar(grid)
+    qtbot.addWidget(bar)
+    grid.show_rows(FakeRows(10**12))
+    bar.setValue(bar.maximum())
+    assert grid.top_row() > 10**12 - 1000
+
+
+def test_an_ordinary_view_has_qts_own_scroll_bar(grid, qtbot) -> None:
+    bar = RowScrollBar(grid)
+    qtbot.addWidget(bar)
+    grid.show_rows(FakeRows(10_000))
+    assert bar.isHidden()
+
+
+@pytest.mark.parametrize("window", ["grid", "small_window"])
+def test_keys_move_as_in_a_spreadsheet(window, request, settle) -> None:
+    grid = request.getfixturevalue(window)
+    grid.show_rows(FakeRows(100_000))
+    grid.go_to(0, 0)
+    page = grid.viewport().height() // grid.row_height - 1
+    for key, cell in (
+        (Qt.Key.Key_Down, (1, 0)),
+        (Qt.Key.Key_Right, (1, 1)),
+        (Qt.Key.Key_Tab, (1, 2)),
+        (Qt.Key.Key_Return, (2, 2)),
+        (Qt.Key.Key_End, (2, 4)),
+        (Qt.Key.Key_Right, (2, 4)),
+        (Qt.Key.Key_Home, (2, 0)),
+        (Qt.Key.Key_PageDown, (2 + page, 0)),
+        (Qt.Key.Key_PageUp, (2, 0)),
+        (Qt.Key.Key_Up, (1, 0)),
+    ):
+        QTest.keyClick(grid, key)
+        assert grid.selection.current == cell, key
+        assert cell[0] in grid.visible_rows()
+
+
+def test_shift_extends_and_select_all_takes_everything(grid) -> None:
+    grid.show_rows(FakeRows(1000))
+    grid.go_to(2, 1)
+    shift = Qt.KeyboardModifier.ShiftModifier
+    QTest.keyClick(grid, Qt.Key.Key_Down, shift)
+    QTest.keyClick(grid, Qt.Key.Key_Right, shift)
+    assert grid.selection.blocks == [Block(2, 1, 3, 2)]
+    grid.select_all()
+    assert grid.selection.blocks == [Block(0, 0, 999, 4)]
+
+
+def test_the_mouse_selects_extends_and_adds(grid, settle) -> None:
+    grid.show_rows(FakeRows(1000))
+    settle(grid)
+
+    def click(row: int, place: int, modifier=Qt.KeyboardModifier.NoModifier) -> None:
+        QTest.mouseClick(
+            grid.viewport(), Qt.MouseButton.LeftButton, modifier, grid.cell_rect((row, place)).center()
+        )
+
+    click(2, 1)
+    assert grid.selection.current == (2, 1)
+    click(4, 2, Qt.KeyboardModifier.ShiftModifier)
+    assert grid.selection.blocks == [Block(2, 1, 4, 2)]
+    click(6, 0, Qt.KeyboardModifier.ControlModifier)
+    assert grid.selection.blocks == [Block(2, 1, 4, 2), Block(6, 0, 6, 0)]
+
+
+def test_row_numbers_select_rows(grid) -> None:
+    grid.show_rows(FakeRows(1000))
+    header = grid.row_header
+    y = grid.row_height * 3 + 5
+    QTest.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(5, y))
+    assert grid.selection.blocks == [Block(3, 0, 3, 4)]
+
+
+def test_typing_f2_and_double_click_ask_for_an_edit(grid, settle) -> None:
+    grid.show_rows(FakeRows(10))
+    settle(grid)
+    asked: list[str | None] = []
+    grid.edit_asked.connect(asked.append)
+    grid.go_to(1, 1)
+    QTest.keyClick(grid, Qt.Key.Key_F2)
+    QTest.keyClicks(grid, "x")
+    QTest.mouseDClick(grid.viewport(), Qt.MouseButton.LeftButton, pos=grid.cell_rect((1, 1)).center())
+    assert asked == [None, "x", None]
+
+
+def test_hidden_columns_are_neither_read_nor_stepped_on(grid, settle) -> None:
+    rows = FakeRows(100)
+    grid.show_rows(rows, hidden=["c1"])
+    settle(grid)
+    assert all("c1" not in names for _, _, names in rows.asked)
+    grid.go_to(0, 0)
+    QTest.keyClick(grid, Qt.Key.Key_Right)
+    assert grid.selection.current == (0, 2)
+
+
+def test_other_rows_keep_widths_order_and_place(grid, settle) -> None:
+    grid.show_rows(FakeRows(1000))
+    settle(grid)
+    grid.horizontalHeader().resizeSection(0, 222)
+    grid.horizontalHeader().moveSection(2, 0)
+    grid.scroll_to_row(500)
+    grid.show_rows(FakeRows(900))
+    settle(grid)
+    assert grid.horizontalHeader().sectionSize(0) == 222
+    assert grid.place(2) == 0
+    assert grid.top_row() == 500
+
+
+def test_fewer_rows_leave_the_last_ones_on_screen(grid, settle) -> None:
+    grid.show_rows(FakeRows(1000))
+    grid.go_to(999, 0)
+    grid.show_rows(FakeRows(5))
+    settle(grid)
+    assert grid.selection.current == (4, 0)
+    assert list(grid.visible_rows()) == [0, 1, 2, 3, 4]
+
+
+def test_double_click_on_an_edge_fits_the_column(grid, settle) -> None:
+    grid.show_rows(FakeRows(100))
+    settle(grid)
+    header = grid.column_header
+    header.resizeSection(0, 40)
+    header.sectionHandleDoubleClicked.emit(0)
+    assert header.sectionSize(0) >= header.wanted_width(0)
+
+
+def test_columns_are_drawn_where_the_header_says_after_a_move(grid, settle) -> None:
+    grid.show_rows(FakeRows(10))
+    settle(grid)
+    grid.horizontalHeader().moveSection(4, 0)
+    assert grid.columns_between(0, 2000) == [4, 0, 1, 2, 3]
+    assert grid.cell_rect((0, 0)).left() == 0
+    assert grid.cell_at(QPoint(3, 3)) == (0, 0) and grid.column_at(0) == 4
+
+
+def test_a_screen_reader_hears_the_current_cell(grid, settle) -> None:
+    grid.show_rows(FakeRows(10))
+    settle(grid)
+    grid.go_to(0, 1)
+    assert grid.currentIndex().row() == 0 and grid.currentIndex().data() == "NULL"
+    grid.go_to(2, 0)
+    assert grid.currentIndex().data() == "20"
