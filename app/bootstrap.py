@@ -18,9 +18,9 @@ def run(files: Sequence[Path], with_sample: bool) -> int:
     qt = application()
     handler = logs.start()
     qt_log.install()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Qt's loop would never let Python handle it
+    on_interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)  # Qt's loop would not let Python handle it
     try:
-        program = Program(qt)
+        program = Program()
         reporter = CrashReporter(program.window)
         uninstall = crash.install(reporter.tell)
         program.window.show()
@@ -33,5 +33,6 @@ def run(files: Sequence[Path], with_sample: bool) -> int:
         ErrorDialog(problem).exec()
         raise
     finally:
+        signal.signal(signal.SIGINT, on_interrupt)
         qt_log.uninstall()
         logs.stop(handler)

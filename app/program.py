@@ -38,12 +38,17 @@ def application() -> QApplication:
 
 
 class Program:
-    """Raises LamellaError when there is no store to work with. Closing `window` ends it."""
+    """Needs an `application()`. Raises LamellaError when there is no store to work with.
 
-    def __init__(self, qt: QApplication) -> None:
+    Closing `window` ends it.
+    """
+
+    def __init__(self) -> None:
         settings, problems = settings_file.load(settings_file.settings_path())
         limits.apply(settings)
-        theme.install(qt, settings["theme"], settings["text_scale"])
+        look = theme.current()
+        look.set_text_scale(settings["text_scale"])
+        look.set_mode(settings["theme"])
         stores, unusable = open_stores(settings)
         self.tasks = Tasks()
         self.memory = Memory(settings, State(), self._trouble)

@@ -66,7 +66,8 @@ def run(folder: Path) -> int:
 
 def _begin(folder: Path) -> Tour:
     camera = Camera(folder)
-    tour = Tour(Program(application()), camera)
+    application()
+    tour = Tour(Program(), camera)
     crash.install(tour.errors.append)
     tour.program.tasks.failed.connect(tour.errors.append)
     tour.window.resize(*WINDOW_SIZE)

@@ -1,0 +1,138 @@
+"""From the command to a window that shows data, in this process."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+import resources
+from app import bootstrap, paths, settings_file
+from app.program import Program, application, open_stores
+from app.settings import Settings
+from core import Store
+from core.errors import LamellaError
+from core.store.catalog import NAME as CATALOG
+from ui.dialogs.error_dialog import ErrorDialog
+from ui.main_window import MainWindow
+
+
+@pytest.fixture
+def program(qtbot):
+    application()
+    made = Program()
+    yield made
+    made.window.close()
+    made.window.deleteLater()
+
+
+def dialogs() -> list[ErrorDialog]:
+    return [w for w in QApplication.topLevelWidgets() if isinstance(w, ErrorDialog) and w.isVisible()]
+
+
+def shown_rows(program: Program) -> int | None:
+    tab = program.window.tabs.dataset_tab
+    return None if tab is None or tab.view is None else tab.view.num_rows
+
+
+def test_a_file_on_the_command_line_is_shown_and_closing_the_window_ends_the_program(qtbot):
+    seen: list[str] = []
+
+    def look() -> None:
+        for window in QApplication.topLevelWidgets():
+            if isinstance(window, MainWindow) and window.tabs.dataset_tab and window.tabs.dataset_tab.view:
+                seen.append(window.windowTitle())
+                window.close()
+                window.deleteLater()
+
+    timer = QTimer(interval=20)
+    timer.timeout.connect(look)
+    timer.start()
+    assert bootstrap.run([resources.sample("airlines")], with_sample=False) == 0
+    assert "airlines.parquet" in seen[0]
+
+
+def test_the_sample_is_imported_once_and_listed_from_then_on(qtbot, program):
+    program.open([], with_sample=True)
+    qtbot.waitUntil(lambda: shown_rows(program) == 336_776, timeout=60_000)
+    with Store.open(paths.sample_store(), read_only=True) as store:
+        assert set(store.tables) == set(resources.SAMPLE_TABLES)
+        versions = [table.version for table in map(store.__getitem__, store.tables)]
+    stores, problems = open_stores(Settings())
+    assert problems == [] and [store.name for store in stores] == [paths.DEFAULT_STORE, paths.SAMPLE_STORE]
+    assert versions == [1] * len(resources.SAMPLE_TABLES)
+    for store in stores:
+        store.close()
+
+
+def test_theme_and_text_size_come_from_the_settings(qtbot):
+    settings = Settings()
+    settings["theme"], settings["text_scale"] = "dark", 1.3
+    settings_file.save(settings, settings_file.settings_path())
+    application()
+    program = Program()
+    from ui import theme
+
+    assert theme.current().mode is theme.Mode.DARK and theme.current().text_scale == 1.3
+    program.window.appearance.set_mode("light")
+    program.window.appearance.step_text(0)
+    assert settings_file.load(settings_file.settings_path())[0]["theme"] == "light"
+    program.window.close()
+    program.window.deleteLater()
+
+
+def test_a_setting_that_cannot_be_followed_is_shown_in_the_window(qtbot, lamella_home):
+    (lamella_home / "config").mkdir()
+    (lamella_home / "config" / "settings.json").write_text('{"version": 1, "theme": "blue"}')
+    application()
+    program = Program()
+    program.window.show()
+    qtbot.waitUntil(lambda: len(dialogs()) == 1)
+    assert "theme" in dialogs()[0].details
+    dialogs()[0].close()
+    program.window.close()
+    program.window.deleteLater()
+
+
+def newer_store(path) -> None:
+    Store.open(path).close()
+    with sqlite3.connect(path / CATALOG) as catalog:
+        (version,) = catalog.execute("PRAGMA user_version").fetchone()
+        catalog.execute(f"PRAGMA user_version = {version + 1000}")
+    catalog.close()
+
+
+def test_a_store_from_a_newer_program_is_left_out_and_told():
+    newer_store(paths.data_folder() / "tomorrow")
+    stores, (problem,) = open_stores(Settings())
+    assert "tomorrow" in str(problem)
+    assert [store.name for store in stores] == [paths.DEFAULT_STORE]
+    stores[0].close()
+
+
+def test_a_default_store_that_cannot_be_opened_gives_way_to_my_tables(tmp_path):
+    newer_store(tmp_path / "mine")
+    settings = Settings()
+    settings["default_store"] = str(tmp_path / "mine")
+    stores, (problem,) = open_stores(settings)
+    assert "mine" in str(problem) and stores[0].path == paths.default_store()
+    stores[0].close()
+
+
+def test_without_any_store_the_reason_is_shown_before_the_end(qtbot):
+    newer_store(paths.default_store())
+    told: list[str] = []
+
+    def look() -> None:
+        for dialog in dialogs():
+            told.append(dialog.details)
+            dialog.close()
+
+    timer = QTimer(interval=20)
+    timer.timeout.connect(look)
+    timer.start()
+    with pytest.raises(LamellaError):
+        bootstrap.run([], with_sample=False)
+    assert paths.DEFAULT_STORE in told[0]

@@ -1,0 +1,54 @@
+"""The main job, end to end, in the real window: import, filter, edit, undo, race."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+
+from app.event_loop import wait_until
+from app.tour_steps import STEPS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_tour_gets_through_and_takes_every_picture_in_light_and_dark(tmp_path):
+    command = [sys.executable, "-m", "app", "--tour", str(tmp_path / "pictures")]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, env=dict(os.environ)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(": done") == len(STEPS)
+    pictures = sorted((tmp_path / "pictures").iterdir())
+    names = {picture.stem.rpartition("-")[0] for picture in pictures}
+    assert len(names) >= len(STEPS)
+    assert {picture.name for picture in pictures} == {
+        f"{n}-{m}.png" for n in names for m in ("light", "dark")
+    }
+    for name in names:
+        light, dark = (
+            QImage(str(tmp_path / "pictures" / f"{name}-{mode}.png")) for mode in ("light", "dark")
+        )
+        assert light.size() == dark.size() and light.pixel(2, 2) != dark.pixel(2, 2)
+
+
+def test_pictures_that_cannot_be_written_are_refused_at_once(tmp_path):
+    (tmp_path / "file").write_text("")
+    command = [sys.executable, "-m", "app", "--tour", str(tmp_path / "file")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and str(tmp_path / "file") in done.stderr
+
+
+@pytest.mark.parametrize("comes_true", [True, False])
+def test_waiting_ends_with_what_became_of_it(qapp, comes_true):
+    asked = []
+
+    def condition() -> bool:
+        asked.append(True)
+        return comes_true and len(asked) > 2
+
+    assert wait_until(condition, 0.2) is comes_true
