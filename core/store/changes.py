@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.arrays import from_values, take, to_numpy
 from core.errors import BadData, UnknownColumn, UnknownName, UnknownRow
@@ -14,10 +15,11 @@ from core.filters.expr import Filter
 from core.query.positions import find
 from core.rows import fitted
 from core.scan.rows import take_rows
+from core.scan.snapshot import Column
 from core.schema import ID
 from core.store.cells import Cells
 from core.store.commit import Change
-from core.store.evolution import plan_columns
+from core.store.evolution import ColumnPlan, plan_columns
 from core.store.ids import ID_COLUMN
 from core.store.keys import ids_by_key
 from core.store.reader import State
@@ -45,11 +47,35 @@ def updated(state: State, data: pa.Table, on: Sequence[str], take_ids: TakeIds, 
 def set_where(
     state: State, ids: np.ndarray, operators: Mapping[str, Mapping[str, Any]], take_ids: TakeIds, message: str
 ) -> Change:
-    """The same new values for every row of `ids` (ascending)."""
+    """The same new values for every row of `ids` (ascending) that does not hold them yet."""
     values = _set_values(state, operators)
     plan = plan_columns(state.snapshot.name, state.columns, pa.schema(_fields(values)), take_ids)
-    cells = {c.key: _repeated(values[c.name].cast(c.type), len(ids)) for c in plan.columns}
-    return Change(message, plan.applied(state.columns), plan.added, plan.widened, Cells(ids, cells))
+    new = {c: values[c.name].cast(c.type) for c in plan.columns}
+    differing = ids[_differ(state, ids, new, plan)]
+    cells = {c.key: take(value, np.zeros(len(differing), np.int64)) for c, value in new.items()}
+    columns = plan.applied(state.columns)
+    return Change(message, columns, plan.added, plan.widened, Cells(differing, cells))
+
+
+def _differ(state: State, ids: np.ndarray, new: Mapping[Column, pa.Array], plan: ColumnPlan) -> np.ndarray:
+    """Which rows any of the new values changes."""
+    held = [c for c in new if c not in plan.added]
+    positions = state.locate(ids)
+    changed = np.full(len(ids), len(held) < len(new))
+    for column in held:
+        now = take_rows(state.snapshot, positions, [state.snapshot.column(column.name)]).column(0)
+        changed |= _differs(now.cast(column.type), new[column])
+    return changed
+
+
+def _differs(now: pa.ChunkedArray, new: pa.Array) -> np.ndarray:
+    if not new[0].is_valid:
+        return to_numpy(pc.is_valid(now))
+    try:
+        same = pc.equal(now, new[0])
+    except pa.ArrowNotImplementedError:
+        return np.ones(len(now), bool)  # nested values are not compared
+    return ~(to_numpy(same) & to_numpy(pc.is_valid(same)))
 
 
 def deleted(state: State, ids: np.ndarray, message: str) -> Change:
@@ -129,7 +155,3 @@ def _one(name: str, value: Any, known: Mapping[str, pa.DataType]) -> pa.Array:
 def _fields(values: Mapping[str, pa.Array]) -> Iterator[pa.Field]:
     for name, array in values.items():
         yield pa.field(name, array.type)
-
-
-def _repeated(value: pa.Array, count: int) -> pa.Array:
-    return take(value, np.zeros(count, np.int64))

@@ -52,6 +52,7 @@ class TableMachine(RuleBasedStateMachine):
     @rule(limit=st.integers(-3, 120), word=VALUES["word"])
     def update_where(self, limit: int, word: str | None) -> None:
         hit = [i for i, row in self.rows.items() if row["n"] is not None and row["n"] > limit]
+        hit = [i for i in hit if self.rows[i]["word"] != word]
         if hit:
             self.changed()
         assert self.table.update_where(col("n") > limit, {"$set": {"word": word}}).updated == len(hit)

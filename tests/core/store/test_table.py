@@ -74,6 +74,14 @@ def test_setting_values_by_filter_changes_just_the_rows_that_meet_it(store: Stor
     assert (done.updated, table.count(col("label") == "last")) == (10, 10)
 
 
+def test_rows_that_hold_the_value_already_are_not_counted_as_changed(store: Store) -> None:
+    table = store.create_table("t", [{"n": 1, "w": "a"}, {"n": 2, "w": None}, {"n": None, "w": "b"}])
+    assert table.update_where(None, {"$set": {"n": 1}}).updated == 2
+    assert table.update_where(None, {"$set": {"n": 1}}).updated == 0
+    assert table.update_where(None, {"$set": {"n": 1, "w": None}}).updated == 2
+    assert table.version == 3
+
+
 def test_a_new_column_appears_and_is_null_elsewhere(store: Store) -> None:
     table = store.create_table("people", PEOPLE)
     table.update([{"_id": 1, "rank": "admiral"}])
@@ -213,6 +221,7 @@ table.get(3)
 table.insert([{"n": 1, "word": "x"}])
 table.update([{"_id": 1, "word": "y"}])
 table.update([{"_id": 3, "n": 4}])
+table.update_where(col("n") > 4000, {"$set": {"word": "z", "n": 7}})
 assert "pandas" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "s")], check=True)

@@ -60,7 +60,7 @@ def test_a_changed_cell_of_any_type_leaves_the_others_alone(table: object) -> No
     after = table.read()
     assert all(after.column(name)[0].as_py() is None for name in VALUES)
     assert str(after.column("place")[2].as_py()) == str(VALUES["place"][2].as_py())
-    for _ in VALUES:
+    while table.version < 100 and table.undoable():
         table.undo()
     assert str(table.read().slice(0, 3).column("pairs").to_pylist()) == str(VALUES["pairs"].to_pylist())
 
