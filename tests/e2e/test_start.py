@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 import pytest
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QTimer
 from PySide6.QtWidgets import QApplication
 
 import resources
@@ -15,6 +15,7 @@ from app.settings import Settings
 from core import Store
 from core.errors import LamellaError
 from core.store.catalog import NAME as CATALOG
+from ui import theme
 from ui.dialogs.error_dialog import ErrorDialog
 from ui.main_window import MainWindow
 
@@ -24,8 +25,13 @@ def program(qtbot):
     application()
     made = Program()
     yield made
-    made.window.close()
-    made.window.deleteLater()
+    end(made.window)
+
+
+def end(window: MainWindow) -> None:
+    window.close()
+    window.deleteLater()
+    QCoreApplication.sendPostedEvents(window, QEvent.Type.DeferredDelete)
 
 
 def dialogs() -> list[ErrorDialog]:
@@ -46,6 +52,7 @@ def test_a_file_on_the_command_line_is_shown_and_closing_the_window_ends_the_pro
                 seen.append(window.windowTitle())
                 window.close()
                 window.deleteLater()
+                timer.stop()
 
     timer = QTimer(interval=20)
     timer.timeout.connect(look)
@@ -73,14 +80,11 @@ def test_theme_and_text_size_come_from_the_settings(qtbot):
     settings_file.save(settings, settings_file.settings_path())
     application()
     program = Program()
-    from ui import theme
-
     assert theme.current().mode is theme.Mode.DARK and theme.current().text_scale == 1.3
     program.window.appearance.set_mode("light")
     program.window.appearance.step_text(0)
     assert settings_file.load(settings_file.settings_path())[0]["theme"] == "light"
-    program.window.close()
-    program.window.deleteLater()
+    end(program.window)
 
 
 def test_a_setting_that_cannot_be_followed_is_shown_in_the_window(qtbot, lamella_home):
@@ -92,8 +96,7 @@ def test_a_setting_that_cannot_be_followed_is_shown_in_the_window(qtbot, lamella
     qtbot.waitUntil(lambda: len(dialogs()) == 1)
     assert "theme" in dialogs()[0].details
     dialogs()[0].close()
-    program.window.close()
-    program.window.deleteLater()
+    end(program.window)
 
 
 def newer_store(path) -> None:
