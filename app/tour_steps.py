@@ -148,7 +148,9 @@ def _settled(tour: Tour) -> DatasetTab:
         )
 
     tour.wait("everything is shown", settled)
-    return tour.window.tabs.dataset_tab
+    tab = tour.window.tabs.dataset_tab
+    tour.check(f"The filter shown ({tab.messages.label.text() or 'no message'})", tab.shown.where, tab.where)
+    return tab
 
 
 def _dialog(tour: Tour, kind: type[D]) -> D:
