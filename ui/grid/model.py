@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
@@ -34,21 +32,21 @@ class GridModel(QAbstractTableModel):
     def is_windowed(self) -> bool:
         return self.num_rows > self.window
 
-    def show(self, rows: Rows, ready: PageTexts | None = None, extra: Sequence[pa.Field] = ()) -> bool:
-        """Show other rows; True when the columns are others, too. `extra` columns come first."""
-        schema = pa.schema([*extra, *rows.schema])
-        changed = not schema.equals(self.schema)
-        if changed:
+    def show(self, rows: Rows, ready: PageTexts | None = None) -> bool:
+        """Show other rows; True when the columns are others, too."""
+        names = list(rows.schema.names)
+        others = names != self.names
+        if others:
             self.beginResetModel()
-            self.schema, self.names = schema, list(schema.names)
-            self.right = [is_right_aligned(field.type) for field in schema]
-            self.pages.show(rows, self.names, ready)
+        self.schema, self.names = rows.schema, names
+        self.right = [is_right_aligned(field.type) for field in rows.schema]
+        self.pages.show(rows, names, ready)
+        if others:
             self.num_rows, self._rows, self.start = rows.num_rows, min(rows.num_rows, self.window), 0
             self.endResetModel()
-            return True
-        self.pages.show(rows, self.names, ready)
-        self._resize(rows.num_rows)
-        return False
+        else:
+            self._resize(rows.num_rows)
+        return others
 
     def grow(self, rows: Rows) -> None:
         """The same rows, more of them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 from PySide6.QtCore import QObject, Qt, Signal
 
 from core.jobs import Job
@@ -165,13 +166,14 @@ class CellEditing(QObject):
     def _commit(self, row: int, column: int, value: Any, text: str) -> None:
         table, view, grid = self._tab.table, self._tab.view, self._tab.grid
         assert table is not None and view is not None
-        name, cell = grid.grid_model.names[column], (row, column)
+        name, type_, cell = grid.grid_model.names[column], grid.field(column).type, (row, column)
         grid.marks[cell] = Mark(None if value is None else text)
         grid.viewport().update()
 
         def change(table: Table, job: Job) -> Commit:
             row_id = view.page(row, 1, [ID]).column(0)[0].as_py()
-            return table.update([{ID: row_id, name: value}], message=f"set {name}", job=job)
+            changed = pa.table({ID: [row_id], name: pa.array([value], type_)})
+            return table.update(changed, message=f"set {name}", job=job)
 
         def failed(error: Exception) -> None:
             grid.marks[cell] = Mark(text, " ".join(sentences(error)).strip())

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from core import Store
+from core.store.table import Table
+from ui import theme
+from ui.main_window import MainWindow
+from ui.tasks import Tasks
+from ui.window.dataset_tab import DatasetTab
+
+CARRIERS = ["AA", "UA", None, ""]
+
+
+class Remembered:
+    """What the window is given to remember things by."""
+
+    def __init__(self) -> None:
+        self.theme, self.text_scale = "light", 1.0
+        self.recent: list[Path] = []
+        self.geometry = b""
+
+    def remember(self, path: Path) -> None:
+        self.recent = [path, *(other for other in self.recent if other != path)]
+
+    def save_geometry(self, geometry: bytes) -> None:
+        self.geometry = geometry
+
+
+@pytest.fixture
+def rows() -> pa.Table:
+    return pa.table(
+        {
+            "delay": pa.array([(i * 37) % 500 - 50 for i in range(1000)], pa.int32()),
+            "carrier": pa.array([CARRIERS[i % 4] for i in range(1000)]),
+            "note": pa.array([f"row {i}" for i in range(1000)]),
+        }
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path, rows: pa.Table) -> Path:
+    path = tmp_path / "flights.parquet"
+    pq.write_table(rows, path)
+    return path
+
+
+@pytest.fixture
+def memory() -> Remembered:
+    return Remembered()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(tmp_path / "My tables")
+
+
+@pytest.fixture
+def window(qtbot, store: Store, memory: Remembered) -> Iterator[MainWindow]:
+    tasks = Tasks()
+    made = MainWindow([store], tasks, memory)
+    made.resize(1000, 700)
+    made.show()
+    yield made
+    tasks.shutdown()
+    made.close()
+    made.deleteLater()
+    QApplication.processEvents()
+    theme.current().set_mode("system")
+
+
+@pytest.fixture
+def settled(qtbot, window: MainWindow) -> Callable[[], DatasetTab]:
+    """The current tab once all it was asked for is on screen."""
+
+    def wait() -> DatasetTab:
+        def ready() -> bool:
+            tab = window.tabs.dataset_tab
+            return (
+                tab is not None
+                and tab.shown is not None
+                and not tab.loader.running
+                and not window.tasks.running
+                and tab.grid.grid_model.pages.settled
+            )
+
+        qtbot.waitUntil(ready, timeout=15_000)
+        tab = window.tabs.dataset_tab
+        assert tab is not None
+        return tab
+
+    return wait
+
+
+@pytest.fixture
+def table(store: Store, rows: pa.Table) -> Table:
+    return store.create_table("flights", rows)
+
+
+@pytest.fixture
+def table_tab(window: MainWindow, table: Table, settled) -> DatasetTab:
+    window.opening.open_key((str(table.store.path), table.name))
+    return settled()
+
+
+@pytest.fixture
+def file_tab(window: MainWindow, file: Path, settled) -> DatasetTab:
+    window.open_paths([file])
+    return settled()
+
+
+@pytest.fixture
+def shown():
+    """The text of a cell on screen."""
+
+    def text(tab: DatasetTab, row: int, name: str) -> str | None:
+        return tab.grid.grid_model.pages.text(row, tab.grid.grid_model.names.index(name))
+
+    return text
+
+
+@pytest.fixture
+def go_to():
+    """Make a cell the current one, by the name of its column."""
+
+    def go(tab: DatasetTab, row: int, name: str) -> None:
+        tab.grid.setFocus()
+        tab.grid.go_to(row, tab.grid.place(tab.grid.grid_model.names.index(name)))
+
+    return go

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMessageBox
+
+from core import col
+from ui.editing.update_dialog import UpdateDialog
+
+
+def type_into(tab, text: str, end: Qt.Key = Qt.Key.Key_Return) -> None:
+    QTest.keyClicks(tab.grid, text[0])
+    QTest.keyClicks(tab.editing.editor, text[1:])
+    QTest.keyClick(tab.editing.editor, end)
+
+
+def test_typing_a_value_commits_it_and_moves_down(table_tab, table, go_to, settled, shown, window) -> None:
+    go_to(table_tab, 3, "delay")
+    type_into(table_tab, "777")
+    tab = settled()
+    assert shown(tab, 3, "delay") == "777"
+    assert tab.grid.selection.current[0] == 4
+    assert table.get(3)["delay"] == 777
+    assert "delay" in window.actions["undo"].toolTip()
+    assert not tab.grid.marks
+
+
+def test_a_cell_is_shown_as_pending_until_it_is_committed(table_tab, go_to, settled) -> None:
+    go_to(table_tab, 0, "delay")
+    type_into(table_tab, "12")
+    cell = (0, table_tab.grid.grid_model.names.index("delay"))
+    assert table_tab.grid.marks[cell].text == "12"
+    settled()
+    assert cell not in table_tab.grid.marks
+
+
+def test_several_edits_in_a_row_all_arrive(table_tab, table, go_to, settled) -> None:
+    go_to(table_tab, 0, "delay")
+    for value in ("101", "102", "103", "104"):
+        type_into(table_tab, value)
+    settled()
+    assert [table.get(i)["delay"] for i in range(4)] == [101, 102, 103, 104]
+
+
+def test_undo_and_redo_go_by_message_and_actions(window, table_tab, go_to, settled, shown) -> None:
+    go_to(table_tab, 0, "note")
+    type_into(table_tab, "changed")
+    tab = settled()
+    tab.messages.buttons[0].click()
+    assert shown(settled(), 0, "note") == "row 0"
+    window.actions["redo"].trigger()
+    assert shown(settled(), 0, "note") == "changed"
+    window.actions["undo"].trigger()
+    assert shown(settled(), 0, "note") == "row 0"
+    assert not window.actions["undo"].isEnabled()
+
+
+@pytest.mark.qt_log_ignore(r"does not support (raise|propagateSizeHints)\(\)")  # offscreen, for the tip that says why
+def test_what_does_not_fit_stays_with_its_reason(table_tab, table, go_to) -> None:
+    go_to(table_tab, 0, "delay")
+    type_into(table_tab, "twelve")
+    editor = table_tab.editing.editor
+    assert editor is not None and editor.text() == "twelve" and editor.toolTip()
+    QTest.keyClick(editor, Qt.Key.Key_Escape)
+    assert table_tab.editing.editor is None
+    assert table.version == 1
+
+
+def test_esc_and_an_unchanged_value_make_no_commit(table_tab, table, go_to) -> None:
+    go_to(table_tab, 0, "note")
+    QTest.keyClick(table_tab.grid, Qt.Key.Key_F2)
+    QTest.keyClick(table_tab.editing.editor, Qt.Key.Key_Return)
+    QTest.keyClicks(table_tab.grid, "x")
+    QTest.keyClick(table_tab.editing.editor, Qt.Key.Key_Escape)
+    assert table_tab.editing.editor is None and not table_tab.grid.marks
+    assert table.version == 1
+
+
+def test_a_commit_that_fails_keeps_what_was_typed(table_tab, table, go_to, qtbot, settled) -> None:
+    go_to(table_tab, 5, "delay")
+    table.delete(ids=[5])
+    type_into(table_tab, "321")
+    cell = (5, table_tab.grid.grid_model.names.index("delay"))
+    qtbot.waitUntil(lambda: bool(table_tab.grid.marks.get(cell) and table_tab.grid.marks[cell].error))
+    assert table_tab.grid.marks[cell].text == "321"
+    table_tab.messages.buttons[0].click()
+    assert table_tab.editing.editor.text() == "321"
+    QTest.keyClick(table_tab.editing.editor, Qt.Key.Key_Escape)
+    assert cell not in table_tab.grid.marks
+
+
+def test_the_selection_is_set_to_null_in_one_commit(window, table_tab, table, go_to, settled, shown) -> None:
+    go_to(table_tab, 0, "delay")
+    QTest.keyClick(table_tab.grid, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(table_tab.grid, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    window.actions["set_null"].trigger()
+    tab = settled()
+    assert [shown(tab, row, name) for row in (0, 1) for name in ("delay", "carrier")] == [None] * 4
+    assert table.version == 2
+
+
+def test_an_edit_on_a_sorted_filtered_view_reaches_the_row_that_is_seen(
+    table_tab, table, go_to, settled, shown
+) -> None:
+    table_tab.filter_bar.set_filter(col("carrier") == "UA")
+    settled()
+    table_tab.toggle_sort(table_tab.grid.grid_model.names.index("delay"), add=False)
+    tab = settled()
+    note = shown(tab, 2, "note")
+    go_to(tab, 2, "note")
+    type_into(tab, "mine")
+    tab = settled()
+    assert shown(tab, 2, "note") == "mine"
+    assert table.get(int(note.split()[1]))["note"] == "mine"
+
+
+def test_a_file_in_place_is_imported_with_one_click_and_the_edit_goes_on(
+    window, file_tab, store, go_to, settled, qtbot, shown
+) -> None:
+    file_tab.filter_bar.set_filter(col("delay") > 300)
+    tab = settled()
+    note = shown(tab, 4, "note")
+    go_to(tab, 4, "note")
+    QTest.keyClicks(tab.grid, "n")
+    assert tab.editing.editor is None and "read-only" in tab.messages.label.text()
+    tab.messages.buttons[0].click()
+    qtbot.waitUntil(
+        lambda: window.tabs.dataset_tab is not tab and window.tabs.dataset_tab.editing.editor is not None,
+        timeout=10_000,
+    )
+    new = window.tabs.dataset_tab
+    assert new.table.store is store and new.where == (col("delay") > 300)
+    assert new.editing.editor.text() == "n"
+    QTest.keyClicks(new.editing.editor, "ew")
+    QTest.keyClick(new.editing.editor, Qt.Key.Key_Return)
+    new = settled()
+    assert shown(new, 4, "note") == "new"
+    assert new.table.get(int(note.split()[1]))["note"] == "new"
+
+
+def test_setting_values_shows_what_changed_in_every_tab_of_the_table(
+    window, table_tab, table, settled, qtbot, go_to
+) -> None:
+    table_tab.filter_bar.set_filter(col("delay") > 400)
+    tab = settled()
+    matching = tab.view.num_rows
+    go_to(tab, 0, "note")
+    window.actions["set_values"].trigger()
+    dialog = window.findChild(UpdateDialog)
+    dialog.set_value("late")
+    from PySide6.QtWidgets import QPushButton
+
+    apply = next(b for b in dialog.findChildren(QPushButton) if b.text().startswith("Change "))
+    qtbot.waitUntil(apply.isEnabled)
+    apply.click()
+    qtbot.waitUntil(lambda: f"{matching:,} rows" in tab.messages.label.text())
+    settled()
+    assert table.count(col("note") == "late") == matching
+    assert "note" in window.actions["undo"].toolTip()
+
+
+def test_closing_while_a_change_runs_asks(window, qtbot) -> None:
+    import threading
+
+    go_on = threading.Event()
+    window.tasks.write(lambda job: go_on.wait(10), text="Importing trips")
+    asked: list[str] = []
+
+    def answer() -> None:
+        box = next(w for w in QApplication.topLevelWidgets() if isinstance(w, QMessageBox))
+        asked.append(box.text())
+        box.button(QMessageBox.StandardButton.Cancel).click()
+
+    QTimer.singleShot(0, answer)
+    assert not window.close()
+    assert "Importing trips" in asked[0] and window.isVisible()
+    go_on.set()
+    qtbot.waitUntil(lambda: not window.tasks.running)
+
+
+def test_closing_saves_the_geometry(window, memory) -> None:
+    assert window.close()
+    assert memory.geometry

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialog
+
+from core import col
+from core.query.query import SortKey
+from ui.dialogs.command_palette import CommandPalette
+from ui.dialogs.go_to_row import GoToRow
+from ui.dialogs.shortcuts import ShortcutsDialog
+
+
+def click_header(tab, name: str, modifier=Qt.KeyboardModifier.NoModifier) -> None:
+    header = tab.grid.column_header
+    column = tab.grid.grid_model.names.index(name)
+    x = header.sectionViewportPosition(column) + 12
+    QTest.mouseClick(
+        header.viewport(),
+        Qt.MouseButton.LeftButton,
+        modifier,
+        header.viewport().rect().center().__class__(x, 10),
+    )
+
+
+def test_a_filter_shows_its_rows_and_says_how_many(window, file_tab, settled, shown) -> None:
+    file_tab.filter_bar.set_filter(col("delay") > 400)
+    tab = settled()
+    matching = sum((i * 37) % 500 - 50 > 400 for i in range(1000))
+    assert tab.view.num_rows == matching
+    assert tab.status.startswith(f"{matching:,} of 1,000 rows · ")
+    assert int(shown(tab, 0, "delay")) > 400
+    window.actions["clear_filter"].trigger()
+    assert settled().status == "1,000 rows"
+
+
+def test_a_filter_that_nothing_meets_says_so(file_tab, settled) -> None:
+    file_tab.filter_bar.set_filter(col("delay") > 10_000)
+    tab = settled()
+    assert tab.pane.nothing.text() == "None of 1,000 rows meets the filter"
+    tab.filter_bar.clear()
+    settled()
+    assert not tab.pane.nothing.isVisible()
+
+
+def test_clicking_a_header_sorts_up_down_and_off(file_tab, settled, shown) -> None:
+    click_header(file_tab, "delay")
+    tab = settled()
+    assert tab.sort == (SortKey("delay"),) and shown(tab, 0, "delay") == "-50"
+    click_header(tab, "delay")
+    tab = settled()
+    assert tab.sort == (SortKey("delay", True),) and shown(tab, 0, "delay") == "449"
+    click_header(tab, "delay")
+    tab = settled()
+    assert tab.sort == () and shown(tab, 1, "delay") == "-13"
+
+
+def test_shift_click_adds_a_sort_key(file_tab, settled) -> None:
+    click_header(file_tab, "carrier")
+    settled()
+    click_header(file_tab, "delay", Qt.KeyboardModifier.ShiftModifier)
+    assert settled().sort == (SortKey("carrier"), SortKey("delay"))
+
+
+def test_filtering_for_a_cell_takes_its_value_and_null(window, file_tab, settled, go_to) -> None:
+    go_to(file_tab, 0, "carrier")
+    window.actions["filter_equal"].trigger()
+    tab = settled()
+    qty = tab.view.num_rows
+    assert qty == 250 and tab.where == (col("carrier") == "AA")
+    tab.filter_bar.clear()
+    settled()
+    go_to(tab, 2, "carrier")
+    window.actions["filter_unequal"].trigger()
+    assert settled().view.num_rows == 750
+
+
+def test_copying_takes_whole_texts_with_headers_and_quotes(window, tmp_path, settled, qtbot) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    long = "x" * 1000
+    data = pa.table({"a": ['say "hi"\tyou', None, long], "b": [1.5, 2.0, None]})
+    pq.write_table(data, tmp_path / "texts.parquet")
+    window.open_paths([tmp_path / "texts.parquet"])
+    tab = settled()
+    window.actions["select_all"].trigger()
+    window.actions["copy_headers"].trigger()
+    expected = f'a\tb\n"say ""hi""\tyou"\t1.5\n\t2\n{long}\t'
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == expected)
+    tab.grid.go_to(1, 1)
+    window.actions["copy"].trigger()
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == "2")
+
+
+def test_copying_much_asks_first(window, file_tab, monkeypatch, qtbot) -> None:
+    monkeypatch.setattr("ui.window.copying.ASK_ABOVE", 100)
+    QGuiApplication.clipboard().setText("before")
+    file_tab.grid.select_all()
+    window.actions["copy"].trigger()
+    assert "3,000 cells" in file_tab.messages.label.text()
+    file_tab.messages.buttons[0].click()
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().count("\n") == 999)
+
+
+def test_hidden_columns_come_back(window, file_tab, go_to) -> None:
+    go_to(file_tab, 0, "carrier")
+    assert not window.actions["show_columns"].isEnabled()
+    window.actions["hide_column"].trigger()
+    assert file_tab.grid.isColumnHidden(1) and window.actions["show_columns"].isEnabled()
+    window.actions["show_columns"].trigger()
+    assert not file_tab.grid.isColumnHidden(1)
+
+
+def test_going_to_a_row_refuses_what_is_not_there(window, file_tab) -> None:
+    window.actions["go_to_row"].trigger()
+    dialog = window.findChild(GoToRow)
+    dialog.field.setText("1,001")
+    QTest.keyClick(dialog.field, Qt.Key.Key_Return)
+    assert "1 to 1,000" in dialog.problem.text() and dialog.isVisible()
+    dialog.field.setText("1,000")
+    QTest.keyClick(dialog.field, Qt.Key.Key_Return)
+    assert file_tab.grid.selection.current[0] == 999 and not dialog.isVisible()
+
+
+def test_the_look_is_switched_and_remembered(window, memory) -> None:
+    window.actions["theme_dark"].trigger()
+    assert memory.theme == "dark" and window.actions["theme_dark"].isChecked()
+    window.status.look.click()
+    assert memory.theme == "light" and not window.actions["theme_dark"].isChecked()
+    window.actions["text_larger"].trigger()
+    assert memory.text_scale > 1
+    window.actions["text_normal"].trigger()
+    assert memory.text_scale == 1
+
+
+def test_commands_are_found_by_a_part_of_their_name(window, file_tab, settled) -> None:
+    file_tab.grid.go_to(0, 0)
+    window.actions["palette"].trigger()
+    palette = window.findChild(CommandPalette)
+    QTest.keyClicks(palette.field, "sort desc")
+    assert palette.list.count() == 1
+    QTest.keyClick(palette.field, Qt.Key.Key_Return)
+    assert settled().sort == (SortKey("delay", True),)
+
+
+def test_the_shortcut_page_lists_every_key(window) -> None:
+    from PySide6.QtWidgets import QLabel
+
+    from ui.actions import ACTIONS
+    from ui.dialogs.shortcuts import keys_of
+
+    window.actions["shortcuts"].trigger()
+    texts = {label.text() for label in window.findChild(ShortcutsDialog).findChildren(QLabel)}
+    assert all(keys_of(action) in texts for action in ACTIONS if action.keys)
+
+
+def test_dialogs_open_without_blocking(window, file_tab) -> None:
+    for action in ("about", "shortcuts", "palette", "go_to_row"):
+        window.actions[action].trigger()
+    assert len([d for d in window.findChildren(QDialog) if d.isVisible()]) >= 4

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QComboBox, QHeaderView, QLineEdit
+
+from core import Store
+from core.transfer import make_data
+from ui.dialogs.error_dialog import ErrorDialog
+from ui.main_window import MainWindow
+
+
+def titles(window: MainWindow) -> list[str]:
+    return [window.tabs.tabs.tabText(place) for place in range(window.tabs.tabs.count())]
+
+
+def test_a_file_opens_in_a_tab_and_is_remembered(window, file_tab, file, memory, shown) -> None:
+    assert titles(window) == ["flights.parquet"]
+    assert file_tab.status == "1,000 rows"
+    assert shown(file_tab, 0, "delay") == "-50" and shown(file_tab, 2, "carrier") is None
+    assert memory.recent == [file]
+    assert [entry.text for entry in window.sidebar.entries("file")] == ["flights.parquet"]
+    assert window.windowTitle().startswith("flights.parquet")
+
+
+def test_opening_it_again_comes_back_to_its_tab(window, file_tab, file) -> None:
+    window.show_race()
+    window.open_paths([file])
+    assert titles(window) == ["flights.parquet", "Race"]
+    assert window.tabs.dataset_tab is file_tab
+
+
+def test_a_closed_tab_can_be_had_back(window, file_tab, settled) -> None:
+    window.actions["close_tab"].trigger()
+    assert titles(window) == [] and window.tabs.currentIndex() == 0
+    assert not window.actions["filter"].isEnabled()
+    window.actions["reopen_tab"].trigger()
+    assert settled().status == "1,000 rows"
+
+
+def test_the_race_tab_can_be_closed_and_opened_again(window, qtbot) -> None:
+    window.actions["race"].trigger()
+    window.actions["close_tab"].trigger()
+    qtbot.waitUntil(lambda: window.race is None)
+    window.actions["race"].trigger()
+    assert titles(window) == ["Race"]
+
+
+def test_a_broken_file_says_so_and_the_window_goes_on(window, tmp_path, file, qtbot, settled) -> None:
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(file.read_bytes()[:-100])
+    window.open_paths([broken])
+    qtbot.waitUntil(lambda: window.findChildren(ErrorDialog) != [])
+    dialog = window.findChildren(ErrorDialog)[0]
+    assert "broken.parquet" in dialog.accessibleName()
+    assert "broken.parquet" in dialog.details
+    dialog.close()
+    window.open_paths([file])
+    assert settled().status == "1,000 rows"
+    assert titles(window) == ["flights.parquet"]
+
+
+def test_tables_stand_under_their_store_and_open(window, table, qtbot, settled) -> None:
+    window.library.refresh()
+    qtbot.waitUntil(lambda: [e.text for e in window.sidebar.entries("table")] == ["flights"])
+    window.sidebar.opened.emit(window.sidebar.entries("table")[0])
+    tab = settled()
+    assert tab.table is table
+    assert tab.grid.isColumnHidden(tab.grid.grid_model.names.index("_id"))
+
+
+def test_a_folder_that_is_a_store_opens_as_one(window, tmp_path, rows, qtbot) -> None:
+    with Store.open(tmp_path / "other") as other:
+        other.create_table("trips", rows)
+    window.open_paths([tmp_path / "other"])
+    qtbot.waitUntil(lambda: [e.text for e in window.sidebar.entries("table")] == ["trips"])
+
+
+def test_a_text_file_grows_until_it_is_whole(window, tmp_path, qtbot, settled) -> None:
+    path = tmp_path / "numbers.csv"
+    path.write_text("n,text\n" + "".join(f"{i},row {i}\n" for i in range(400_000)))
+    seen: list[str] = []
+    window.open_paths([path])
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None)
+    window.tabs.dataset_tab.changed.connect(lambda: seen.append(window.tabs.dataset_tab.status))
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab.status == "400,000 rows", timeout=15_000)
+    tab = settled()
+    tab.grid.go_to(399_999)
+    tab = settled()
+    assert tab.grid.grid_model.pages.text(399_999, 0) == "399999"
+    assert all("so far" in text or "counting" in text or text == "400,000 rows" for text in seen)
+
+
+def test_a_file_with_no_rows_says_so(window, tmp_path, rows, settled) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(rows.slice(0, 0), tmp_path / "empty.parquet")
+    window.open_paths([tmp_path / "empty.parquet"])
+    tab = settled()
+    assert tab.status == "0 rows"
+    assert tab.pane.nothing.text() == "No rows" and tab.pane.nothing.isVisible()
+
+
+def test_every_control_has_a_name_for_screen_readers(window, file_tab) -> None:
+    window.show_race()
+    kinds = (QAbstractButton, QLineEdit, QComboBox, QAbstractItemView)
+    controls = [
+        w for kind in kinds for w in window.findChildren(kind) if not w.objectName().startswith("qt_")
+    ]
+    nameless = [
+        w
+        for w in controls
+        if not w.accessibleName() and not (isinstance(w, QAbstractButton) and w.text()) and not inner(w)
+    ]
+    assert [f"{type(w).__name__} in {type(w.parent()).__name__}" for w in nameless] == []
+
+
+def inner(widget) -> bool:
+    """Parts of Qt's own controls, which speak for them."""
+    if isinstance(widget, QHeaderView):
+        return True
+    names = ("QComboBox", "QTabBar", "QAbstractSpinBox", "QSpinBox", "QComboBoxPrivateContainer")
+    parents = []
+    parent = widget.parent()
+    while parent is not None:
+        parents.append(type(parent).__name__)
+        parent = parent.parent()
+    return any(name in names for name in parents[:2])
+
+
+def test_made_data_opens(window, tmp_path: Path, settled) -> None:
+    make_data.make("mixed", 5000, tmp_path / "mixed.parquet")
+    window.open_paths([tmp_path / "mixed.parquet"])
+    assert settled().status == "5,000 rows"
