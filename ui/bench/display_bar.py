@@ -18,8 +18,8 @@ from PySide6.QtWidgets import (
 from core.bench.results import COLD, STATISTICS, WARM
 from core.bench.workloads import Operation
 from ui import theme
+from ui.bench.caption import Caption
 from ui.bench.export import FORMATS
-from ui.bench.line_label import LineLabel
 from ui.bench.race_results import QUANTITIES, Display
 
 STATISTIC_TITLES = {"mean": "Mean ± deviation", "median": "Median, middle half", "lowest": "Lowest"}
@@ -35,7 +35,7 @@ class DisplayBar(QWidget):
         self.operations = QTabBar(
             drawBase=False, expanding=False, usesScrollButtons=False, elideMode=Qt.TextElideMode.ElideRight
         )
-        self.about = LineLabel()
+        self.about = Caption()
         self.quantity = _choice("Quantity", {name: item.title for name, item in QUANTITIES.items()})
         self.statistic = _choice("Statistic", {name: STATISTIC_TITLES[name] for name in _mean_first()})
         self.temperature = _choice("Samples", TEMPERATURES)

@@ -16,8 +16,8 @@ from core.errors import LamellaError
 from core.jobs import Job, Progress
 from ui import theme
 from ui.bench import export
+from ui.bench.caption import Caption
 from ui.bench.display_bar import DisplayBar
-from ui.bench.line_label import LineLabel
 from ui.bench.plot_lines import DAGGER
 from ui.bench.race_bar import RaceBar
 from ui.bench.race_controls import Choice, RaceControls
@@ -45,7 +45,7 @@ class RacePanel(QWidget):
         self._all: dict[str, RaceResults] = {}
         self.bar, self.controls, self.display = RaceBar(), RaceControls(folder), DisplayBar()
         self.plot, self.table = RacePlot(), RatioTable()
-        self.source, self.remark, self.empty = LineLabel(), LineLabel(), QLabel(EMPTY)
+        self.source, self.remark, self.empty = Caption(), Caption(), QLabel(EMPTY)
         self._redraw = QTimer(self, interval=REDRAW_MILLISECONDS, singleShot=True)
         self._build()
         self._connect()
@@ -138,9 +138,9 @@ class RacePanel(QWidget):
         display, results = self.display.display, self.results
         quantity = display.quantity
         self.plot.show_series(results.lines(display), quantity.title, quantity.axis, quantity.exact)
-        self.display.about.set_whole(self.controls.workload.operation(display.operation).about)
-        self.source.set_whole(self._source())
-        self.remark.set_whole(self._remark())
+        self.display.about.tell(self.controls.workload.operation(display.operation).about)
+        self.source.tell(self._source())
+        self.remark.tell(self._remark())
         told = ratios(results.records, display.statistic, display.temperature)
         told = [ratio for ratio in told if ratio.operation.id == display.operation]
         self.table.show_results(told, results.failures)

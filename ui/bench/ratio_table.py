@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from core.bench.backends import entry_named
@@ -23,7 +24,7 @@ class RatioTable(QTableWidget):
         self.horizontalHeader().setVisible(False)
         self.verticalHeader().setVisible(False)
         self.setShowGrid(False)
-        self.setWordWrap(False)
+        self.setWordWrap(True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.horizontalHeader().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
@@ -48,6 +49,17 @@ class RatioTable(QTableWidget):
             self._put(row, _sign(ratio) + ratio.verdict, ratio.sentence, _color(ratio), "")
         self.resizeColumnToContents(0)
         self.setColumnWidth(0, self.columnWidth(0) + theme.L)
+        self._fit_rows()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_rows()
+
+    def _fit_rows(self) -> None:
+        """A sentence takes a second line rather than being cut."""
+        self.resizeRowsToContents()
+        for row in range(self.rowCount()):
+            self.setRowHeight(row, self.rowHeight(row) + theme.S)
 
     def _put(self, row: int, verdict: str, sentence: str, color: str, details: str) -> None:
         colors = theme.current()

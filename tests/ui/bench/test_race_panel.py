@@ -67,7 +67,7 @@ def test_before_a_race_the_published_lines_are_there_and_what_to_do_is_said(pane
     assert labels(panel) == {"ParquetDB, published", "PyArrow, published", "SQLite, published"}
     assert len(panel.plot.spots) == 3 * 7
     assert panel.empty.isVisible() and "press Start" in panel.empty.text()
-    assert "mean of 5 runs" in panel.source.whole
+    assert "mean of 5 runs" in panel.source.text()
     assert not panel.display.export.isEnabled()
 
 
@@ -195,7 +195,7 @@ def test_the_point_inside_a_fuller_table_says_so(panel: RacePanel) -> None:
     show(panel, "update")
     last = next(s for s in panel.plot.spots if s.series.system == "parquetdb" and s.point.rows == 1_000_000)
     assert "inside 1,111,111" in panel.plot.describe(last)
-    assert "† ParquetDB at 1,000,000 rows: Updates 1,000,000 rows inside 1,111,111" in panel.remark.whole
+    assert "† ParquetDB at 1,000,000 rows: Updates 1,000,000 rows inside 1,111,111" in panel.remark.text()
 
 
 def test_the_statistic_and_the_temperature_choose_what_is_drawn(panel: RacePanel) -> None:
