@@ -75,7 +75,8 @@ def _differs(now: pa.ChunkedArray, new: pa.Array) -> np.ndarray:
         same = pc.equal(now, new[0])
     except pa.ArrowNotImplementedError:
         return np.ones(len(now), bool)  # nested values are not compared
-    return np.logical_not(to_numpy(same) & to_numpy(pc.is_valid(same)))
+    differs: np.ndarray = ~(to_numpy(same) & to_numpy(pc.is_valid(same)))
+    return differs
 
 
 def deleted(state: State, ids: np.ndarray, message: str) -> Change:
