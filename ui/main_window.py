@@ -25,9 +25,7 @@ from ui.widgets.sidebar import Sidebar
 from ui.widgets.status_bar import StatusBar
 from ui.window.action_set import ActionSet
 from ui.window.appearance import Appearance
-from ui.window.cell_editing import CellEditing
 from ui.window.commits import Commits, told
-from ui.window.copying import Copying
 from ui.window.dataset_tab import DatasetTab
 from ui.window.handlers import handlers
 from ui.window.library import Key, Library
@@ -75,10 +73,8 @@ class MainWindow(QMainWindow):
         if known is not None:
             self.tabs.show_tab(known)
             return
-        tab = DatasetTab(dataset, key, self.tasks)
-        tab.editing, tab.copying = CellEditing(tab, self.commits), Copying(tab)
+        tab = DatasetTab(dataset, key, self.tasks, self.commits)
         tab.changed.connect(self._update)
-        tab.committed.connect(self._committed)
         tab.grid.menu_asked.connect(self._cell_menu)
         tab.grid.column_header.menu_asked.connect(self._column_menu)
         tab.editing.import_asked.connect(self._offer_import)

@@ -16,7 +16,7 @@ from core.errors import Cancelled
 from core.jobs import Job, Progress
 
 T = TypeVar("T")
-READERS = 4
+READERS = 6  # enough that pages of the grid do not wait for long queries
 
 
 class Handle:

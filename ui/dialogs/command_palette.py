@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QAction, QKeyEvent
-from PySide6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
+from PySide6.QtWidgets import (
+    QDialog,
+    QHeaderView,
+    QLineEdit,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from ui import theme
 
 WIDTH, HEIGHT = 520, 380
+ICON = 16
 
 
 class CommandPalette(QDialog):
@@ -23,8 +32,16 @@ class CommandPalette(QDialog):
         self.field.setPlaceholderText("What do you want to do?")
         self.field.setAccessibleName("Find a command")
         self.field.installEventFilter(self)
-        self.list = QListWidget(self)
+        self.list = QTreeWidget(self)
         self.list.setAccessibleName("Commands")
+        self.list.setColumnCount(2)
+        self.list.setHeaderHidden(True)
+        self.list.setRootIsDecorated(False)
+        self.list.setIconSize(QSize(ICON, ICON))
+        self.list.header().setStretchLastSection(False)
+        self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        self._blank = QIcon(_blank())
         self.list.itemActivated.connect(self._do)
         self.list.itemClicked.connect(self._do)
         self.field.textChanged.connect(self._filter)
@@ -39,8 +56,7 @@ class CommandPalette(QDialog):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and event.type() is QEvent.Type.KeyPress:
             if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up):
-                step = 1 if event.key() == Qt.Key.Key_Down else -1
-                self.list.setCurrentRow((self.list.currentRow() + step) % max(1, self.list.count()))
+                self._step(1 if event.key() == Qt.Key.Key_Down else -1)
                 return True
             if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 if self.list.currentItem() is not None:
@@ -48,18 +64,36 @@ class CommandPalette(QDialog):
                 return True
         return False
 
+    def _step(self, step: int) -> None:
+        count = self.list.topLevelItemCount()
+        if count:
+            now = self.list.indexOfTopLevelItem(self.list.currentItem())
+            self.list.setCurrentItem(self.list.topLevelItem((now + step) % count))
+
     def _filter(self, text: str) -> None:
         words = text.casefold().split()
         self.list.clear()
         for action in self._actions:
             name = action.text().rstrip("…")
             if all(word in name.casefold() for word in words):
-                keys = action.shortcut().toString(action.shortcut().SequenceFormat.NativeText)
-                item = QListWidgetItem(action.icon(), f"{name}    {keys}" if keys else name, self.list)
-                item.setData(Qt.ItemDataRole.UserRole, action)
-        self.list.setCurrentRow(0)
+                self._offer(action, name)
+        self.list.setCurrentItem(self.list.topLevelItem(0))
 
-    def _do(self, item: QListWidgetItem) -> None:
-        action = item.data(Qt.ItemDataRole.UserRole)
+    def _offer(self, action: QAction, name: str) -> None:
+        keys = action.shortcut()
+        item = QTreeWidgetItem(self.list, [name, keys.toString(keys.SequenceFormat.NativeText)])
+        item.setIcon(0, action.icon() if not action.icon().isNull() else self._blank)
+        item.setForeground(1, theme.current().color("muted"))
+        item.setData(0, Qt.ItemDataRole.UserRole, action)
+
+    def _do(self, item: QTreeWidgetItem, _column: int = 0) -> None:
+        action = item.data(0, Qt.ItemDataRole.UserRole)
         self.accept()
         action.trigger()
+
+
+def _blank() -> QPixmap:
+    """Keeps the names of actions without an icon in line."""
+    pixmap = QPixmap(ICON, ICON)
+    pixmap.fill(Qt.GlobalColor.transparent)
+    return pixmap

@@ -177,6 +177,8 @@ QTreeView { show-decoration-selected: 0; }
 QTreeView::item, QListView::item { padding: 4px 6px; border-radius: 4px; }
 QTreeView::item:hover, QListView::item:hover { background: $hover; }
 QTreeView::item:selected, QListView::item:selected { background: $accent_soft; color: $text; }
+QTreeView#sidebar::item { border-radius: 0; }
+QScrollArea { background: transparent; }
 QTreeView#sidebar { background: $window; padding: 8px 4px 8px 0; }
 QTreeView::branch, QTreeView::branch:selected, QTreeView::branch:hover { background: transparent; }
 QTreeView::branch:has-children:closed { image: url($chevron_right_muted); }
@@ -219,7 +221,7 @@ QFrame[variant="chip"] { background: $surface; border: 1px solid $border_strong;
 QFrame[variant="chip"]:hover { border-color: $accent; }
 QFrame[variant="bar"] { background: $window; border: none; border-bottom: 1px solid $border; }
 QFrame[variant="message"], QFrame[variant="message-danger"], QFrame[variant="message-success"] {
-    border: none; border-radius: 8px; margin: 0 8px 6px 8px;
+    border: none; border-radius: 8px;
 }
 QFrame[variant="message"] { background: $accent_soft; }
 QFrame[variant="message-danger"] { background: $danger_soft; }

@@ -13,21 +13,25 @@ SHOWN_MS = 12_000
 Choice = tuple[str, Callable[[], object]]
 
 
-class MessageBar(QFrame):
+class MessageBar(QWidget):
     """`kind` is one of "message", "message-success", "message-danger"; the last stays until closed."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.label = QLabel(self)
+        self._frame = QFrame(self)
+        self.label = QLabel(self._frame)
         self.label.setWordWrap(True)
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._buttons: list[QPushButton] = []
-        self._close = QToolButton(self)
+        self._close = QToolButton(self._frame)
         self._close.setAccessibleName("Close the message")
         self._close.clicked.connect(self.clear)
-        self._layout = QHBoxLayout(self)
-        self._layout.setContentsMargins(theme.XL - theme.XS, theme.XS, theme.M, theme.XS + 6)
+        around = QHBoxLayout(self)
+        around.setContentsMargins(theme.S, 0, theme.S, theme.S)
+        around.addWidget(self._frame)
+        self._layout = QHBoxLayout(self._frame)
+        self._layout.setContentsMargins(theme.M, theme.XS, theme.XS, theme.XS)
         self._layout.addWidget(self.label)
         self._layout.addWidget(self._close)
         self._timer = QTimer(self, singleShot=True, interval=SHOWN_MS)
@@ -41,7 +45,7 @@ class MessageBar(QFrame):
         self._drop_buttons()
         self.label.setText(text)
         self.setAccessibleName(text)
-        theme.variant(self, kind)
+        theme.variant(self._frame, kind)
         for place, (label, act) in enumerate(choices):
             self._add(label, act, place == 0 and stays)
         self.show()
@@ -57,7 +61,7 @@ class MessageBar(QFrame):
         return list(self._buttons)
 
     def _add(self, label: str, act: Callable[[], object], primary: bool) -> None:
-        button = QPushButton(label, self)
+        button = QPushButton(label, self._frame)
         theme.variant(button, "primary" if primary else "ghost")
         button.clicked.connect(lambda: (self.clear(), act()))
         self._layout.insertWidget(self._layout.count() - 1, button)

@@ -66,7 +66,8 @@ class Sidebar(QTreeWidget):
             for table in store.tables:
                 self._leaf(item, Entry("table", (str(store.path), table), table, f"{table} in {store.path}"))
             if not store.tables:
-                hint = QTreeWidgetItem(item, ["no tables yet"])
+                hint = QTreeWidgetItem(item, ["No tables yet"])
+                hint.setForeground(0, theme.current().color("faint"))
                 hint.setFlags(Qt.ItemFlag.NoItemFlags)
             item.setExpanded(open_before.get(store.name, True))
         self._stores.setExpanded(True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from PySide6.QtCore import QObject, Qt, Signal
@@ -18,8 +18,9 @@ from ui.grid import keys
 from ui.grid.cells import BREAK, CUT, TAB, whole_texts
 from ui.grid.pages import Rows
 from ui.grid.painter import Mark
-from ui.window.commits import Commits
-from ui.window.dataset_tab import DatasetTab
+
+if TYPE_CHECKING:
+    from ui.window.dataset_tab import DatasetTab
 
 NARROWEST = 96
 MOST_ROWS = 100_000  # set to null at once; more is an update with a filter
@@ -31,9 +32,9 @@ class CellEditing(QObject):
 
     import_asked = Signal(object, str, object)
 
-    def __init__(self, tab: DatasetTab, commits: Commits) -> None:
+    def __init__(self, tab: DatasetTab) -> None:
         super().__init__(tab)
-        self._tab, self._commits = tab, commits
+        self._tab, self._commits = tab, tab.commits
         self._editor: CellEditor | None = None
         self._cell: Cell = (0, 0)
         self._done: set[Cell] = set()

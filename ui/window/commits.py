@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from core.errors import LamellaError
 from core.jobs import Job
 from core.store.commit import Commit
 from core.store.table import Table
@@ -58,8 +57,3 @@ def told(commit: Commit) -> str:
     parts = [f"{n:,} {'row' if n == 1 else 'rows'} {word}" for n, word in counts if n]
     message = commit.message[:1].upper() + commit.message[1:]
     return f"{message}: {', '.join(parts)}" if parts else message
-
-
-def is_expected(error: Exception) -> bool:
-    """Something a person can mend, rather than a fault of the program."""
-    return isinstance(error, LamellaError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
@@ -11,7 +12,9 @@ from core.jobs import Job
 from ui.grid.cells import whole_texts
 from ui.grid.pages import Rows
 from ui.grid.selection import Block
-from ui.window.dataset_tab import DatasetTab
+
+if TYPE_CHECKING:
+    from ui.window.dataset_tab import DatasetTab
 
 ASK_ABOVE = 200_000
 MOST_CELLS = 20_000_000

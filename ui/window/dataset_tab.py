@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
@@ -14,7 +13,6 @@ from core.filters.walk import predicates
 from core.jobs import Job, Progress
 from core.query.query import SortKey
 from core.query.view import View
-from core.store.commit import Commit
 from core.store.table import Table
 from ui.dialogs.error_dialog import sentences
 from ui.filters.bar import FilterBar
@@ -23,34 +21,31 @@ from ui.grid.pages import PAGE_ROWS
 from ui.grid.pane import GridPane
 from ui.tasks import Handle, Tasks
 from ui.widgets.message_bar import MessageBar
+from ui.window.cell_editing import CellEditing
+from ui.window.commits import Commits
+from ui.window.copying import Copying
 from ui.window.loader import Loaded, Loader, load
 from ui.window.status import status_text
-
-if TYPE_CHECKING:
-    from ui.window.cell_editing import CellEditing
-    from ui.window.copying import Copying
 
 HIDDEN = ("_id",)
 GROW_EVERY_MS = 200
 
 
 class DatasetTab(QWidget):
-    """`changed` when what actions or the status line depend on may be different.
-
-    `editing` and `copying` are given to it by the window.
-    """
+    """`changed` when what actions or the status line depend on may be different."""
 
     changed = Signal()
-    committed = Signal(Table, Commit)
-
-    editing: CellEditing
-    copying: Copying
 
     def __init__(
-        self, dataset: Dataset, key: tuple[str, ...], tasks: Tasks, parent: QWidget | None = None
+        self,
+        dataset: Dataset,
+        key: tuple[str, ...],
+        tasks: Tasks,
+        commits: Commits,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self.dataset, self.key, self.tasks = dataset, key, tasks
+        self.dataset, self.key, self.tasks, self.commits = dataset, key, tasks, commits
         self.shown: Loaded | None = None
         self.where: Filter | None = None
         self.sort: tuple[SortKey, ...] = ()
@@ -60,6 +55,7 @@ class DatasetTab(QWidget):
         self.filter_bar = FilterBar(self)
         self.counts = LiveCount(self.filter_bar, tasks, self)
         self.loader = Loader(dataset, tasks, self._place, self)
+        self.editing, self.copying = CellEditing(self), Copying(self)
         self._then: list[Callable[[], object]] = []
         self._fill_handle: Handle | None = None
         self._growing = False

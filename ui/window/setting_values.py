@@ -20,7 +20,7 @@ def ask_values(tab: DatasetTab, window: QWidget) -> UpdateDialog | None:
     dialog = UpdateDialog(
         tab.table, tab.tasks, "" if column == ID else column, tab.where, selected_rows(tab), window
     )
-    dialog.committed.connect(lambda commit: tab.committed.emit(tab.table, commit))
+    dialog.committed.connect(lambda commit: tab.commits.committed.emit(tab.table, commit))
     dialog.finished.connect(dialog.deleteLater)
     dialog.open()
     return dialog

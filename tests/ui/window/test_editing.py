@@ -56,7 +56,9 @@ def test_undo_and_redo_go_by_message_and_actions(window, table_tab, go_to, settl
     assert not window.actions["undo"].isEnabled()
 
 
-@pytest.mark.qt_log_ignore(r"does not support (raise|propagateSizeHints)\(\)")  # offscreen, for the tip that says why
+@pytest.mark.qt_log_ignore(
+    r"does not support (raise|propagateSizeHints)\(\)"
+)
 def test_what_does_not_fit_stays_with_its_reason(table_tab, table, go_to) -> None:
     go_to(table_tab, 0, "delay")
     type_into(table_tab, "twelve")
