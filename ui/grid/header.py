@@ -144,9 +144,8 @@ class RowHeader(QHeaderView):
         theme.current().changed.connect(self.restyle)
 
     def restyle(self) -> None:
-        height = theme.current().line_height() + 11
-        self.setMinimumSectionSize(height)
-        self.setDefaultSectionSize(height)
+        self.setMinimumSectionSize(1)  # a larger least size than the current one resizes row after row
+        self.setDefaultSectionSize(theme.current().line_height() + 11)
         self.fit()
 
     def fit(self) -> None:
