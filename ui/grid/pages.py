@@ -17,7 +17,7 @@ from core.jobs import Job
 from ui.grid.cells import Texts, screen_texts
 from ui.tasks import Handle, Tasks
 
-PAGE_ROWS = 64
+PAGE_ROWS = 32  # rows scattered over a file cost one by one, so a page is no more than a screen
 AT_ONCE = 2  # requests under way: a jump need not wait for the page it left
 MOST_CELLS = 1_500_000
 

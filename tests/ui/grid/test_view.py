@@ -31,7 +31,7 @@ def test_drawing_never_reads(grid, settle) -> None:
     import threading
 
     assert threading.get_ident() not in rows.threads
-    assert all(offset + count <= 3 * 64 for offset, count, _ in rows.asked)
+    assert all(offset + count <= 200 for offset, count, _ in rows.asked)
 
 
 def test_null_and_empty_text_look_different(grid, settle) -> None:
