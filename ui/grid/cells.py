@@ -15,6 +15,7 @@ from core.filters.kinds import NUMBERS, Kind, kind_of, value_type
 
 LONGEST = 200  # characters of one cell on screen; copying takes the whole text
 LONGEST_BYTES = 48
+LONGEST_FLOAT = 12
 CUT, BREAK, TAB = "…", "↵", "⇥"  # what stands on screen for what was left out
 Texts = list[str | None]
 
@@ -39,7 +40,15 @@ def is_right_aligned(type_: pa.DataType) -> bool:
 
 def screen_texts(values: pa.ChunkedArray | pa.Array) -> Texts:
     """One line for each value, long ones cut; None stands for null."""
-    return [_one_line(text) if text else text for text in whole_texts(values, LONGEST_BYTES)]
+    texts = whole_texts(values, LONGEST_BYTES)
+    if is_shortened(values.type):
+        return [_short_float(text) if text and len(text) > LONGEST_FLOAT else text for text in texts]
+    return [_one_line(text) if text else text for text in texts]
+
+
+def is_shortened(type_: pa.DataType) -> bool:
+    """Whether what is on screen may be less exact than the value."""
+    return kind_of(type_) is Kind.FLOAT
 
 
 def whole_texts(values: pa.ChunkedArray | pa.Array, longest_bytes: int | None = None) -> Texts:
@@ -87,6 +96,11 @@ def _float(value: float) -> str:
         return "NaN" if math.isnan(value) else ("∞" if value > 0 else "-∞")
     text = repr(value)
     return text[:-2] if text.endswith(".0") else text
+
+
+def _short_float(text: str) -> str:
+    """Ten digits: what lies behind them is mostly the rounding of binary numbers."""
+    return f"{float(text):.10g}"
 
 
 def _without_zeros(text: str | None) -> str | None:

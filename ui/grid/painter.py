@@ -98,7 +98,7 @@ class CellPainter:
         self._paint_lines(painter, area, rows, strips, top)
         painter.setFont(self.inks.font)
         painter.setPen(self.inks.text)
-        nulls: list[QRect] = []
+        nulls: list[tuple[QRect, int]] = []
         for strip in strips:
             self._paint_strip(painter, strip, rows, top, height, nulls)
         self._paint_nulls(painter, nulls)
@@ -114,7 +114,13 @@ class CellPainter:
         return found
 
     def _paint_strip(
-        self, painter: QPainter, strip: Strip, rows: range, top: int, height: int, nulls: list[QRect]
+        self,
+        painter: QPainter,
+        strip: Strip,
+        rows: range,
+        top: int,
+        height: int,
+        nulls: list[tuple[QRect, int]],
     ) -> None:
         pages, width = self._grid.grid_model.pages, strip.width - 2 * PADDING
         x, y, flags = strip.x + PADDING, top, strip.flags
@@ -128,7 +134,7 @@ class CellPainter:
             if texts is None or at >= len(texts):
                 self._paint_waiting(painter, QRect(x, y, width, height), flags, row)
             elif (text := texts[at]) is None:
-                nulls.append(QRect(x, y, width, height))
+                nulls.append((QRect(x, y, width, height), flags))
             elif text:
                 if len(text) > always_fits:
                     text = self._fitted(text, width)
@@ -155,12 +161,12 @@ class CellPainter:
             bar.moveRight(cell.right())
         painter.fillRect(bar, self.inks.waiting)
 
-    def _paint_nulls(self, painter: QPainter, cells: list[QRect]) -> None:
+    def _paint_nulls(self, painter: QPainter, cells: list[tuple[QRect, int]]) -> None:
         if cells:
             painter.setFont(self.inks.null_font)
             painter.setPen(self.inks.null)
-            for cell in cells:
-                painter.drawText(cell, LEFT, NULL)
+            for cell, flags in cells:
+                painter.drawText(cell, flags, NULL)
 
     def _paint_lines(
         self, painter: QPainter, area: QRect, rows: range, strips: list[Strip], top: int
@@ -202,4 +208,4 @@ class CellPainter:
             painter.setFont(self.inks.null_font if mark.text is None else self.inks.font)
             painter.setPen(self.inks.danger if mark.error else self.inks.text)
             text = NULL if mark.text is None else self._fitted(mark.text, inner.width())
-            painter.drawText(inner, LEFT if mark.text is None else flags, text)
+            painter.drawText(inner, flags, text)

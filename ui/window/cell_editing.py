@@ -15,7 +15,7 @@ from ui import theme
 from ui.dialogs.error_dialog import sentences
 from ui.editing.cell_editor import CellEditor
 from ui.grid import keys
-from ui.grid.cells import BREAK, CUT, TAB, whole_texts
+from ui.grid.cells import BREAK, CUT, TAB, is_shortened, whole_texts
 from ui.grid.pages import Rows
 from ui.grid.painter import Mark
 
@@ -101,7 +101,8 @@ class CellEditing(QObject):
             self._open(row, column, None if mark.error else mark.text, mark.text if mark.error else None)
             return
         text = self._screen_text(row, column)
-        if text is None or not set(text) & set(CUT + BREAK + TAB):
+        whole = not is_shortened(grid.field(column).type) and not set(text or "") & set(CUT + BREAK + TAB)
+        if text is None or whole:
             self._open(row, column, text, None)
             return
         view, name = self._tab.view, grid.grid_model.names[column]

@@ -19,6 +19,7 @@ STRUCT = pa.struct({"a": pa.string(), "b": pa.binary()})
         ([1, -20, None], pa.int32(), ["1", "-20", None]),
         ([60.0, 0.1, 1e300, None], pa.float64(), ["60", "0.1", "1e+300", None]),
         ([0.1], pa.float32(), ["0.1"]),
+        ([10.357019999999999, 1234567.891234], pa.float64(), ["10.35702", "1234567.891"]),
         ([float("nan"), float("inf"), float("-inf")], pa.float64(), ["NaN", "∞", "-∞"]),
         ([True, False, None], pa.bool_(), ["true", "false", None]),
         (["", "a", None], pa.string(), ["", "a", None]),

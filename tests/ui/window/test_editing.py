@@ -56,9 +56,7 @@ def test_undo_and_redo_go_by_message_and_actions(window, table_tab, go_to, settl
     assert not window.actions["undo"].isEnabled()
 
 
-@pytest.mark.qt_log_ignore(
-    r"does not support (raise|propagateSizeHints)\(\)"
-)
+@pytest.mark.qt_log_ignore(r"does not support (raise|propagateSizeHints)\(\)")
 def test_what_does_not_fit_stays_with_its_reason(table_tab, table, go_to) -> None:
     go_to(table_tab, 0, "delay")
     type_into(table_tab, "twelve")
@@ -184,3 +182,16 @@ def test_closing_while_a_change_runs_asks(window, qtbot) -> None:
 def test_closing_saves_the_geometry(window, memory) -> None:
     assert window.close()
     assert memory.geometry
+
+
+def test_a_float_is_edited_in_full(window, store, settled, go_to, qtbot, shown) -> None:
+    table = store.create_table("speeds", {"speed": [10.357019999999999]})
+    window.opening.open_key((str(store.path), table.name))
+    tab = settled()
+    assert shown(tab, 0, "speed") == "10.35702"
+    go_to(tab, 0, "speed")
+    QTest.keyClick(tab.grid, Qt.Key.Key_F2)
+    qtbot.waitUntil(lambda: tab.editing.editor is not None)
+    assert tab.editing.editor.text() == "10.357019999999999"
+    QTest.keyClick(tab.editing.editor, Qt.Key.Key_Return)
+    assert table.version == 1
