@@ -128,7 +128,7 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeats", type=int, help="samples of each operation (the workload's own number)")
     parser.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
     parser.add_argument(
-        "--fresh", action="store_true", help="a new process for every step, so that reads are cold"
+        "--fresh", action="store_true", help="a process for every step, so reads are cold"
     )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every sample to this file")
     parser.set_defaults(work=_bench)

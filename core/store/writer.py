@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -40,33 +43,51 @@ def write_files(tables: Iterable[pa.Table], columns: Sequence[Column], staging: 
     """
     written: list[WrittenFile] = []
     groups = _row_groups(tables)
-    try:
+    with ThreadPoolExecutor(1, thread_name_prefix="encode") as encoder:
         while (first := next(groups, None)) is not None:
-            written.append(_write_file(first, groups, columns, staging.new_file()))
+            written.append(_write_file(first, groups, columns, staging.new_file(), encoder))
+    return written
+
+
+def _write_file(
+    first: pa.Table,
+    groups: Iterator[pa.Table],
+    columns: Sequence[Column],
+    path: Path,
+    encoder: ThreadPoolExecutor,
+) -> WrittenFile:
+    """One row group is encoded while the next one is still being made."""
+    schema = _stored_schema(first, columns)
+    last, rows = first, first.num_rows
+    with _as_store_problem(), pq.ParquetWriter(path, schema, **_options(first)) as writer:
+        encoding = encoder.submit(_encode, writer, first, schema)
+        try:
+            for group in islice(groups, GROUPS_A_FILE - 1):
+                encoding.result()
+                encoding = encoder.submit(_encode, writer, group, schema)
+                last, rows = group, rows + group.num_rows
+        finally:
+            wait([encoding])  # the writer must not be closed under its hands
+        encoding.result()
+    names = json.dumps({c.key: c.name for c in columns})
+    ends = _id_at(first, 0), _id_at(last, last.num_rows - 1)
+    return WrittenFile(path, rows, *ends, path.stat().st_size, names)
+
+
+def _encode(writer: pq.ParquetWriter, group: pa.Table, schema: pa.Schema) -> None:
+    writer.write_table(group.combine_chunks().cast(schema), row_group_size=ROWS_A_GROUP)
+
+
+@contextmanager
+def _as_store_problem() -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise StoreProblem(
             "the rows could not be written",
             error.strerror or str(error),
             "Nothing changed; check the disk's space",
         ) from error
-    return written
-
-
-def _write_file(
-    first: pa.Table, groups: Iterator[pa.Table], columns: Sequence[Column], path: Path
-) -> WrittenFile:
-    schema = _stored_schema(first, columns)
-    lowest, last, rows = _id_at(first, 0), first, 0
-    with pq.ParquetWriter(path, schema, **_options(first)) as writer:
-        group: pa.Table | None = first
-        for number in range(GROUPS_A_FILE):
-            if group is None:
-                break
-            writer.write_table(group.combine_chunks().cast(schema), row_group_size=ROWS_A_GROUP)
-            last, rows = group, rows + group.num_rows
-            group = next(groups, None) if number + 1 < GROUPS_A_FILE else None
-    names = json.dumps({c.key: c.name for c in columns})
-    return WrittenFile(path, rows, lowest, _id_at(last, last.num_rows - 1), path.stat().st_size, names)
 
 
 def _stored_schema(first: pa.Table, columns: Sequence[Column]) -> pa.Schema:
