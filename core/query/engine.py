@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -48,6 +49,7 @@ def _database() -> duckdb.DuckDBPyConnection:
             connection.execute("SET enable_progress_bar = false")
             connection.execute("SET parquet_metadata_cache = true")
             _configured.append(connection)
+            atexit.register(connection.close)
         return _configured[0]
 
 

@@ -19,7 +19,7 @@ from core.scan.snapshot import Column
 from core.schema import ID
 from core.store.cells import Cells
 from core.store.commit import Change
-from core.store.evolution import ColumnPlan, plan_columns
+from core.store.evolution import ColumnPlan, narrowed, plan_columns
 from core.store.ids import ID_COLUMN
 from core.store.keys import ids_by_key
 from core.store.reader import State
@@ -36,6 +36,7 @@ def updated(state: State, data: pa.Table, on: Sequence[str], take_ids: TakeIds, 
             f"{name}: the rows have no column '{missing[0]}' to find them by", fix="Add it, or name another"
         )
     ids, values = _found_rows(state, data, on)
+    values = narrowed(values, state.columns)
     plan = plan_columns(name, state.columns, values.schema, take_ids)
     values = fitted(values, plan.schema())
     order = np.argsort(ids, kind="stable")

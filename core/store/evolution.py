@@ -47,6 +47,22 @@ def plan_columns(
     return ColumnPlan(columns, tuple(added.values()), widened)
 
 
+def narrowed(rows: pa.Table, have: tuple[Column, ...]) -> pa.Table:
+    """`rows` with each column in the table's type where all its values fit: a small int64 widens nothing."""
+    known = {c.name: c.type for c in have}
+    columns = [_narrowed(rows.column(f.name), known.get(f.name, f.type)) for f in rows.schema]
+    return pa.Table.from_arrays(columns, names=rows.column_names)
+
+
+def _narrowed(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if values.type.equals(kind) or not _same_family(values.type, kind):
+        return values
+    try:
+        return values.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return values
+
+
 def _met(table: str, column: Column, arriving: pa.DataType) -> Column:
     wider = common_type(column.type, arriving)
     if wider is not None:

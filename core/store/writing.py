@@ -19,7 +19,7 @@ from core.store.catalog import Catalog
 from core.store.catalog_schema import VERSIONED
 from core.store.cells import latest, to_batch
 from core.store.commit import NO_IDS, Change, Commit
-from core.store.evolution import ColumnPlan, plan_columns
+from core.store.evolution import ColumnPlan, narrowed, plan_columns
 from core.store.history import commit_from_row
 from core.store.ids import ID_COLUMN
 from core.store.layout import Layout, Staging
@@ -73,6 +73,7 @@ class TableWriter:
         return plan_columns(state.snapshot.name, state.columns, schema, self.take_column_ids)
 
     def _small_insert(self, state: State, rows: pa.Table, message: str) -> Change:
+        rows = narrowed(rows, state.columns)
         plan = self._plan(state, rows.schema)
         stored = fitted(rows, plan.schema())
         values = {c.key: stored.column(i).combine_chunks() for i, c in enumerate(plan.columns)}

@@ -82,6 +82,19 @@ def test_rows_that_hold_the_value_already_are_not_counted_as_changed(store: Stor
     assert table.version == 3
 
 
+def test_a_column_widens_only_when_a_value_asks_for_it(store: Store) -> None:
+    table = store.create_table("t", pa.table({"n": pa.array([1], pa.int32())}))
+    table.update([{"_id": 0, "n": 2}])
+    table.insert([{"n": 3.0}])
+    assert table.schema.field("n").type == pa.int32()
+    table.insert([{"n": 2**40}])
+    assert table.schema.field("n").type == pa.int64()
+    assert table.read().column("n").to_pylist() == [2, 3, 2**40]
+    table.undo()
+    assert table.schema.field("n").type == pa.int32()
+    assert table.read().column("n").to_pylist() == [2, 3]
+
+
 def test_a_new_column_appears_and_is_null_elsewhere(store: Store) -> None:
     table = store.create_table("people", PEOPLE)
     table.update([{"_id": 1, "rank": "admiral"}])
