@@ -64,11 +64,7 @@ class Program:
 
     def _show_sample(self, store: Store) -> None:
         key = (str(store.path), sample.FIRST_SHOWN)
-        if store.path in [known.path for known in self.window.library.stores]:
-            store.close()
-        else:
-            self.window.library.stores.append(store)
-        self.window.library.refresh()
+        self.window.library.add_store(store)
         self.window.opening.open_key(key)
 
     def _tell_when_shown(self, problems: Sequence[LamellaError]) -> None:

@@ -71,7 +71,7 @@ def sort_by_delay(tour: Tour) -> None:
 def set_a_value_on_the_matching_rows(tour: Tour) -> None:
     tab = _settled(tour)
     tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index(CHANGED_COLUMN)))
-    tour.window.actions["set_values"].trigger()
+    tour.window.commands["set_values"].trigger()
     dialog = _dialog(tour, UpdateDialog)
     dialog.set_value(NEW_VALUE)
     apply = _button(dialog, "Change ")
@@ -86,7 +86,7 @@ def set_a_value_on_the_matching_rows(tour: Tour) -> None:
 
 def undo_it(tour: Tour) -> None:
     tab = _settled(tour)
-    tour.window.actions["undo"].trigger()
+    tour.window.commands["undo"].trigger()
     tour.wait("the change is undone", lambda: bool(tab.shown.redo) and not tour.program.tasks.running)
     _settled(tour)
     if _with_new_value(tab.table) == LATE_ROWS:
@@ -95,7 +95,7 @@ def undo_it(tour: Tour) -> None:
 
 
 def race(tour: Tour) -> None:
-    tour.window.actions["race"].trigger()
+    tour.window.commands["race"].trigger()
     panel = tour.window.race
     tour.camera.take(tour.window, "race-before")
     for rows, box in panel.controls.sizes.items():
@@ -110,7 +110,7 @@ def race(tour: Tour) -> None:
 
 def look_at_the_dialogs(tour: Tour) -> None:
     for action, kind, name in DIALOGS:
-        tour.window.actions[action].trigger()
+        tour.window.commands[action].trigger()
         dialog = _dialog(tour, kind)
         tour.camera.take(dialog, name)
         dialog.close()

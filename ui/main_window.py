@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QCloseEvent
@@ -16,7 +17,6 @@ from core.store.store import Store
 from core.store.table import Table
 from ui import theme
 from ui.actions import ACTIONS, BY_ID, MENUS, TOOLBAR
-from ui.bench.race_panel import RacePanel
 from ui.dialogs.error_dialog import ErrorDialog, sentences
 from ui.tasks import Tasks
 from ui.widgets.drop_overlay import DropOverlay
@@ -34,6 +34,9 @@ from ui.window.opening import Opening
 from ui.window.setting_values import ask_values
 from ui.window.situation import situation
 from ui.window.tab_set import TabSet
+
+if TYPE_CHECKING:
+    from ui.bench.race_panel import RacePanel
 
 FIRST_SIZE = QSize(1280, 800)
 SIDEBAR_WIDTH = 216
@@ -88,6 +91,8 @@ class MainWindow(QMainWindow):
 
     def show_race(self) -> None:
         if self.race is None:
+            from ui.bench.race_panel import RacePanel  # brings pyqtgraph, which costs the start 0.13 s
+
             self.race = RacePanel(self.tasks)
             self.race.destroyed.connect(self._race_closed)
             self.tabs.add(self.race, "Race", "race", "Measure systems against each other")
@@ -162,9 +167,9 @@ class MainWindow(QMainWindow):
 
     def _update(self) -> None:
         tab = self.tabs.dataset_tab
-        self.actions.update(situation(self.tabs, bool(self.tasks.running)))
-        self.actions["sidebar"].setChecked(self.sidebar.isVisibleTo(self))
-        self.appearance.mark(self.actions)
+        self.commands.update(situation(self.tabs, bool(self.tasks.running)))
+        self.commands["sidebar"].setChecked(self.sidebar.isVisibleTo(self))
+        self.appearance.mark(self.commands)
         self.status.show_text(tab.status if tab else "")
         self.sidebar.mark(tab.key if tab else None)
         name = self.tabs.tabs.tabText(self.tabs.tabs.currentIndex())
@@ -177,14 +182,14 @@ class MainWindow(QMainWindow):
         self._update()
 
     def _cell_menu(self, point: QPoint) -> None:
-        self.actions.context_menu("cell", self).popup(point)
+        self.commands.context_menu("cell", self).popup(point)
 
     def _column_menu(self, column: int, point: QPoint) -> None:
         tab = self.tabs.dataset_tab
         if tab is not None:
             current = tab.grid.selection.current
             tab.grid.go_to(current[0] if current else tab.grid.top_row(), tab.grid.place(column))
-        self.actions.context_menu("column", self).popup(point)
+        self.commands.context_menu("column", self).popup(point)
 
     def _race_closed(self) -> None:
         self.race = None
@@ -194,10 +199,10 @@ class MainWindow(QMainWindow):
     def _make_tabs(self) -> None:
         self.tabs = TabSet(QWidget(), self)
         self.opening = Opening(self.library, self.tabs, self.tasks, self.memory, self)
-        self.actions = ActionSet(self, handlers(self))
+        self.commands = ActionSet(self, handlers(self))
         placeholder = self.tabs.widget(0)
         self.tabs.removeWidget(placeholder)
-        self.tabs.insertWidget(0, EmptyState([self.actions["open"], self.actions["open_folder"]], self))
+        self.tabs.insertWidget(0, EmptyState([self.commands["open"], self.commands["open_folder"]], self))
         self.tabs.setCurrentIndex(0)
 
     def _lay_out(self) -> None:
@@ -217,7 +222,7 @@ class MainWindow(QMainWindow):
     def _make_menus(self) -> None:
         for name in MENUS:
             menu = self.menuBar().addMenu(name)
-            self.actions.fill(menu, [entry for entry in ACTIONS if entry.menu == name])
+            self.commands.fill(menu, [entry for entry in ACTIONS if entry.menu == name])
 
     def _make_toolbar(self) -> None:
         bar = QToolBar("Actions", self)
@@ -229,8 +234,8 @@ class MainWindow(QMainWindow):
             if place:
                 bar.addSeparator()
             for action_id in group:
-                bar.addAction(self.actions[action_id])
-                bar.widgetForAction(self.actions[action_id]).setAccessibleName(BY_ID[action_id].toolbar)
+                bar.addAction(self.commands[action_id])
+                bar.widgetForAction(self.commands[action_id]).setAccessibleName(BY_ID[action_id].toolbar)
         self.addToolBar(bar)
 
     def _connect(self) -> None:

@@ -22,8 +22,8 @@ READERS = 6  # enough that pages of the grid do not wait for long queries
 class Handle:
     """One piece of work that was asked for. Used on the GUI thread only."""
 
-    def __init__(self, job: Job, text: str, write: bool, quiet: bool, owner: QObject | None) -> None:
-        self.job, self.text, self.write, self.quiet = job, text, write, quiet
+    def __init__(self, text: str, write: bool, quiet: bool, owner: QObject | None) -> None:
+        self.job, self.text, self.write, self.quiet = Job(), text, write, quiet
         self.over = False
         self._owner, self._owned = owner, owner is not None
         self._done: Callable[[Any], None] | None = None
@@ -125,9 +125,8 @@ class Tasks(QObject):
         self._running.clear()
 
     def _handle(self, text: str, write: bool, quiet: bool, owner: QObject | None) -> Handle:
-        job = Job()
-        handle = Handle(job, text, write, quiet, owner)
-        job._listener = lambda progress: self._reported.emit(handle, progress)
+        handle = Handle(text, write, quiet, owner)
+        handle.job = Job(lambda progress: self._reported.emit(handle, progress))
         return handle
 
     def _start(

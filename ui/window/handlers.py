@@ -63,7 +63,7 @@ def handlers(window: MainWindow) -> dict[str, Handler]:
         "text_smaller": lambda: window.appearance.step_text(-1),
         "text_normal": lambda: window.appearance.step_text(0),
         "race": window.show_race,
-        "palette": lambda: CommandPalette(window.actions.all(), window).open(),
+        "palette": lambda: CommandPalette(window.commands.all(), window).open(),
         "shortcuts": lambda: ShortcutsDialog(window).open(),
         "about": lambda: AboutDialog(window).open(),
     }

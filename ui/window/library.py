@@ -50,7 +50,7 @@ class Library(QObject):
     def open_path(self, path: Path) -> None:
         """A file, folder or glob in place; a folder that is a store as one."""
         if (path / CATALOG).exists():
-            self._read(lambda job: Store.open(path), self._add_store, f"Opening {path.name}")
+            self._read(lambda job: Store.open(path), self.add_store, f"Opening {path.name}")
         else:
             self._read(lambda job: open_dataset(path), lambda d: self.opened.emit(d, (str(path),)),
                        f"Opening {path.name}")  # fmt: skip
@@ -83,8 +83,8 @@ class Library(QObject):
     def _read(self, work: Callable[[Job], object], done: Callable[[object], None], text: str) -> None:
         self._tasks.read(work, done, self.failed.emit, owner=self, text=text)
 
-    def _add_store(self, store: object) -> None:
-        assert isinstance(store, Store)
+    def add_store(self, store: Store) -> None:
+        """List a store; one that is listed already is closed again."""
         if store.path in [known.path for known in self.stores]:
             store.close()
         else:

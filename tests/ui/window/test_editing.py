@@ -22,7 +22,7 @@ def test_typing_a_value_commits_it_and_moves_down(table_tab, table, go_to, settl
     assert shown(tab, 3, "delay") == "777"
     assert tab.grid.selection.current[0] == 4
     assert table.get(3)["delay"] == 777
-    assert "delay" in window.actions["undo"].toolTip()
+    assert "delay" in window.commands["undo"].toolTip()
     assert not tab.grid.marks
 
 
@@ -49,11 +49,11 @@ def test_undo_and_redo_go_by_message_and_actions(window, table_tab, go_to, settl
     tab = settled()
     tab.messages.buttons[0].click()
     assert shown(settled(), 0, "note") == "row 0"
-    window.actions["redo"].trigger()
+    window.commands["redo"].trigger()
     assert shown(settled(), 0, "note") == "changed"
-    window.actions["undo"].trigger()
+    window.commands["undo"].trigger()
     assert shown(settled(), 0, "note") == "row 0"
-    assert not window.actions["undo"].isEnabled()
+    assert not window.commands["undo"].isEnabled()
 
 
 @pytest.mark.qt_log_ignore(r"does not support (raise|propagateSizeHints)\(\)")
@@ -94,7 +94,7 @@ def test_the_selection_is_set_to_null_in_one_commit(window, table_tab, table, go
     go_to(table_tab, 0, "delay")
     QTest.keyClick(table_tab.grid, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
     QTest.keyClick(table_tab.grid, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
-    window.actions["set_null"].trigger()
+    window.commands["set_null"].trigger()
     tab = settled()
     assert [shown(tab, row, name) for row in (0, 1) for name in ("delay", "carrier")] == [None] * 4
     assert table.version == 2
@@ -146,7 +146,7 @@ def test_setting_values_shows_what_changed_in_every_tab_of_the_table(
     tab = settled()
     matching = tab.view.num_rows
     go_to(tab, 0, "note")
-    window.actions["set_values"].trigger()
+    window.commands["set_values"].trigger()
     dialog = window.findChild(UpdateDialog)
     dialog.set_value("late")
     from PySide6.QtWidgets import QPushButton
@@ -157,7 +157,7 @@ def test_setting_values_shows_what_changed_in_every_tab_of_the_table(
     qtbot.waitUntil(lambda: f"{matching:,} rows" in tab.messages.label.text())
     settled()
     assert table.count(col("note") == "late") == matching
-    assert "note" in window.actions["undo"].toolTip()
+    assert "note" in window.commands["undo"].toolTip()
 
 
 def test_closing_while_a_change_runs_asks(window, qtbot) -> None:

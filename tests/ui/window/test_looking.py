@@ -34,7 +34,7 @@ def test_a_filter_shows_its_rows_and_says_how_many(window, file_tab, settled, sh
     assert tab.view.num_rows == matching
     assert tab.status.startswith(f"{matching:,} of 1,000 rows · ")
     assert int(shown(tab, 0, "delay")) > 400
-    window.actions["clear_filter"].trigger()
+    window.commands["clear_filter"].trigger()
     assert settled().status == "1,000 rows"
 
 
@@ -68,14 +68,14 @@ def test_shift_click_adds_a_sort_key(file_tab, settled) -> None:
 
 def test_filtering_for_a_cell_takes_its_value_and_null(window, file_tab, settled, go_to) -> None:
     go_to(file_tab, 0, "carrier")
-    window.actions["filter_equal"].trigger()
+    window.commands["filter_equal"].trigger()
     tab = settled()
     qty = tab.view.num_rows
     assert qty == 250 and tab.where == (col("carrier") == "AA")
     tab.filter_bar.clear()
     settled()
     go_to(tab, 2, "carrier")
-    window.actions["filter_unequal"].trigger()
+    window.commands["filter_unequal"].trigger()
     assert settled().view.num_rows == 750
 
 
@@ -88,12 +88,12 @@ def test_copying_takes_whole_texts_with_headers_and_quotes(window, tmp_path, set
     pq.write_table(data, tmp_path / "texts.parquet")
     window.open_paths([tmp_path / "texts.parquet"])
     tab = settled()
-    window.actions["select_all"].trigger()
-    window.actions["copy_headers"].trigger()
+    window.commands["select_all"].trigger()
+    window.commands["copy_headers"].trigger()
     expected = f'a\tb\n"say ""hi""\tyou"\t1.5\n\t2\n{long}\t'
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == expected)
     tab.grid.go_to(1, 1)
-    window.actions["copy"].trigger()
+    window.commands["copy"].trigger()
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == "2")
 
 
@@ -101,7 +101,7 @@ def test_copying_much_asks_first(window, file_tab, monkeypatch, qtbot) -> None:
     monkeypatch.setattr("ui.window.copying.ASK_ABOVE", 100)
     QGuiApplication.clipboard().setText("before")
     file_tab.grid.select_all()
-    window.actions["copy"].trigger()
+    window.commands["copy"].trigger()
     assert "3,000 cells" in file_tab.messages.label.text()
     file_tab.messages.buttons[0].click()
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().count("\n") == 999)
@@ -109,15 +109,15 @@ def test_copying_much_asks_first(window, file_tab, monkeypatch, qtbot) -> None:
 
 def test_hidden_columns_come_back(window, file_tab, go_to) -> None:
     go_to(file_tab, 0, "carrier")
-    assert not window.actions["show_columns"].isEnabled()
-    window.actions["hide_column"].trigger()
-    assert file_tab.grid.isColumnHidden(1) and window.actions["show_columns"].isEnabled()
-    window.actions["show_columns"].trigger()
+    assert not window.commands["show_columns"].isEnabled()
+    window.commands["hide_column"].trigger()
+    assert file_tab.grid.isColumnHidden(1) and window.commands["show_columns"].isEnabled()
+    window.commands["show_columns"].trigger()
     assert not file_tab.grid.isColumnHidden(1)
 
 
 def test_going_to_a_row_refuses_what_is_not_there(window, file_tab) -> None:
-    window.actions["go_to_row"].trigger()
+    window.commands["go_to_row"].trigger()
     dialog = window.findChild(GoToRow)
     dialog.field.setText("1,001")
     QTest.keyClick(dialog.field, Qt.Key.Key_Return)
@@ -128,19 +128,19 @@ def test_going_to_a_row_refuses_what_is_not_there(window, file_tab) -> None:
 
 
 def test_the_look_is_switched_and_remembered(window, memory) -> None:
-    window.actions["theme_dark"].trigger()
-    assert memory.theme == "dark" and window.actions["theme_dark"].isChecked()
+    window.commands["theme_dark"].trigger()
+    assert memory.theme == "dark" and window.commands["theme_dark"].isChecked()
     window.status.look.click()
-    assert memory.theme == "light" and not window.actions["theme_dark"].isChecked()
-    window.actions["text_larger"].trigger()
+    assert memory.theme == "light" and not window.commands["theme_dark"].isChecked()
+    window.commands["text_larger"].trigger()
     assert memory.text_scale > 1
-    window.actions["text_normal"].trigger()
+    window.commands["text_normal"].trigger()
     assert memory.text_scale == 1
 
 
 def test_commands_are_found_by_a_part_of_their_name(window, file_tab, settled) -> None:
     file_tab.grid.go_to(0, 0)
-    window.actions["palette"].trigger()
+    window.commands["palette"].trigger()
     palette = window.findChild(CommandPalette)
     QTest.keyClicks(palette.field, "sort desc")
     assert palette.list.topLevelItemCount() == 1
@@ -154,14 +154,14 @@ def test_the_shortcut_page_lists_every_key(window) -> None:
     from ui.actions import ACTIONS
     from ui.dialogs.shortcuts import keys_of
 
-    window.actions["shortcuts"].trigger()
+    window.commands["shortcuts"].trigger()
     texts = {label.text() for label in window.findChild(ShortcutsDialog).findChildren(QLabel)}
     assert all(keys_of(action) in texts for action in ACTIONS if action.keys)
 
 
 def test_dialogs_open_without_blocking(window, file_tab) -> None:
     for action in ("about", "shortcuts", "palette", "go_to_row"):
-        window.actions[action].trigger()
+        window.commands[action].trigger()
     assert len([d for d in window.findChildren(QDialog) if d.isVisible()]) >= 4
 
 
@@ -171,8 +171,8 @@ def test_stop_leaves_what_was_shown_and_says_so(window, file_tab, settled, qtbot
         window.tasks.read(lambda job: go_on.wait(10), quiet=True)
     file_tab.filter_bar.set_filter(col("delay") > 400)
     assert "counting…" in file_tab.status
-    qtbot.waitUntil(window.actions["stop"].isEnabled)
-    window.actions["stop"].trigger()
+    qtbot.waitUntil(window.commands["stop"].isEnabled)
+    window.commands["stop"].trigger()
     go_on.set()
     qtbot.waitUntil(lambda: "Stopped" in file_tab.messages.label.text())
     assert file_tab.view.num_rows == 1000

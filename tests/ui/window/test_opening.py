@@ -31,18 +31,18 @@ def test_opening_it_again_comes_back_to_its_tab(window, file_tab, file) -> None:
 
 
 def test_a_closed_tab_can_be_had_back(window, file_tab, settled) -> None:
-    window.actions["close_tab"].trigger()
+    window.commands["close_tab"].trigger()
     assert titles(window) == [] and window.tabs.currentIndex() == 0
-    assert not window.actions["filter"].isEnabled()
-    window.actions["reopen_tab"].trigger()
+    assert not window.commands["filter"].isEnabled()
+    window.commands["reopen_tab"].trigger()
     assert settled().status == "1,000 rows"
 
 
 def test_the_race_tab_can_be_closed_and_opened_again(window, qtbot) -> None:
-    window.actions["race"].trigger()
-    window.actions["close_tab"].trigger()
+    window.commands["race"].trigger()
+    window.commands["close_tab"].trigger()
     qtbot.waitUntil(lambda: window.race is None)
-    window.actions["race"].trigger()
+    window.commands["race"].trigger()
     assert titles(window) == ["Race"]
 
 
