@@ -1,0 +1,81 @@
+"""Casts that lose nothing. Arrow's own safe cast rounds floats and forgets time zones without a word."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Values = TypeVar("Values", pa.Array, pa.ChunkedArray)
+
+
+def exact_cast(values: Values, kind: pa.DataType) -> Values | None:
+    """`values` as `kind` where every value survives, else None.
+
+    A value survives when casting it back gives it again. Null stays null, NaN counts as equal to NaN. A time
+    neither gains nor loses its zone, and a number is never taken for a point in time.
+    """
+    if values.type.equals(kind):
+        return values
+    if pa.types.is_dictionary(values.type):
+        return exact_cast(_decoded(values), kind)
+    if not _same_meaning(values.type, kind):
+        return None
+    try:
+        made = values.cast(kind)
+        survived = _holds_nothing(values.type) or _same(values, made.cast(values.type))
+        return made if survived else None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        return None
+
+
+def _decoded(values: Values) -> Values:
+    return values.cast(values.type.value_type)
+
+
+def _holds_nothing(kind: pa.DataType) -> bool:
+    """Nulls, or lists of them: there is no casting back to these."""
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return _holds_nothing(kind.value_type) if is_list else bool(pa.types.is_null(kind))
+
+
+def _same_meaning(a: pa.DataType, b: pa.DataType) -> bool:
+    if pa.types.is_temporal(a) and pa.types.is_temporal(b):
+        return _has_zone(a) == _has_zone(b)
+    return not any(pa.types.is_temporal(one) and _is_number(other) for one, other in ((a, b), (b, a)))
+
+
+def _has_zone(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) and kind.tz is not None
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_boolean(kind)
+    )
+
+
+def _same(a: Values, b: Values) -> bool:
+    """Whether two of one type are equal, null to null and NaN to NaN."""
+    if a.equals(b):
+        return True
+    if not a.is_null().equals(b.is_null()):
+        return False
+    if pa.types.is_floating(a.type):
+        return _same_floats(a, b)
+    if pa.types.is_list(a.type) or pa.types.is_large_list(a.type):
+        lengths = pc.list_value_length(a).equals(pc.list_value_length(b))
+        return lengths and _same(pc.list_flatten(a), pc.list_flatten(b))
+    if pa.types.is_struct(a.type):
+        places = range(a.type.num_fields)
+        return all(_same(pc.struct_field(a, [i]), pc.struct_field(b, [i])) for i in places)
+    return False
+
+
+def _same_floats(a: Values, b: Values) -> bool:
+    equal = pc.or_(pc.equal(a, b), pc.and_(pc.is_nan(a), pc.is_nan(b)))
+    return bool(pc.all(equal, min_count=0).as_py())
