@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from core.arrays import from_numpy
-from core.scan.footers import footer
+from core.scan.footers import unchanged
 from core.scan.rows import in_memory, take_rows
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
@@ -56,17 +56,22 @@ def _base_queries(
 
 
 def _shape(segment: Segment, columns: Sequence[Column]) -> tuple[object, ...] | None:
-    """Files of one shape can be read by one `read_parquet`; None for what is in memory."""
+    """Files of one shape can be read by one `read_parquet`; None for what is in memory.
+
+    It finds the columns of all files but the first by name, whatever the case. Raises `FileProblem` for a
+    file that changed.
+    """
     if isinstance(segment, MemorySegment):
         return None
-    schema = footer(segment.path).schema
+    told = unchanged(segment)
     names = [segment.names.get(c.key) for c in columns]
-    return tuple((n, str(schema.field(n).type)) if n is not None else None for n in names)
+    types = tuple((n, str(told.schema.field(n).type)) if n is not None else None for n in names)
+    return (told.ambiguous_layout, *types)
 
 
 def _files_query(members: list[Placed], columns: Sequence[Column]) -> exp.Query:
     files = [segment for _, segment in members if isinstance(segment, FileSegment)]
-    stored = footer(files[0].path).schema.names
+    stored = unchanged(files[0]).schema.names
     table = exp.Table(
         this=exp.func("read_parquet", _paths(files), _option("hive_partitioning", exp.false())),
         alias=exp.TableAlias(this=_name("f"), columns=[_name(f"f{i}") for i in range(len(stored))]),

@@ -11,7 +11,7 @@ import psutil
 import pyarrow as pa
 
 from core.errors import FileProblem
-from core.scan.footers import Footer, footer, unreadable
+from core.scan.footers import Footer, unchanged, unreadable
 from core.scan.snapshot import Column, FileSegment
 
 ChunkKey = tuple[Path, tuple[int, int], int, str]
@@ -49,11 +49,6 @@ class ChunkCache:
             while self.held_bytes > max_bytes:
                 self.held_bytes -= self._chunks.popitem(last=False)[1].nbytes
 
-    def clear(self) -> None:
-        with self._lock:
-            self._chunks.clear()
-            self.held_bytes = 0
-
 
 cache = ChunkCache()
 browsed = ChunkCache(128 << 20)
@@ -68,19 +63,10 @@ def column_chunks(
 
     What had to be decoded is kept in `into`; None, for passes over everything, keeps nothing.
     """
-    told = _unchanged(segment)
+    told = unchanged(segment)
     chunks = _stored_chunks(told, row_group, [segment.names.get(c.key) for c in columns], into)
     rows = told.metadata.row_group(row_group).num_rows
     return [_typed(chunk, column, rows, segment.path) for chunk, column in zip(chunks, columns, strict=True)]
-
-
-def _unchanged(segment: FileSegment) -> Footer:
-    told = footer(segment.path)
-    if segment.fingerprint not in (None, told.fingerprint):
-        raise FileProblem(
-            segment.path, "changed on disk since it was opened", fix="Reload it to see its new content"
-        )
-    return told
 
 
 def _stored_chunks(

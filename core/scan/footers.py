@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import FileProblem
+from core.scan.snapshot import FileSegment
 
 KEPT_FOOTERS = 4096
 
@@ -27,6 +28,12 @@ class Footer:
     @cached_property
     def schema(self) -> pa.Schema:
         return self.metadata.schema.to_arrow_schema()
+
+    @cached_property
+    def ambiguous_layout(self) -> tuple[str, ...]:
+        """All column names in order where two differ only in case, else nothing."""
+        names = tuple(self.schema.names)
+        return names if len({name.casefold() for name in names}) < len(names) else ()
 
     @cached_property
     def row_group_starts(self) -> np.ndarray:
@@ -60,9 +67,14 @@ def footer(path: Path) -> Footer:
     return _remember(_parse(path, fingerprint))
 
 
-def forget(path: Path) -> None:
-    with _lock:
-        _footers.pop(path, None)
+def unchanged(segment: FileSegment) -> Footer:
+    """The footer of a segment's file; raises `FileProblem` when the file is another one by now."""
+    told = footer(segment.path)
+    if segment.fingerprint not in (None, told.fingerprint):
+        raise FileProblem(
+            segment.path, "changed on disk since it was opened", fix="Reload it to see its new content"
+        )
+    return told
 
 
 def unreadable(path: Path, error: Exception) -> FileProblem:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from core.arrays import take
 from core.scan.chunks import ChunkCache, browsed, cache, column_chunks
-from core.scan.footers import footer
+from core.scan.footers import unchanged
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
 
@@ -130,7 +130,7 @@ def _segment_pieces(segment: Segment, start: int, first: int, stop: int) -> Iter
     if isinstance(segment, MemorySegment):
         yield Piece(segment, 0, start, start + segment.num_rows)
         return
-    groups = footer(segment.path).row_group_starts + start
+    groups = unchanged(segment).row_group_starts + start
     at = max(0, int(np.searchsorted(groups, first, side="right")) - 1)
     while at < len(groups) - 1 and groups[at] < stop:
         if groups[at] < groups[at + 1]:

@@ -1,0 +1,67 @@
+"""Queries over Parquet files where they lie: any layout, and never a file that changed since."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import col, open_dataset
+from core.dataset import Dataset
+from core.errors import FileProblem
+from core.query.positions import count
+from core.query.query import Query, SortKey
+from core.query.view import View
+
+LAYOUTS = [
+    ({"a": 1, "A": 2}, {"a": 1, "A": 2}),
+    ({"a": 1, "A": 2}, {"A": 2, "a": 1}),
+    ({"A": 2}, {"a": 1, "A": 2}),
+    ({"a": 1, "A": 2}, {"a": 1}, {"A": 2}),
+    ({"x": 0, "a": 1}, {"x": 0, "A": 2}),
+    ({"x": 0, "Straße": 1, "A": 2, "a": 1}, {"a": 1, "x": 0}, {"A": 2, "STRASSE": 5, "a": 1}),
+]
+
+
+def folder(place: Path, *files: dict[str, int]) -> Dataset:
+    place.mkdir()
+    for number, row in enumerate(files):
+        pq.write_table(pa.table({k: [v, v] for k, v in row.items()}), place / f"{number}.parquet")
+    return open_dataset(place)
+
+
+@pytest.mark.parametrize("files", LAYOUTS)
+def test_columns_that_differ_in_case_keep_to_themselves(tmp_path: Path, files: tuple[dict, ...]) -> None:
+    dataset = folder(tmp_path / "d", *files)
+    rows = list(itertools.chain.from_iterable([file, file] for file in files))
+    for name in dataset.snapshot().schema.names:
+        for value in (0, 1, 2, 5):
+            expected = sum(row.get(name) == value for row in rows)
+            assert dataset.count(col(name) == value) == expected, (name, value)
+        view = View(dataset.snapshot(), Query(sort=(SortKey(name),)))
+        values = sorted(row[name] for row in rows if name in row)
+        assert view.page(0, len(values), [name])[name].to_pylist() == values
+
+
+QUESTIONS: list[Callable[[Dataset], object]] = [
+    lambda dataset: count(dataset.snapshot(), col("x") >= 0),
+    lambda dataset: View(dataset.snapshot(), Query(sort=(SortKey("x", True),))),
+    lambda dataset: dataset.read(where=col("x") == 1),
+    lambda dataset: View(dataset.snapshot()).page(0, 4),
+]
+
+
+@pytest.mark.parametrize("ask", QUESTIONS)
+@pytest.mark.parametrize("changed", ["0.parquet", "1.parquet"])
+def test_a_file_that_changed_is_not_queried(tmp_path: Path, changed: str, ask: Callable) -> None:
+    dataset = folder(tmp_path / "d", {"x": 1}, {"x": 2})
+    path = tmp_path / "d" / changed
+    pq.write_table(pa.table({"x": range(100)}), path)
+    os.utime(path, (1, 1))
+    with pytest.raises(FileProblem, match=f"{changed}: changed on disk since it was opened. Reload"):
+        ask(dataset)
