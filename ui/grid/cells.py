@@ -16,6 +16,7 @@ from core.filters.kinds import NUMBERS, Kind, kind_of, value_type
 LONGEST = 200  # characters of one cell on screen; copying takes the whole text
 LONGEST_BYTES = 48
 LONGEST_FLOAT = 12
+FRACTION = re.compile(r"\.(\d*?)0+(?=$|[+\-Z])")
 CUT, BREAK, TAB = "…", "↵", "⇥"  # what stands on screen for what was left out
 Texts = list[str | None]
 
@@ -104,8 +105,12 @@ def _short_float(text: str) -> str:
 
 
 def _without_zeros(text: str | None) -> str | None:
-    """A time without the zeros of its fraction."""
-    return text if text is None or "." not in text else re.sub(r"\.?0+(?=$|[+\-Z])", "", text, count=1)
+    """A time without the zeros at the end of its fraction."""
+    return (
+        None
+        if text is None
+        else FRACTION.sub(lambda found: "." + found[1] if found[1] else "", text, count=1)
+    )
 
 
 def _hex(value: bytes, longest: int | None) -> str:
