@@ -165,6 +165,11 @@ class MainWindow(QMainWindow):
         for tab in shown:
             tab.messages.say(" ".join(sentences(error)).strip(), kind="message-danger")
 
+    def _write_stopped(self, table: Table) -> None:
+        for tab in self.tabs.dataset_tabs:
+            if tab.table is table:
+                tab.messages.say("Stopped; nothing was changed.")
+
     def _update(self) -> None:
         tab = self.tabs.dataset_tab
         self.commands.update(situation(self.tabs, bool(self.tasks.running)))
@@ -247,6 +252,7 @@ class MainWindow(QMainWindow):
         self.tasks.busy_changed.connect(lambda _: self._update())
         self.commits.committed.connect(self._committed)
         self.commits.failed.connect(self._write_failed)
+        self.commits.stopped.connect(self._write_stopped)
         self.sidebar.opened.connect(self.opening.open_entry)
         self.tabs.current_changed.connect(self._show_files)
         self.status.theme_asked.connect(self.appearance.toggle)

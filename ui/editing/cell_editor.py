@@ -42,7 +42,7 @@ class CellEditor(QLineEdit):
     ) -> None:
         """`text` is the cell in full, None for null; `begun_with` replaces it by what was typed first."""
         super().__init__(parent)
-        self._type, self._before = type_, text
+        self.type, self._before = type_, text
         self._over = False
         theme.variant(self, "cell")
         self.setAccessibleName("New value of the cell")
@@ -65,7 +65,7 @@ class CellEditor(QLineEdit):
             self._tell(reason)
             return False
         self._over = True
-        self.done.emit(parse_cell(text, self._type), step)
+        self.done.emit(parse_cell(text, self.type), step)
         return True
 
     def set_null(self) -> None:
@@ -111,7 +111,7 @@ class CellEditor(QLineEdit):
     def _check(self) -> str:
         """The reason why the text does not fit, marked at the field; empty when it does."""
         try:
-            parse_cell(self.text(), self._type)
+            parse_cell(self.text(), self.type)
             reason = ""
         except BadData as error:
             reason = error.why or error.what

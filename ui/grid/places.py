@@ -94,6 +94,11 @@ class CellPlaces(QTableView):
         row = rows[0] if rows else (shown[0] if point.y() < 0 else shown[-1])
         return row, header.visualIndexAt(x)
 
+    def names_in(self, block: Block) -> list[str]:
+        """The columns of a block that are shown, from left to right."""
+        columns = (self.column_at(place) for place in range(block.left, block.right + 1))
+        return [self.grid_model.names[c] for c in columns if not self.isColumnHidden(c)]
+
     def first_place(self) -> int:
         header = self.horizontalHeader()
         shown = (p for p in range(header.count()) if not header.isSectionHidden(header.logicalIndex(p)))

@@ -28,8 +28,12 @@ class Block:
         return self.top <= cell[0] <= self.bottom and self.left <= cell[1] <= self.right
 
     @property
+    def num_rows(self) -> int:
+        return self.bottom - self.top + 1
+
+    @property
     def num_cells(self) -> int:
-        return (self.bottom - self.top + 1) * (self.right - self.left + 1)
+        return self.num_rows * (self.right - self.left + 1)
 
 
 class Selection(QObject):

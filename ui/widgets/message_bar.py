@@ -20,6 +20,7 @@ class MessageBar(QWidget):
         super().__init__(parent)
         self._frame = QFrame(self)
         self.label = QLabel(self._frame)
+        self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setWordWrap(True)
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from PySide6.QtCore import QObject, Qt, Signal
 
 from core.jobs import Job
@@ -12,19 +12,20 @@ from core.schema import ID
 from core.store.commit import Commit
 from core.store.table import Table
 from ui import theme
-from ui.dialogs.error_dialog import sentences
 from ui.editing.cell_editor import CellEditor
 from ui.grid import keys
 from ui.grid.cells import BREAK, CUT, TAB, is_shortened, whole_texts
 from ui.grid.pages import Rows
-from ui.grid.painter import Mark
+from ui.grid.selection import Block
+from ui.window.edits import Edit, Edits
+from ui.window.finding import row_ids
+from ui.window.table_cells import TableCell
 
 if TYPE_CHECKING:
     from ui.window.dataset_tab import DatasetTab
 
 NARROWEST = 96
 MOST_ROWS = 100_000  # set to null at once; more is an update with a filter
-Cell = tuple[int, int]  # row of the view, column of its schema
 
 
 class CellEditing(QObject):
@@ -34,13 +35,12 @@ class CellEditing(QObject):
 
     def __init__(self, tab: DatasetTab) -> None:
         super().__init__(tab)
-        self._tab, self._commits = tab, tab.commits
+        self._tab, self._edits = tab, Edits(tab)
         self._editor: CellEditor | None = None
-        self._cell: Cell = (0, 0)
-        self._done: set[Cell] = set()
+        self._cell: TableCell | None = None
+        self._edits.again.connect(self._again)
+        tab.cells.moved.connect(self._follow_row)
         tab.grid.edit_asked.connect(self.begin)
-        tab.loader.loaded.connect(self._forget_done)
-        tab.grid.grid_model.modelReset.connect(self.dismiss)
         tab.grid.scrolled.connect(self.follow)
         tab.grid.column_header.sectionResized.connect(self.follow)
 
@@ -60,24 +60,24 @@ class CellEditing(QObject):
         elif name == ID:
             self._tab.messages.say(f"{ID} is given by the store and never changes")
         elif typed is not None:
-            self._open(row, column, self._screen_text(row, column), typed)
+            self._open(self._tab.cells.cell(row, name), self._screen_text(row, column), typed)
         else:
             self._open_with_value(row, column)
 
     def dismiss(self) -> None:
         """Leave the cell as it was."""
-        if self._editor is not None:
-            self._tab.grid.marks.pop(self._cell, None)
-            self._close()
-            self._tab.grid.viewport().update()
+        cell = self._close()
+        if cell is not None:
+            self._edits.forget_failed(cell)
 
     def set_null(self) -> None:
         """Set every selected cell to NULL, in one commit."""
         table, view, grid = self._tab.table, self._tab.view, self._tab.grid
         if table is None or view is None:
             return
-        blocks = [(b.top, b.bottom, self._names(b.left, b.right)) for b in grid.selection.blocks]
-        rows = sum(bottom - top + 1 for top, bottom, _ in blocks)
+        blocks = [(block, [name for name in grid.names_in(block) if name != ID])
+                  for block in grid.selection.blocks]  # fmt: skip
+        rows = sum(block.num_rows for block, _ in blocks)
         if rows > MOST_ROWS:
             self._tab.messages.say(f"{rows:,} rows are many cells to pick: use Set values with a filter")
             return
@@ -85,31 +85,24 @@ class CellEditing(QObject):
         def change(table: Table, job: Job) -> Commit:
             return table.update(_nulls(view, blocks), message="set to NULL", job=job)
 
-        self._commits.run(table, change, f"Changing {table.name}")
-
-    def _names(self, left: int, right: int) -> list[str]:
-        grid = self._tab.grid
-        columns = (grid.column_at(place) for place in range(left, right + 1))
-        names = [grid.grid_model.names[c] for c in columns if not grid.isColumnHidden(c)]
-        return [name for name in names if name != ID]
+        self._tab.commits.run(table, change, f"Changing {self._tab.name}")
 
     def _open_with_value(self, row: int, column: int) -> None:
         """With the text on screen when it is whole, otherwise with the one that is read now."""
-        grid = self._tab.grid
-        mark = grid.marks.get((row, column))
-        if mark is not None:
-            self._open(row, column, None if mark.error else mark.text, mark.text if mark.error else None)
+        grid, view, name = self._tab.grid, self._tab.view, self._tab.grid.grid_model.names[column]
+        assert view is not None
+        cell, edit = self._tab.cells.cell(row, name), self._edits.at(row, name)
+        if edit is not None:
+            self._open(cell, None if edit.error else edit.text, edit.text if edit.error else None)
             return
         text = self._screen_text(row, column)
         whole = not is_shortened(grid.field(column).type) and not set(text or "") & set(CUT + BREAK + TAB)
         if text is None or whole:
-            self._open(row, column, text, None)
+            self._open(cell, text, None)
             return
-        view, name = self._tab.view, grid.grid_model.names[column]
-        assert view is not None
         self._tab.tasks.read(
             lambda job: whole_texts(view.page(row, 1, [name]).column(0))[0],
-            lambda whole: self._open(row, column, whole, None),
+            lambda whole: self._open(cell, whole, None),
             owner=self._tab,
         )
 
@@ -119,16 +112,19 @@ class CellEditing(QObject):
         except KeyError:
             return CUT
 
-    def _open(self, row: int, column: int, text: str | None, typed: str | None) -> None:
+    def _open(self, cell: TableCell, text: str | None, typed: str | None) -> None:
         grid = self._tab.grid
-        grid.show_cell(row, grid.place(column))
+        if self._editor is not None or cell.row is None or cell.name not in grid.grid_model.names:
+            return
+        column = grid.grid_model.names.index(cell.name)
+        grid.show_cell(cell.row, grid.place(column))
         field = grid.field(column)
-        self._cell = (row, column)
+        self._cell = cell
         self._editor = CellEditor(field.type, text, typed, grid.viewport())
         self._editor.setFont(theme.current().tabular_font())
         right = grid.grid_model.right[column]
         self._editor.setAlignment(Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft)
-        self._editor.setAccessibleName(f"{field.name}, row {row + 1:,}")
+        self._editor.setAccessibleName(f"{field.name}, row {cell.row + 1:,}")
         self._editor.done.connect(self._entered)
         self._editor.left.connect(self._left)
         self.follow()
@@ -137,72 +133,72 @@ class CellEditing(QObject):
 
     def follow(self) -> None:
         """Keep the field over its cell while the grid scrolls."""
-        grid = self._tab.grid
-        rect = self._editor and grid.cell_rect((self._cell[0], grid.place(self._cell[1])))
+        place = self._place()
+        rect = self._editor and self._tab.grid.cell_rect(place)
         if rect:
             rect.setWidth(max(rect.width(), NARROWEST))
             self._editor.setGeometry(rect.adjusted(-1, -1, 0, 0))
 
+    def _place(self) -> tuple[int, int] | None:
+        """Row and place of the cell in edit; None when it is not among those shown."""
+        cell, names = self._cell, self._tab.grid.grid_model.names
+        if cell is None or cell.row is None or cell.name not in names:
+            return None
+        return cell.row, self._tab.grid.place(names.index(cell.name))
+
+    def _follow_row(self) -> None:
+        """The rows around the field may have changed; it stays with its own."""
+        if self._editor is None:
+            return
+        place = self._place()
+        if place is None:
+            self._lose_row(self._editor.text())
+        elif place != self._tab.grid.selection.current:
+            self._tab.grid.go_to(*place)
+        self.follow()
+
+    def _lose_row(self, text: str) -> None:
+        cell = self._close()
+        name = cell.name if cell is not None else ""
+        self._tab.messages.say(
+            f"The row you were editing is no longer shown, so “{text}” was not stored in {name}", stays=True
+        )
+
     def _entered(self, value: Any, step: tuple[int, int]) -> None:
-        text = self._editor.text() if self._editor is not None else ""
-        self._close()
-        self._commit(*self._cell, value, text)
+        editor, cell = self._editor, self._close()
+        if editor is not None and cell is not None:
+            self._edits.commit(Edit(cell, None if value is None else editor.text(), value, editor.type))
         self._move(step)
 
     def _left(self, step: tuple[int, int]) -> None:
         self.dismiss()
         self._move(step)
 
-    def _close(self) -> None:
-        editor, self._editor = self._editor, None
+    def _close(self) -> TableCell | None:
+        """The cell that was in edit."""
+        (editor, self._editor), (cell, self._cell) = (self._editor, None), (self._cell, None)
         if editor is not None:
             editor.hide()
             editor.deleteLater()
             self._tab.grid.setFocus(Qt.FocusReason.OtherFocusReason)
+        return cell
 
     def _move(self, step: tuple[int, int]) -> None:
         grid = self._tab.grid
         if step != (0, 0) and grid.selection.current is not None:
             grid.go_to(*keys.step(grid, *grid.selection.current, *step))
 
-    def _commit(self, row: int, column: int, value: Any, text: str) -> None:
-        table, view, grid = self._tab.table, self._tab.view, self._tab.grid
-        assert table is not None and view is not None
-        name, type_, cell = grid.grid_model.names[column], grid.field(column).type, (row, column)
-        grid.marks[cell] = Mark(None if value is None else text)
-        grid.viewport().update()
-
-        def change(table: Table, job: Job) -> Commit:
-            row_id = view.page(row, 1, [ID]).column(0)[0].as_py()
-            changed = pa.table({ID: [row_id], name: pa.array([value], type_)})
-            return table.update(changed, message=f"set {name}", job=job)
-
-        def failed(error: Exception) -> None:
-            grid.marks[cell] = Mark(text, " ".join(sentences(error)).strip())
-            grid.viewport().update()
-            self._tab.messages.say(
-                " ".join(sentences(error)).strip(),
-                ("Edit again", lambda: self._again(cell)),
-                kind="message-danger",
-            )
-
-        self._commits.run(table, change, f"Changing {table.name}", lambda _: self._done.add(cell), failed)
-
-    def _again(self, cell: Cell) -> None:
+    def _again(self, edit: Edit) -> None:
         grid = self._tab.grid
-        grid.go_to(cell[0], grid.place(cell[1]))
-        self.begin()
-
-    def _forget_done(self) -> None:
-        for cell in self._done:
-            self._tab.grid.marks.pop(cell, None)
-        self._done.clear()
+        if edit.cell.row is not None and edit.cell.name in grid.grid_model.names:
+            grid.go_to(edit.cell.row, grid.place(grid.grid_model.names.index(edit.cell.name)))
+            self.begin()
 
 
-def _nulls(view: Rows, blocks: list[tuple[int, int, list[str]]]) -> list[dict[str, Any]]:
+def _nulls(rows: Rows, blocks: Sequence[tuple[Block, list[str]]]) -> list[dict[str, Any]]:
     """One dict for each row, though several blocks may lie in it."""
     found: dict[int, dict[str, Any]] = {}
-    for top, bottom, names in blocks:
-        for row_id in view.page(top, bottom - top + 1, [ID]).column(0).to_pylist():
+    for block, names in blocks:
+        for row_id in row_ids(rows, block):
             found.setdefault(row_id, {ID: row_id}).update(dict.fromkeys(names))
     return list(found.values())

@@ -19,6 +19,7 @@ class Commits(QObject):
 
     committed = Signal(Table, Commit)
     failed = Signal(Table, Exception)
+    stopped = Signal(Table)
 
     def __init__(self, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -31,8 +32,9 @@ class Commits(QObject):
         text: str,
         done: Callable[[Commit], None] | None = None,
         failed: Callable[[Exception], None] | None = None,
+        stopped: Callable[[], None] | None = None,
     ) -> None:
-        """Queue a change. With `failed`, its error is the caller's to show."""
+        """Queue a change. With `failed` and `stopped`, those are the caller's to show."""
 
         def finish(commit: Commit) -> None:
             if done is not None:
@@ -42,7 +44,10 @@ class Commits(QObject):
         def fail(error: Exception) -> None:
             failed(error) if failed is not None else self.failed.emit(table, error)
 
-        self._tasks.write(lambda job: change(table, job), finish, fail, owner=self, text=text)
+        def stop() -> None:
+            stopped() if stopped is not None else self.stopped.emit(table)
+
+        self._tasks.write(lambda job: change(table, job), finish, fail, stopped=stop, owner=self, text=text)
 
     def undo(self, table: Table) -> None:
         self.run(table, lambda t, job: t.undo(), f"Undoing in {table.name}")

@@ -44,15 +44,10 @@ class Copying(QObject):
         view, grid = self._tab.view, self._tab.grid
         if view is None:
             return
-        parts = [(block, self._names(block)) for block in grid.selection.blocks]
+        parts = [(block, grid.names_in(block)) for block in grid.selection.blocks]
         self._tab.tasks.read(
             lambda job: as_text(view, parts, headers, job), self._done, owner=self._tab, text="Copying"
         )
-
-    def _names(self, block: Block) -> list[str]:
-        grid = self._tab.grid
-        columns = (grid.column_at(place) for place in range(block.left, block.right + 1))
-        return [grid.grid_model.names[c] for c in columns if not grid.isColumnHidden(c)]
 
     def _done(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
@@ -74,7 +69,7 @@ def as_text(rows: Rows, parts: Sequence[tuple[Block, list[str]]], headers: bool,
 
 def _lines(rows: Rows, block: Block, names: list[str], job: Job) -> Iterator[str]:
     step = max(1, CHUNK_CELLS // max(1, len(names)))
-    total = block.bottom - block.top + 1
+    total = block.num_rows
     for start in range(block.top, block.bottom + 1, step):
         job.report(start - block.top, total, "rows")
         table = rows.page(start, min(step, block.bottom + 1 - start), names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
@@ -26,6 +27,7 @@ from ui.window.commits import Commits
 from ui.window.copying import Copying
 from ui.window.loader import Loaded, Loader, load
 from ui.window.status import status_text
+from ui.window.table_cells import TableCells
 
 HIDDEN = ("_id",)
 GROW_EVERY_MS = 200
@@ -55,6 +57,7 @@ class DatasetTab(QWidget):
         self.filter_bar = FilterBar(self)
         self.counts = LiveCount(self.filter_bar, tasks, self)
         self.loader = Loader(dataset, tasks, self._place, self)
+        self.cells = TableCells(self)
         self.editing, self.copying = CellEditing(self), Copying(self)
         self._then: list[Callable[[], object]] = []
         self._fill_handle: Handle | None = None
@@ -68,6 +71,11 @@ class DatasetTab(QWidget):
     def table(self) -> Table | None:
         """The dataset when it can be edited."""
         return self.dataset if isinstance(self.dataset, Table) else None
+
+    @property
+    def name(self) -> str:
+        """As the tab is titled: what the table or file was called when it was opened."""
+        return self.key[1] if len(self.key) > 1 else Path(self.key[0]).name
 
     @property
     def status(self) -> str:
@@ -138,8 +146,6 @@ class DatasetTab(QWidget):
         first, self.shown = self.shown is None, loaded
         from_top = not first and (loaded.where, loaded.sort) != self._query_shown
         self._query_shown = (loaded.where, loaded.sort)
-        if from_top:
-            self.grid.marks.clear()
         if first or not loaded.view.schema.equals(self.grid.grid_model.schema):
             self.filter_bar.set_schema(loaded.view.schema)
         self.counts.set_snapshot(loaded.view.snapshot)

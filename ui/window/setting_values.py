@@ -9,6 +9,7 @@ from core.schema import ID
 from ui.editing.update_dialog import UpdateDialog
 from ui.editing.update_plan import SelectedRows
 from ui.window.dataset_tab import DatasetTab
+from ui.window.finding import row_ids
 from ui.window.situation import current_column
 
 
@@ -28,15 +29,12 @@ def ask_values(tab: DatasetTab, window: QWidget) -> UpdateDialog | None:
 
 def selected_rows(tab: DatasetTab) -> SelectedRows | None:
     """The rows of the selection when it is more than the one current cell."""
-    view, blocks = tab.view, [(b.top, b.bottom) for b in tab.grid.selection.blocks]
-    count = len(blocks) and sum(bottom - top + 1 for top, bottom in blocks)
+    view, blocks = tab.view, list(tab.grid.selection.blocks)
+    count = sum(block.num_rows for block in blocks)
     if view is None or count < 2:
         return None
 
     def ids(job: Job) -> list[int]:
-        found: dict[int, None] = {}
-        for top, bottom in blocks:
-            found.update(dict.fromkeys(view.page(top, bottom - top + 1, [ID]).column(0).to_pylist()))
-        return list(found)
+        return list(dict.fromkeys(row_id for block in blocks for row_id in row_ids(view, block)))
 
     return SelectedRows(count, ids)
