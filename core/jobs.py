@@ -64,10 +64,14 @@ class Job:
 
     @contextmanager
     def interrupted_by(self, interrupt: Callable[[], None]) -> Iterator[None]:
-        """Call `interrupt` when the job is cancelled while the block runs (DuckDB's `interrupt`, say)."""
-        self.check()
+        """Call `interrupt` when the job is cancelled while the block runs, on the thread that cancels.
+
+        No cancel is lost: one that came before raises `Cancelled` here. One that comes as the block ends may
+        still call `interrupt` a moment later.
+        """
         self._interrupts.append(interrupt)
         try:
+            self.check()
             yield
         finally:
             self._interrupts.remove(interrupt)

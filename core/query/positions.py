@@ -30,8 +30,10 @@ def count(snapshot: Snapshot, where: Filter | None = None, job: Job | None = Non
     """How many live rows meet `where`."""
     if where is None:
         return snapshot.num_rows
+    job = job or Job()
     with cursor(job) as own:
         found = _select(snapshot, own, [exp.Count(this=exp.Star())], where, ())
+        job.check()
         return int(own.sql(found.sql("duckdb")).fetchall()[0][0])
 
 
@@ -51,10 +53,11 @@ def find(
     snapshot: Snapshot, where: Filter | None = None, sort: Sequence[SortKey] = (), job: Job | None = None
 ) -> Found:
     """The rows that meet `where`: ascending, or in the order of `sort` (ties ascending)."""
+    job = job or Job()
     with cursor(job) as own:
         query = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort)
         own.execute("SET enable_profiling = 'no_output'")
-        positions = _collect(own.sql(query.sql("duckdb")), snapshot.num_rows)
+        positions = _collect(own.sql(query.sql("duckdb")), snapshot.num_rows, job)
         profile = json.loads(own.get_profiling_information(format="json"))["query"]
     if not sort and len(positions) > 1 and not bool(np.all(positions[1:] > positions[:-1])):
         positions.sort()
@@ -91,13 +94,15 @@ def _order(sort: Sequence[SortKey], columns: Sequence[Column]) -> list[exp.Expr]
     return [*keys, exp.column(POSITION, quoted=True)]
 
 
-def _collect(found: duckdb.DuckDBPyRelation, at_most: int) -> np.ndarray:
+def _collect(found: duckdb.DuckDBPyRelation, at_most: int, job: Job) -> np.ndarray:
     answer, filled = np.empty(0, np.int64), 0
+    job.check()
     for batch in found.to_arrow_reader(ROWS_A_BATCH):
         if filled + batch.num_rows > len(answer):
             answer = _grown(answer, filled, filled + batch.num_rows, at_most)
         answer[filled : filled + batch.num_rows] = to_numpy(batch.column(0))
         filled += batch.num_rows
+        job.check()
     return answer[:filled]
 
 

@@ -29,8 +29,10 @@ def run_sql(
     """
     statement = _parsed(text)
     wanted = _tables(statement, place, names)
+    job = job or Job()
     with cursor(job) as own:
         for name in wanted:
+            job.check()
             _make_view(own, name, find(name))
         try:
             return own.sql(text).to_arrow_table()

@@ -1,0 +1,35 @@
+"""A job that is told to stop stops, whenever it was told."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from core.errors import Cancelled
+from core.jobs import Job
+
+
+def test_a_cancel_during_registration_is_not_lost() -> None:
+    class CancelledJustNow(Job):
+        def check(self) -> None:
+            super().check()
+            self.cancel()
+
+    heard: list[str] = []
+    with CancelledJustNow().interrupted_by(lambda: heard.append("stop")):
+        assert heard, "the block runs and nobody tells it to stop"
+
+
+def test_interrupts_are_called_while_their_block_runs_and_not_after() -> None:
+    job, heard = Job(), []
+    with job.interrupted_by(lambda: heard.append("first")):
+        pass
+    with job.interrupted_by(lambda: heard.append("second")):
+        teller = threading.Thread(target=job.cancel)
+        teller.start()
+        teller.join()
+    assert heard == ["second"]
+    with pytest.raises(Cancelled), job.interrupted_by(lambda: heard.append("third")):
+        heard.append("ran")
+    assert heard == ["second"]
