@@ -20,6 +20,8 @@ from core.scan.rows import in_memory, take_rows
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
 POSITION = "pos"
+OWN_NAMES = "__lamella_"
+"""What the names of registered rows begin with, since SQL that people type runs beside them."""
 _numbers = count()
 Placed = tuple[int, Segment]
 
@@ -122,14 +124,14 @@ def _registered(
     positions: np.ndarray, rows: pa.Table, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
 ) -> exp.Query:
     """Rows held in memory as a relation of the same shape, under a name nobody else has."""
-    name = f"rows_{next(_numbers)}"
+    name = f"{OWN_NAMES}rows_{next(_numbers)}"
     arrays = [from_numpy(positions), *rows.columns]
     cursor.register(name, pa.Table.from_arrays(arrays, [POSITION, *(identifier(c) for c in columns)]))
     return exp.select(_field(POSITION), *(_field(identifier(c)) for c in columns)).from_(_name(name))
 
 
 def _without(base: exp.Query, gone: np.ndarray, cursor: duckdb.DuckDBPyConnection) -> exp.Query:
-    listed = f"gone_{next(_numbers)}"
+    listed = f"{OWN_NAMES}gone_{next(_numbers)}"
     cursor.register(listed, pa.table({POSITION: from_numpy(gone)}))
     others = exp.Table(this=_name(listed))
     return exp.select("*").from_(base.subquery("base")).join(others, using=[POSITION], join_type="anti")

@@ -59,12 +59,28 @@ def _parsed(text: str) -> exp.Expr:
 
 def _tables(statement: exp.Expr, place: str, names: list[str]) -> list[str]:
     own = {cte.alias_or_name.casefold() for cte in statement.find_all(exp.CTE)}
-    known: Mapping[str, str] = {name.casefold(): name for name in names}
+    known: Mapping[str, str] = {**{name.casefold(): name for name in names}, **{name: name for name in names}}
     found = dict.fromkeys(t.name for t in statement.find_all(exp.Table) if _is_plain(t))
-    for name in found:
-        if name.casefold() not in own and name.casefold() not in known:
+    meant = {name: known.get(name, known.get(name.casefold())) for name in found}
+    for name, table in meant.items():
+        if table is None and name.casefold() not in own:
             raise UnknownTable(name, place, names)
-    return [known[name.casefold()] for name in found if name.casefold() in known]
+    tables = list(dict.fromkeys(table for table in meant.values() if table is not None))
+    _refuse_lookalikes(tables)
+    return tables
+
+
+def _refuse_lookalikes(tables: list[str]) -> None:
+    """The engine would take one for the other."""
+    first: dict[str, str] = {}
+    for table in tables:
+        other = first.setdefault(table.casefold(), table)
+        if other != table:
+            raise BadSql(
+                f"tables '{other}' and '{table}' cannot be read in one statement",
+                "SQL does not tell upper from lower case in names",
+                "Rename one of them",
+            )
 
 
 def _is_plain(table: exp.Table) -> bool:
