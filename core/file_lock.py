@@ -1,44 +1,63 @@
-"""A lock that the operating system gives back when its holder dies, however it dies."""
+"""A lock on a file that the operating system gives back when its holder dies, however it dies."""
 
 from __future__ import annotations
 
 import os
+import random
+import sys
+import time
 from pathlib import Path
 
-if os.name == "nt":
+_RETRY_SECONDS = 0.01
+
+if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(handle: int) -> bool:
+    _SHARES = 1 << 20
+
+    def _try_lock(handle: int, shared: bool) -> bool:
+        """Windows has no shared locks here: sharers take one byte each, an exclusive holder all of them."""
+        os.lseek(handle, random.randrange(_SHARES) if shared else 0, os.SEEK_SET)
         try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1 if shared else _SHARES)
         except OSError:
             return False
         return True
 else:
     import fcntl
 
-    def _try_lock(handle: int) -> bool:
+    def _try_lock(handle: int, shared: bool) -> bool:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
 
 
 class FileLock:
-    """Held by one process and holder at a time, through a file that stays."""
+    """Held through a file that stays: by one holder, or by any number that share it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._handle: int | None = None
 
-    def acquire(self) -> bool:
+    def acquire(self, shared: bool = False) -> bool:
+        """Whether the lock was free for the asking."""
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT)
-        if _try_lock(handle):
+        if _try_lock(handle, shared):
             self._handle = handle
             return True
         os.close(handle)
         return False
+
+    def wait(self, shared: bool, seconds: float) -> bool:
+        """Ask again until the lock is had or the time is up."""
+        until = time.monotonic() + seconds
+        while not self.acquire(shared):
+            if time.monotonic() > until:
+                return False
+            time.sleep(_RETRY_SECONDS)
+        return True
 
     def release(self) -> None:
         if self._handle is not None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.errors import BadData
 
 ID = "_id"
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
@@ -59,19 +62,33 @@ def _common_text(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def _common_time(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    if pa.types.is_date32(a) and pa.types.is_timestamp(b):
-        return b
-    if pa.types.is_date32(b) and pa.types.is_timestamp(a):
-        return a
-    if pa.types.is_timestamp(a) and pa.types.is_timestamp(b) and a.tz == b.tz:
-        return max(a, b, key=lambda t: ("s", "ms", "us", "ns").index(t.unit))
-    return None
+    date, other = (a, b) if pa.types.is_date32(a) else (b, a)
+    if pa.types.is_date32(date) and pa.types.is_timestamp(other):
+        return other if other.tz is None and other.unit != "ns" else None
+    if (
+        pa.types.is_timestamp(a)
+        and pa.types.is_timestamp(b)
+        and a.tz == b.tz
+        and "ns" not in (a.unit, b.unit)
+    ):
+        return max(a, b, key=lambda t: ("s", "ms", "us").index(t.unit))
+    return None  # nanoseconds reach from 1677 to 2262 only
 
 
+@lru_cache(1024)
 def stored_type(kind: pa.DataType) -> pa.DataType:
-    """Types that Parquet would hand back changed, as the type it keeps: seconds become milliseconds."""
+    """Types that Parquet would hand back changed, as the type it keeps: seconds become milliseconds.
+
+    Raises `BadData` for a type that Parquet cannot hold.
+    """
     if pa.types.is_timestamp(kind) and kind.unit == "s":
-        return pa.timestamp("ms", kind.tz)
+        kind = pa.timestamp("ms", kind.tz)
     if pa.types.is_date64(kind):
-        return pa.timestamp("ms")
-    return kind
+        kind = pa.timestamp("ms")
+    try:
+        with pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([pa.field("x", kind)])):
+            return kind
+    except pa.ArrowNotImplementedError as error:
+        raise BadData(
+            f"values of type {kind} cannot be kept in Parquet", str(error), "Cast them first"
+        ) from error

@@ -1,10 +1,11 @@
 """The SQLite catalog: the only place that knows its SQL, and what makes a commit atomic.
 
-One connection per store and process, used under a lock; no transaction stays open between calls.
+No transaction stays open between calls.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -35,36 +36,61 @@ class TableRow:
 class Catalog:
     """Opens or makes `catalog.sqlite` in a store's folder.
 
+    Reads have a connection of their own, so they never wait for a write, of this process or another.
+
     Raises `StoreTooNew` when a later program wrote it, `StoreProblem` when it is not a catalog.
     """
 
     def __init__(self, folder: Path, read_only: bool = False) -> None:
         self.path, self.read_only = folder / NAME, read_only
-        self._lock = threading.RLock()
-        self._connection = self._connect()
+        self._writing, self._reading = threading.RLock(), threading.RLock()
+        self._writer = self._connect()
+        self._reader = self._writer
         try:
             self._check_format()
+            if not read_only:
+                self._reader = self._connect()
+                self._reader.execute("PRAGMA query_only = ON")
         except BaseException:
-            self._connection.close()
+            self._writer.close()
             raise
 
     def close(self) -> None:
-        with self._lock:
-            self._connection.close()
+        with self._writing, self._reading:
+            self._reader.close()
+            self._writer.close()
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """All of the block or nothing; takes the write lock at once, so what is read inside holds."""
+        """All of the block or nothing; takes the write lock at once, so what is read inside holds.
+
+        Inside another one of the same thread it is a part of that one.
+        """
         if self.read_only:
             raise ReadOnlyStore(f"{self.path.parent}: the store is open read-only", fix="Open it for writing")
-        with self._lock:
+        with self._writing:
+            if self._writer.in_transaction:
+                yield Transaction(self._writer)
+                return
             self._begin()
             try:
-                yield Transaction(self._connection)
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._commit()
+                yield Transaction(self._writer)
+                self._writer.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise self._unwritable(error) from error
+            finally:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+
+    @contextmanager
+    def unchanging(self) -> Iterator[None]:
+        """All reads of the block see the catalog as it is at the first of them."""
+        with self._reading:
+            self._reader.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._reader.execute("COMMIT")
 
     def tables(self) -> list[TableRow]:
         return [TableRow(*row) for row in self._rows(f"SELECT {_TABLE} FROM tables ORDER BY name")]
@@ -96,14 +122,16 @@ class Catalog:
         return {row[0] for row in self._rows("SELECT DISTINCT path FROM data_files")}
 
     def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        with self._lock:
-            return self._connection.execute(sql, values).fetchall()
+        with self._reading:
+            return self._reader.execute(sql, values).fetchall()
 
     def _connect(self) -> sqlite3.Connection:
-        mode = "ro" if self.read_only else "rwc"
+        mode = "mode=ro" if self.read_only else "mode=rwc"
+        if self.read_only and not os.access(self.path.parent, os.W_OK):
+            mode += "&immutable=1"  # SQLite would make its shared-memory file beside it
         try:
             connection = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS,
+                f"{self.path.absolute().as_uri()}?{mode}", uri=True, timeout=BUSY_SECONDS,
                 isolation_level=None, check_same_thread=False,
             )  # fmt: skip
         except sqlite3.OperationalError as error:
@@ -130,45 +158,50 @@ class Catalog:
         self._configure()
 
     def _create(self) -> None:
+        """Another program may be making it at the same moment: whoever has the lock first does."""
         if self.read_only:
             raise self._not_a_catalog("it is empty")
         self._configure()
         with self.transaction() as transaction:
-            transaction.script(TABLES)
-            transaction.script(f"PRAGMA application_id = {APPLICATION_ID}")
-            transaction.script(f"PRAGMA user_version = {FORMAT_VERSION}")
+            if self._writer.execute("PRAGMA user_version").fetchone()[0] == 0:
+                transaction.script(TABLES)
+                transaction.script(f"PRAGMA application_id = {APPLICATION_ID}")
+                transaction.script(f"PRAGMA user_version = {FORMAT_VERSION}")
 
     def _configure(self) -> None:
         """WAL so that readers never wait; FULL so that a commit that returned survives a power cut."""
-        if not self.read_only:
-            self._rows("PRAGMA journal_mode = WAL")
-            self._rows("PRAGMA synchronous = FULL")
+        if self.read_only:
+            return
+        try:
+            self._writer.execute("PRAGMA journal_mode = WAL")
+            self._writer.execute("PRAGMA synchronous = FULL")
+        except sqlite3.OperationalError as error:
+            raise self._busy() from error
 
     def _not_a_catalog(self, why: str) -> StoreProblem:
         return StoreProblem(f"{self.path}: not the catalog of a store", why, "Choose another folder")
 
     def _begin(self) -> None:
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._writer.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             if "readonly" in str(error):
                 raise ReadOnlyStore(f"{self.path.parent}: the store cannot be written", str(error)) from error
-            raise StoreBusy(
-                f"{self.path.parent}: another program is writing to the store",
-                f"it kept the lock for more than {BUSY_SECONDS:.0f} seconds",
-                "Try again when it is done",
-            ) from error
+            raise self._busy() from error
 
-    def _commit(self) -> None:
-        try:
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._connection.execute("ROLLBACK")
-            raise StoreProblem(
-                f"{self.path}: the change could not be written",
-                str(error),
-                "Nothing changed; check the disk's space",
-            ) from error
+    def _busy(self) -> StoreBusy:
+        return StoreBusy(
+            f"{self.path.parent}: another program is writing to the store",
+            f"it kept the lock for more than {BUSY_SECONDS:.0f} seconds",
+            "Try again when it is done",
+        )
+
+    def _unwritable(self, error: sqlite3.Error) -> StoreProblem:
+        return StoreProblem(
+            f"{self.path}: the change could not be written",
+            str(error),
+            "Nothing changed; check the disk's space",
+        )
 
 
 class Transaction:

@@ -1,4 +1,7 @@
-"""The catalog's tables. Rows with `from_version` and `to_version` are valid for versions [from, to)."""
+"""The catalog's tables. Rows with `from_version` and `to_version` are valid for versions [from, to).
+
+Numbers are never given twice, so what a process remembers of a dropped table is never taken for another's.
+"""
 
 FORMAT_VERSION = 1
 APPLICATION_ID = 0x4C414D45  # "LAME", so that `file` and other programs can tell the catalog apart
@@ -6,7 +9,7 @@ FOREVER = (1 << 62) - 1
 
 TABLES = """
 CREATE TABLE tables (
-    table_id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, folder TEXT NOT NULL UNIQUE,
+    table_id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, folder TEXT NOT NULL UNIQUE,
     version INTEGER NOT NULL, generation INTEGER NOT NULL,
     next_id INTEGER NOT NULL, next_column INTEGER NOT NULL
 );
@@ -16,24 +19,29 @@ CREATE TABLE commits (
     seconds REAL NOT NULL, message TEXT NOT NULL, PRIMARY KEY (table_id, version)
 ) WITHOUT ROWID;
 CREATE TABLE columns (
-    entry INTEGER PRIMARY KEY, table_id INTEGER NOT NULL, column_id INTEGER NOT NULL, name TEXT NOT NULL,
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, column_id INTEGER NOT NULL, name TEXT NOT NULL,
     type BLOB NOT NULL, place INTEGER NOT NULL, from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
 );
 CREATE TABLE data_files (
-    entry INTEGER PRIMARY KEY, table_id INTEGER NOT NULL, path TEXT NOT NULL, rows INTEGER NOT NULL,
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, path TEXT NOT NULL, rows INTEGER NOT NULL,
     first_id INTEGER NOT NULL, last_id INTEGER NOT NULL, bytes INTEGER NOT NULL, names TEXT NOT NULL,
     from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
 );
 CREATE TABLE deletions (
-    entry INTEGER PRIMARY KEY, table_id INTEGER NOT NULL, ids BLOB NOT NULL,
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, ids BLOB NOT NULL,
     from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
 );
 CREATE TABLE pending_rows (
-    entry INTEGER PRIMARY KEY, table_id INTEGER NOT NULL, first_id INTEGER NOT NULL, rows INTEGER NOT NULL,
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, first_id INTEGER NOT NULL, rows INTEGER NOT NULL,
     columns TEXT NOT NULL, batch BLOB NOT NULL, from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
 );
 CREATE TABLE pending_cells (
-    entry INTEGER PRIMARY KEY, table_id INTEGER NOT NULL, made INTEGER NOT NULL, ids BLOB NOT NULL,
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, made INTEGER NOT NULL, ids BLOB NOT NULL,
     columns TEXT NOT NULL, batch BLOB NOT NULL, from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
 );
 CREATE INDEX columns_by_table ON columns (table_id, to_version);

@@ -27,6 +27,11 @@ class Cells:
     def without(self, gone: np.ndarray) -> Cells:
         return self.only(~np.isin(self.ids, gone))
 
+    def of_types(self, columns: Iterable[Column]) -> Cells:
+        """The cells of these columns, in the types that the columns have now."""
+        values = {c.key: _as(self.values[c.key], c.type) for c in columns if c.key in self.values}
+        return Cells(self.ids, values, self.made)
+
     def only(self, kept: np.ndarray) -> Cells:
         """The rows for which `kept` is True."""
         keep = np.flatnonzero(kept)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_values, take, to_numpy
+from core.arrays import take, to_numpy
+from core.casts import exact_cast
 from core.errors import BadData, UnknownColumn, UnknownName, UnknownRow
 from core.filters.expr import Filter
 from core.query.positions import find
-from core.rows import fitted
+from core.rows import aligned
 from core.scan.rows import take_rows
 from core.scan.snapshot import Column
 from core.schema import ID
 from core.store.cells import Cells
 from core.store.commit import Change
-from core.store.evolution import ColumnPlan, narrowed, plan_columns
+from core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
 from core.store.ids import ID_COLUMN
 from core.store.keys import ids_by_key
 from core.store.reader import State
@@ -38,7 +40,7 @@ def updated(state: State, data: pa.Table, on: Sequence[str], take_ids: TakeIds, 
     ids, values = _found_rows(state, data, on)
     values = narrowed(values, state.columns)
     plan = plan_columns(name, state.columns, values.schema, take_ids)
-    values = fitted(values, plan.schema())
+    values = stored_as(values, plan.columns)
     order = np.argsort(ids, kind="stable")
     _refuse_duplicates(name, ids[order], on)
     cells = {c.key: take(values.column(i).combine_chunks(), order) for i, c in enumerate(plan.columns)}
@@ -49,9 +51,10 @@ def set_where(
     state: State, ids: np.ndarray, operators: Mapping[str, Mapping[str, Any]], take_ids: TakeIds, message: str
 ) -> Change:
     """The same new values for every row of `ids` (ascending) that does not hold them yet."""
-    values = _set_values(state, operators)
-    plan = plan_columns(state.snapshot.name, state.columns, pa.schema(_fields(values)), take_ids)
-    new = {c: values[c.name].cast(c.type) for c in plan.columns}
+    values = narrowed(_set_values(state, operators), state.columns)
+    plan = plan_columns(state.snapshot.name, state.columns, values.schema, take_ids)
+    stored = stored_as(values, plan.columns)
+    new = {c: stored.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
     differing = ids[_differ(state, ids, new, plan)]
     cells = {c.key: take(value, np.zeros(len(differing), np.int64)) for c, value in new.items()}
     columns = plan.applied(state.columns)
@@ -92,7 +95,7 @@ def ids_where(state: State, where: Filter | None) -> np.ndarray:
 
 def known_ids(state: State, ids: Iterable[int]) -> np.ndarray:
     """`ids`, ascending and each once; raises `UnknownRow` naming the first that is not in the table."""
-    wanted = np.unique(np.fromiter(ids, np.int64))
+    wanted = np.unique(_as_ids(state, list(ids)))
     lost = wanted[state.locate(wanted) < 0]
     if len(lost):
         raise UnknownRow(
@@ -105,11 +108,27 @@ def known_ids(state: State, ids: Iterable[int]) -> np.ndarray:
 def _found_rows(state: State, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, pa.Table]:
     values = data.drop_columns(list({*on, ID} & set(data.column_names)))
     if list(on) == [ID]:
-        ids = to_numpy(data.column(ID).cast(pa.int64()))
+        given = exact_cast(data.column(ID), pa.int64())
+        if given is None or given.null_count:
+            raise _bad_ids(state)
+        ids = to_numpy(given)
         known_ids(state, ids)
         return ids, values
     rows, ids = ids_by_key(state, data.select(list(on)))
     return ids, take(values, rows)
+
+
+def _as_ids(state: State, ids: Sequence[Any]) -> np.ndarray:
+    try:
+        return np.fromiter((operator.index(i) for i in ids), np.int64, len(ids))
+    except (TypeError, OverflowError) as error:
+        raise _bad_ids(state) from error
+
+
+def _bad_ids(state: State) -> BadData:
+    return BadData(
+        f"{state.snapshot.name}: every {ID} has to be a whole number", fix="Leave the other rows out"
+    )
 
 
 def _refuse_duplicates(name: str, ids: np.ndarray, on: Sequence[str]) -> None:
@@ -121,39 +140,21 @@ def _refuse_duplicates(name: str, ids: np.ndarray, on: Sequence[str]) -> None:
         )
 
 
-def _set_values(state: State, operators: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Array]:
-    for operator in operators:
-        if operator != "$set":
-            raise UnknownOperator(operator, f"updating {state.snapshot.name}", ["$set"])
+def _set_values(state: State, operators: Mapping[str, Mapping[str, Any]]) -> pa.Table:
+    """The assigned values as a table of one row."""
+    for name in operators:
+        if name != "$set":
+            raise UnknownOperator(name, f"updating {state.snapshot.name}", ["$set"])
     assigned = operators.get("$set", {})
     if ID in assigned:
         raise BadData(f"{state.snapshot.name}: {ID} cannot be changed", "it is how rows are found")
-    known = {c.name: c.type for c in state.columns}
-    return {name: _one(name, value, known) for name, value in assigned.items()}
+    known = [c.name for c in state.columns]
+    for name, value in assigned.items():
+        if value is None and name not in known:
+            raise UnknownColumn(name, state.snapshot.name, known)
+    _, tables = aligned([dict(assigned)])
+    return next(tables)
 
 
 class UnknownOperator(UnknownName):
     kind = "update operator"
-
-
-def _one(name: str, value: Any, known: Mapping[str, pa.DataType]) -> pa.Array:
-    """One value as an array: of the column's type, or of its own where the column is new or must widen."""
-    kind = known.get(name)
-    if kind is None and value is None:
-        raise UnknownColumn(name, "the table", list(known))
-    try:
-        return from_values([value], kind) if kind is not None else pa.array([value])
-    except (
-        pa.ArrowInvalid,
-        pa.ArrowTypeError,
-        pa.ArrowNotImplementedError,
-        OverflowError,
-        ValueError,
-        TypeError,
-    ):
-        return pa.array([value])
-
-
-def _fields(values: Mapping[str, pa.Array]) -> Iterator[pa.Field]:
-    for name, array in values.items():
-        yield pa.field(name, array.type)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from core.errors import TypeConflict
+from core.casts import exact_cast
+from core.errors import BadData, TypeConflict
 from core.scan.snapshot import Column
 from core.schema import ID, common_type, stored_type
 
@@ -19,13 +20,6 @@ class ColumnPlan:
     columns: tuple[Column, ...]
     added: tuple[Column, ...]
     widened: tuple[Column, ...]
-
-    @property
-    def changes_schema(self) -> bool:
-        return bool(self.added or self.widened)
-
-    def schema(self) -> pa.Schema:
-        return pa.schema([pa.field(c.name, c.type) for c in self.columns])
 
     def applied(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
         """The table's columns once the plan is committed."""
@@ -55,12 +49,30 @@ def narrowed(rows: pa.Table, have: tuple[Column, ...]) -> pa.Table:
 
 
 def _narrowed(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if values.type.equals(kind) or not _same_family(values.type, kind):
-        return values
-    try:
-        return values.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return values
+    fits = exact_cast(values, kind) if _same_family(values.type, kind) else None
+    return values if fits is None else fits
+
+
+def stored_as(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    """`rows` with these columns, in their order and types; null where a column is not given.
+
+    Raises `BadData` naming the column whose values do not all survive.
+    """
+    given = dict(zip(rows.column_names, rows.columns, strict=True))
+    arrays = [_stored(given.get(c.name), c, rows.num_rows) for c in columns]
+    return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
+
+
+def _stored(values: pa.ChunkedArray | None, column: Column, rows: int) -> pa.ChunkedArray:
+    if values is None:
+        return pa.chunked_array([pa.nulls(rows, column.type)])
+    exact = exact_cast(values, column.type)
+    if exact is None:
+        raise BadData(
+            f"column '{column.name}' is {column.type}, and not all the {values.type} values fit it exactly",
+            fix="Cast the column first, or give values that do",
+        )
+    return exact
 
 
 def _met(table: str, column: Column, arriving: pa.DataType) -> Column:

@@ -1,7 +1,8 @@
 """Folders and files of a store: staging, publishing, and sweeping up after a crash.
 
-A writer stages files in `tmp/<id>/` and holds the lock file there until its catalog transaction is
-done. So whatever the catalog does not name, while no staging lock is held, is a crash's leftover.
+A writer holds the store's staging lock, shared with other writers, from before its first file until its
+catalog transaction is done. Who gets the lock alone knows that nobody is staging: whatever the catalog
+does not name then is a crash's leftover.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.errors import StoreProblem
+from core.errors import StoreBusy, StoreProblem
 from core.file_lock import FileLock
 
-LOCK = "lock"
+LOCK = "staging.lock"
+OWN_NAMES = {"data", "tmp", LOCK}
+SWEEP_SECONDS = 30.0
 
 
 class Layout:
@@ -39,26 +42,35 @@ class Layout:
                 "Choose another folder",
             ) from error
 
-    def table_folder(self, folder: str) -> Path:
-        return self.data / folder
-
     @contextmanager
     def stage(self) -> Iterator[Staging]:
         """A staging folder that is gone after the block, with whatever was not published from it."""
+        lock = FileLock(self.root / LOCK)
+        if not lock.wait(shared=True, seconds=SWEEP_SECONDS):
+            raise StoreBusy(
+                f"{self.root}: another program is tidying the store up", fix="Try again when it is done"
+            )
         folder = self.staging / uuid.uuid4().hex
-        folder.mkdir(parents=True)
-        lock = FileLock(folder / LOCK)
-        lock.acquire()
         try:
+            folder.mkdir(parents=True)
             yield Staging(folder, self.data)
         finally:
-            lock.release()
             shutil.rmtree(folder, ignore_errors=True)
+            lock.release()
 
-    def sweep(self, named: Iterable[str]) -> None:
-        """Remove dead staging folders, and data files that nobody names while nobody is staging."""
-        if any(self._alive(folder) for folder in _entries(self.staging)):
+    def sweep(self, named: Callable[[], set[str]]) -> None:
+        """Remove staging folders and data files that nobody names, unless somebody is staging."""
+        lock = FileLock(self.root / LOCK)
+        if not lock.acquire():
             return
+        try:
+            for folder in _entries(self.staging):
+                shutil.rmtree(folder, ignore_errors=True)
+            self._sweep_data(named())
+        finally:
+            lock.release()
+
+    def _sweep_data(self, named: set[str]) -> None:
         keep = {self.data / path for path in named}
         for folder in _entries(self.data):
             for file in _entries(folder):
@@ -67,19 +79,13 @@ class Layout:
             if not _entries(folder):
                 folder.rmdir()
 
-    def _alive(self, folder: Path) -> bool:
-        if FileLock(folder / LOCK).is_held():
-            return True
-        shutil.rmtree(folder, ignore_errors=True)
-        return False
-
 
 class Staging:
     """Files being written. `publish` moves them where the catalog will name them."""
 
     def __init__(self, folder: Path, data: Path) -> None:
         self._folder, self._data = folder, data
-        self._published: list[Path] = []
+        self._published: dict[Path, Path] = {}
 
     def new_file(self) -> Path:
         return self._folder / f"{uuid.uuid4().hex}.parquet"
@@ -90,15 +96,15 @@ class Staging:
         target.mkdir(exist_ok=True)
         for file in files:
             _sync(file)
-            self._published.append(file.replace(target / file.name))
+            self._published[file] = file.replace(target / file.name)
         _sync(target)
         _sync(self._data)
         return [f"{table_folder}/{file.name}" for file in files]
 
     def withdraw(self) -> None:
-        """Remove what was published: the commit that would have named it did not happen."""
-        for file in self._published:
-            file.unlink(missing_ok=True)
+        """Take back what was published, for the commit that would have named it did not happen."""
+        for staged, published in self._published.items():
+            published.replace(staged)
         self._published.clear()
 
 

@@ -49,15 +49,15 @@ class Publication:
     def deletions(self, ids: np.ndarray) -> None:
         self._add("deletions", (np.sort(ids).astype("<i8").tobytes(),))
 
-    def replaced(self, rewritten: Rewrite, state: State, paths: list[str]) -> None:
+    def replaced(self, rewritten: Rewrite, entries: dict[int, int], paths: list[str]) -> None:
         """Enter what a rewrite leaves: files for segments, and shorter pending entries for longer ones."""
         for held in rewritten.replaced:
             self._catalog.close(held.kind, [held.entry], self._version)
         self.files(rewritten.files, paths)
         self._catalog.close("pending_cells", list(rewritten.cells), self._version)
         for cells in rewritten.cells.values():
-            if len(cells.ids):
-                self.cells(cells, state.column_entries)
+            if len(cells.ids) and cells.values:
+                self.cells(cells, entries)
         self._catalog.close("deletions", list(rewritten.deletions), self._version)
         for ids in rewritten.deletions.values():
             if len(ids):

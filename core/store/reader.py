@@ -73,23 +73,34 @@ class Reader:
         with self._lock:
             held = self._current
             if held is None or (held.row.version, held.row.generation) != (row.version, row.generation):
-                self._current = held = self.at(row.version, row)
+                with self._catalog.unchanging():
+                    row = self._row()
+                    self._current = held = self._load(row.version, row)
+                self._forget_all_but(held)
             elif held.row != row:
                 self._current = held = _renamed(held, row)
             return held
 
-    def at(self, version: int, row: TableRow | None = None) -> State:
+    def at(self, version: int) -> State:
         """The table as it was at `version`."""
-        row = row or self._row()
-        with self._lock:
-            entries = self._column_entries(version)
-            columns = tuple(Column(name, type_from_bytes(kind), key) for _, key, name, kind in entries)
-            held = self._held(row, version)
-            made = sorted(self._valid("pending_cells", version, ("made", "entry")))
-            cells = {entry: self._cells(entry) for _, entry in made}
-            deletions = {e: self._deleted(e) for (e,) in self._valid("deletions", version, ("entry",))}
+        with self._lock, self._catalog.unchanging():
+            return self._load(version, self._row())
+
+    def _load(self, version: int, row: TableRow) -> State:
+        entries = self._column_entries(version)
+        columns = tuple(Column(name, type_from_bytes(kind), key) for _, key, name, kind in entries)
+        held = self._held(row, version)
+        made = sorted(self._valid("pending_cells", version, ("made", "entry")))
+        cells = {entry: self._cells(entry) for _, entry in made}
+        deletions = {e: self._deleted(e) for (e,) in self._valid("deletions", version, ("entry",))}
         by_key = {key: entry for entry, key, _, _ in entries}
         return _state(row, version, columns, by_key, held, cells, deletions)
+
+    def _forget_all_but(self, state: State) -> None:
+        """Keep in memory only what the newest state is made of."""
+        used = {("pending_rows", h.entry) for h in state.held} | {("pending_cells", e) for e in state.cells}
+        used |= {("deletions", e) for e in state.deletions}
+        self._parsed = {key: v for key, v in self._parsed.items() if key in used or key[0] == "columns"}
 
     def _row(self) -> TableRow:
         row = self._catalog.table(self._table_id)

@@ -43,7 +43,7 @@ def rewrite(
         start, stop = int(after.segment_starts[first]), int(after.segment_starts[last + 1])
         files += write_files(tables_between(after, columns, start, stop, job), columns, staging)
     replaced = tuple(state.held[i] for i in segments)
-    return Rewrite(replaced, tuple(files), *_left_over(state, replaced))
+    return Rewrite(replaced, tuple(files), *_left_over(state, replaced, columns))
 
 
 def segments_of(state: State, ids: np.ndarray) -> np.ndarray:
@@ -77,10 +77,12 @@ def _runs(numbers: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
-def _left_over(state: State, replaced: Sequence[Held]) -> tuple[dict[int, Cells], dict[int, np.ndarray]]:
+def _left_over(
+    state: State, replaced: Sequence[Held], columns: Sequence[Column]
+) -> tuple[dict[int, Cells], dict[int, np.ndarray]]:
     """Of each pending entry that reached into the replaced segments, the part that lies elsewhere."""
     cells = {
-        entry: held.without(inside)
+        entry: held.without(inside).of_types(columns)
         for entry, held in state.cells.items()
         if len(inside := _inside(held.ids, replaced))
     }

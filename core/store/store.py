@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy
 from core.errors import BadData, ReadOnlyStore, StoreProblem, UnknownTable
 from core.jobs import Job
-from core.rows import aligned, fitted
+from core.rows import aligned
 from core.scan.snapshot import Column
-from core.schema import ID, stored_type
+from core.schema import stored_type
 from core.store.catalog import NAME, Catalog
 from core.store.cells import to_batch
 from core.store.commit import Change
 from core.store.evolution import ColumnPlan
-from core.store.ids import ID_COLUMN
-from core.store.layout import Layout, Staging, new_folder_name
+from core.store.incoming import few_change, few_or_many, many_change, refuse_ids
+from core.store.layout import OWN_NAMES, Layout, Staging, new_folder_name
 from core.store.publish import Publication, commit_row
 from core.store.reader import Reader
 from core.store.table import Table
-from core.store.writer import WrittenFile, write_files
-from core.store.writing import SMALL_INSERT, TableWriter
+from core.store.writer import ROWS_A_GROUP
+from core.store.writing import TableWriter
 
 
 class Store:
@@ -53,7 +52,7 @@ class Store:
         store = cls(folder, Catalog(folder, read_only))
         if not read_only:
             store._layout.create()
-            store._layout.sweep(store.catalog.paths())
+            store._layout.sweep(store.catalog.paths)
         return store
 
     @property
@@ -100,7 +99,7 @@ class Store:
         columns = tuple(Column(f.name, stored_type(f.type), 1 + i) for i, f in enumerate(schema))
         plan = ColumnPlan(columns, columns, ())
         with self._layout.stage() as staging:
-            change = _staged(plan, tables, staging, job or Job(), message or f"create {name}")
+            change = _staged(plan, schema, tables, staging, job or Job(), message or f"create {name}")
             return self._table(self._entered(name, change, staging, started))
 
     def drop_table(self, name: str) -> None:
@@ -109,11 +108,11 @@ class Store:
         with self.catalog.transaction() as transaction:
             transaction.drop_table(table_id)
         self._open.pop(table_id, None)
-        self._layout.sweep(self.catalog.paths())
+        self._layout.sweep(self.catalog.paths)
 
     def rename_table(self, old: str, new: str) -> None:
         table_id = self[old].table_id
-        self._refuse_name(new)
+        self._refuse_name(new, besides=old)
         with self.catalog.transaction() as transaction:
             transaction.rename_table(table_id, new)
 
@@ -125,8 +124,8 @@ class Store:
 
     def _entered(self, name: str, change: Change, staging: Staging, started: float) -> int:
         folder = new_folder_name(name)
-        paths = staging.publish([f.path for f in change.files], folder) if change.files else []
         try:
+            paths = staging.publish([f.path for f in change.files], folder) if change.files else []
             with self.catalog.transaction() as transaction:
                 if name in transaction.table_names():
                     raise _taken(self.name, name)
@@ -151,38 +150,22 @@ class Store:
             self._open[table_id] = Table(self, table_id, reader, writer)
         return self._open[table_id]
 
-    def _refuse_name(self, name: str) -> None:
+    def _refuse_name(self, name: str, besides: str | None = None) -> None:
         if not name.strip():
             raise StoreProblem(f"store {self.name}: a table needs a name", fix="Give it one")
-        if name in self.tables:
-            raise _taken(self.name, name)
+        for known in self.tables:
+            if known != besides and known.casefold() == name.casefold():
+                raise _taken(self.name, known)
 
 
-def _staged(plan: ColumnPlan, tables: Iterator[pa.Table], staging: Staging, job: Job, message: str) -> Change:
-    """The first rows tell whether they all go into the catalog or into files."""
-    head: list[pa.Table] = []
-    while sum(t.num_rows for t in head) <= SMALL_INSERT and (table := next(tables, None)) is not None:
-        head.append(table)
-    count = sum(t.num_rows for t in head)
-    if count <= SMALL_INSERT:
-        whole = pa.concat_tables(
-            [pa.Table.from_batches([], plan.schema()), *(fitted(t, plan.schema()) for t in head)]
-        )
-        values = {c.key: whole.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
-        return Change(message, plan.columns, plan.added, rows=(values, count), inserted=count)
-    numbered = _numbered(itertools.chain(head, tables), plan, job)
-    files: tuple[WrittenFile, ...] = tuple(write_files(numbered, (ID_COLUMN, *plan.columns), staging))
-    count = sum(f.rows for f in files)
-    return Change(message, plan.columns, plan.added, files=files, inserted=count)
-
-
-def _numbered(tables: Iterator[pa.Table], plan: ColumnPlan, job: Job) -> Iterator[pa.Table]:
-    done = 0
-    for table in tables:
-        job.report(done, text=f"{done:,} rows written")
-        ids = from_numpy(np.arange(done, done + table.num_rows, dtype=np.int64))
-        done += table.num_rows
-        yield fitted(table, plan.schema()).add_column(0, pa.field(ID, pa.int64()), ids)
+def _staged(
+    plan: ColumnPlan, schema: pa.Schema, tables: Iterator[pa.Table], staging: Staging, job: Job, message: str
+) -> Change:
+    few, rows = few_or_many(schema, tables)
+    if few is not None:
+        return few_change(plan, plan.columns, few, message)
+    taken = itertools.count(0, ROWS_A_GROUP)
+    return many_change(plan, plan.columns, rows, lambda _: next(taken), staging, message, job)
 
 
 def _enter_rows(publication: Publication, change: Change, entries: dict[int, int], paths: list[str]) -> None:
@@ -193,13 +176,8 @@ def _enter_rows(publication: Publication, change: Change, entries: dict[int, int
 
 
 def _refuse_schema(table: str, schema: pa.Schema) -> None:
-    if ID in schema.names:
-        raise BadData(
-            f"{table}: the rows bring their own {ID}", "ids are given by the table", "Rename that column"
-        )
-    twice = (
-        [n for n in schema.names if schema.names.count(n) > 1] if len(set(schema.names)) < len(schema) else []
-    )
+    refuse_ids(table, schema)
+    twice = [name for name, times in Counter(schema.names).items() if times > 1]
     if twice:
         raise BadData(
             f"{table}: two columns are called '{twice[0]}'", fix="Give each column a name of its own"
@@ -211,11 +189,16 @@ def _refuse_folder(folder: Path, read_only: bool) -> None:
         raise StoreProblem(f"{folder}: there is no store here", fix="Check the path")
     if folder.is_file():
         raise StoreProblem(f"{folder}: a store is a folder, this is a file", fix="Choose another place")
-    if folder.is_dir() and any(folder.iterdir()):
+    if folder.is_dir() and any(not _own(entry.name) for entry in folder.iterdir()):
         raise StoreProblem(
             f"{folder}: the folder holds other things and no store",
             fix="Choose an empty folder, or a new name",
         )
+
+
+def _own(name: str) -> bool:
+    """What a store that was not made to its end may have left."""
+    return name in OWN_NAMES or name.startswith(NAME)
 
 
 def _taken(store: str, name: str) -> StoreProblem:

@@ -74,9 +74,10 @@ class Table(Dataset):
         job: Job | None = None,
     ) -> Commit:
         """Apply `{"$set": {column: value}}` to the rows a filter or these ids choose; None: to all."""
+        chosen = where if where is None or isinstance(where, Filter) else list(where)
 
         def build(state: State) -> Change:
-            ids = _chosen(state, where)
+            ids = _chosen(state, chosen)
             said = message or _told(operators)
             return changes.set_where(state, ids, operators, self._writer.take_column_ids, said)
 
@@ -93,8 +94,10 @@ class Table(Dataset):
         if (ids is None) == (where is None):
             raise BadData(f"{self.name}: nothing says which rows to delete", fix="Give either ids= or where=")
 
+        listed = None if ids is None else list(ids)
+
         def build(state: State) -> Change:
-            gone = changes.ids_where(state, where) if ids is None else changes.known_ids(state, ids)
+            gone = changes.ids_where(state, where) if listed is None else changes.known_ids(state, listed)
             return changes.deleted(state, gone, message or "delete")
 
         return self._writer.commit(build, job or Job())
@@ -121,19 +124,26 @@ class Table(Dataset):
 
     def undo(self) -> Commit:
         """Take back the last commit that is not taken back yet, as a commit of its own."""
-        commits = self.history()
-        target = undo_target(commits)
-        if target is None:
-            raise StoreProblem(f"{self.name}: there is nothing to undo")
-        before = content_before(commits, target)
-        return self._writer.restore("undo", before, target, f"undo {target.message}")
+
+        def target() -> tuple[Commit, Commit]:
+            commits = self.history()
+            undone = undo_target(commits)
+            if undone is None:
+                raise StoreProblem(f"{self.name}: there is nothing to undo")
+            return content_before(commits, undone), undone
+
+        return self._writer.restore("undo", target, "undo")
 
     def redo(self) -> Commit:
         """Bring back what the last undo took."""
-        target = redo_target(self.history())
-        if target is None:
-            raise StoreProblem(f"{self.name}: there is nothing to redo")
-        return self._writer.restore("redo", target, target, f"redo {target.message}")
+
+        def target() -> tuple[Commit, Commit]:
+            redone = redo_target(self.history())
+            if redone is None:
+                raise StoreProblem(f"{self.name}: there is nothing to redo")
+            return redone, redone
+
+        return self._writer.restore("redo", target, "redo")
 
     def flush(self, job: Job | None = None) -> None:
         """Write pending changes into data files; makes no version."""

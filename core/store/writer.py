@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,33 +35,31 @@ class WrittenFile:
     names: str
 
 
-def write_files(tables: Iterable[pa.Table], columns: Sequence[Column], staging: Staging) -> list[WrittenFile]:
+def write_files(
+    tables: Iterable[pa.Table], columns: Sequence[Column], staging: Staging, end_at_gaps: bool = False
+) -> list[WrittenFile]:
     """Write rows in `_id` order as data files; `columns` names the tables' columns and gives their ids.
 
+    `end_at_gaps` where others may have been given the ids in between: no file then spans them.
     Raises `StoreProblem` when the disk takes no more; nothing is published then.
     """
     written: list[WrittenFile] = []
-    groups = _row_groups(tables)
     with ThreadPoolExecutor(1, thread_name_prefix="encode") as encoder:
-        while (first := next(groups, None)) is not None:
-            written.append(_write_file(first, groups, columns, staging.new_file(), encoder))
+        for groups in _files(_row_groups(tables, end_at_gaps), end_at_gaps):
+            written.append(_write_file(groups, columns, staging.new_file(), encoder))
     return written
 
 
 def _write_file(
-    first: pa.Table,
-    groups: Iterator[pa.Table],
-    columns: Sequence[Column],
-    path: Path,
-    encoder: ThreadPoolExecutor,
+    groups: Iterator[pa.Table], columns: Sequence[Column], path: Path, encoder: ThreadPoolExecutor
 ) -> WrittenFile:
     """One row group is encoded while the next one is still being made."""
-    schema = _stored_schema(first, columns)
-    last, rows = first, first.num_rows
+    first = last = next(groups)
+    schema, rows = _stored_schema(first, columns), first.num_rows
     with _as_store_problem(), pq.ParquetWriter(path, schema, **_options(first)) as writer:
         encoding = encoder.submit(_encode, writer, first, schema)
         try:
-            for group in islice(groups, GROUPS_A_FILE - 1):
+            for group in groups:
                 encoding.result()
                 encoding = encoder.submit(_encode, writer, group, schema)
                 last, rows = group, rows + group.num_rows
@@ -131,16 +128,41 @@ def _is_float(sample: pa.Table, leaf: str) -> bool:
     return leaf in sample.column_names and pa.types.is_floating(sample.schema.field(leaf).type)
 
 
-def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def _files(groups: Iterator[pa.Table], end_at_gaps: bool) -> Iterator[Iterator[pa.Table]]:
+    """The row groups of each file in turn; each has to be used up before the next."""
+    waiting = [first] if (first := next(groups, None)) is not None else []
+
+    def one_file() -> Iterator[pa.Table]:
+        for _ in range(GROUPS_A_FILE):
+            group = waiting.pop()
+            if (following := next(groups, None)) is not None:
+                waiting.append(following)
+            yield group
+            if not waiting or (end_at_gaps and not _follows(waiting[0], group)):
+                return
+
+    while waiting:
+        yield one_file()
+
+
+def _row_groups(tables: Iterable[pa.Table], end_at_gaps: bool) -> Iterator[pa.Table]:
     held: list[pa.Table] = []
-    for table in tables:
+    for table in filter(len, tables):
+        if held and end_at_gaps and not _follows(table, held[-1]):
+            yield pa.concat_tables(held)
+            held = []
         held.append(table)
-        while sum(t.num_rows for t in held) >= ROWS_A_GROUP:
+        while sum(map(len, held)) >= ROWS_A_GROUP:
             whole = pa.concat_tables(held)
             yield whole.slice(0, ROWS_A_GROUP)
-            held = [whole.slice(ROWS_A_GROUP)]
-    if sum(t.num_rows for t in held):
+            rest = whole.slice(ROWS_A_GROUP)
+            held = [rest] if len(rest) else []
+    if held:
         yield pa.concat_tables(held)
+
+
+def _follows(table: pa.Table, before: pa.Table) -> bool:
+    return _id_at(table, 0) == _id_at(before, before.num_rows - 1) + 1
 
 
 def _id_at(table: pa.Table, row: int) -> int:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
-import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy
-from core.errors import BadData, VersionConflict
+from core.errors import BadData, Cancelled, LamellaError, VersionConflict
 from core.jobs import Job
-from core.rows import fitted
-from core.schema import ID
 from core.store.catalog import Catalog
 from core.store.catalog_schema import VERSIONED
 from core.store.cells import latest, to_batch
@@ -22,18 +19,23 @@ from core.store.commit import NO_IDS, Change, Commit
 from core.store.evolution import ColumnPlan, narrowed, plan_columns
 from core.store.history import commit_from_row
 from core.store.ids import ID_COLUMN
+from core.store.incoming import few_change, few_or_many, many_change, refuse_ids
 from core.store.layout import Layout, Staging
 from core.store.publish import Publication, commit_row, still_at
 from core.store.reader import Reader, State
 from core.store.rewrite import Rewrite, rewrite, segments_of, segments_with_pending
-from core.store.writer import write_files
 
 SMALL_ROWS = 10_000
-SMALL_INSERT = 1_000
 FLUSH_ABOVE = 50_000
 LOOSE_INSERTS = 256
 CELL_ENTRIES = 64
-ATTEMPTS = 20
+ATTEMPTS = 5
+
+T = TypeVar("T")
+Restored = tuple[Commit, Commit]
+"""The commit whose content is wanted again, and the one that is undone or redone."""
+
+log = logging.getLogger(__name__)
 
 
 class TableWriter:
@@ -51,34 +53,26 @@ class TableWriter:
     def insert(self, schema: pa.Schema, tables: Iterator[pa.Table], message: str, job: Job) -> Commit:
         """The rows of `tables`; few go into the catalog, more are written while they come in."""
         started = time.perf_counter()
-        head = list(_head(tables, SMALL_INSERT + 1))
+        refuse_ids(self._reader.current().snapshot.name, schema)
+        few, rows = few_or_many(schema, tables)
+        if few is not None:
+            return self.commit(lambda state: self._few(state, few, message), job, started)
         state = self._reader.current()
-        _refuse_ids(state.snapshot.name, schema)
-        if sum(t.num_rows for t in head) <= SMALL_INSERT:
-            whole = pa.concat_tables([pa.Table.from_batches([], schema), *head])
-            return self.commit(lambda s: self._small_insert(s, whole, message), job, started)
         plan = self._plan(state, schema)
+        columns = plan.applied(state.columns)
         with self._layout.stage() as staging:
-            rows = _with_ids(chain(head, tables), plan, self._take_ids, job)
-            files = tuple(write_files(rows, (ID_COLUMN, *plan.columns), staging))
-            count = sum(f.rows for f in files)
-            change = Change(
-                message, plan.applied(state.columns), plan.added, plan.widened, files=files, inserted=count
-            )
+            change = many_change(plan, columns, rows, self._take_ids, staging, message, job)
             return self._retried(
-                lambda s: self._publish(_same_columns(s, state), change, staging, job, started)
+                lambda now: self._publish(_same_columns(now, state), change, staging, job, started)
             )
 
     def _plan(self, state: State, schema: pa.Schema) -> ColumnPlan:
         return plan_columns(state.snapshot.name, state.columns, schema, self.take_column_ids)
 
-    def _small_insert(self, state: State, rows: pa.Table, message: str) -> Change:
+    def _few(self, state: State, rows: pa.Table, message: str) -> Change:
         rows = narrowed(rows, state.columns)
         plan = self._plan(state, rows.schema)
-        stored = fitted(rows, plan.schema())
-        values = {c.key: stored.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
-        count, columns = rows.num_rows, plan.applied(state.columns)
-        return Change(message, columns, plan.added, plan.widened, rows=(values, count), inserted=count)
+        return few_change(plan, plan.applied(state.columns), rows, message)
 
     def commit(self, build: Callable[[State], Change], job: Job, started: float | None = None) -> Commit:
         """Stage what `build` makes of the table's state, and make it the next version.
@@ -93,22 +87,28 @@ class TableWriter:
                 return Commit(state.row.name, state.version, message=change.message)
             return self._publish(state, change, None, job, begun)
 
-        done = self._retried(attempt)
-        self._tidy(job)
+        with self._one_at_a_time:
+            done = self._retried(attempt)
+            self._tidy(job)
         return done
 
-    def restore(self, kind: str, content: Commit, about: Commit, message: str) -> Commit:
-        """A commit whose content is that of `content` again."""
+    def restore(self, kind: str, target: Callable[[], Restored], message: str) -> Commit:
+        """A commit whose content is an earlier one's again; `target` is asked for each attempt."""
         started = time.perf_counter()
 
         def attempt(state: State) -> Commit:
+            content, about = target()
+            inserted, deleted = about.inserted, about.deleted
+            counts = (
+                (deleted, about.updated, inserted) if kind == "undo" else (inserted, about.updated, deleted)
+            )
+            restores = content.version if content.restores is None else content.restores
+            said = f"{message} {about.message}"
+            row = commit_row(state.version + 1, kind, restores, counts, started, said)
             with self._catalog.transaction() as transaction:
                 still_at(transaction, state)
                 for versioned in VERSIONED:
                     transaction.restore(versioned, self._table_id, content.version, state.version)
-                counts = (about.inserted, about.updated, about.deleted)
-                restores = content.version if content.restores is None else content.restores
-                row = commit_row(state.version + 1, kind, restores, counts, started, message)
                 transaction.move_on(self._table_id, row)
             return _as_commit(state, row)
 
@@ -116,7 +116,10 @@ class TableWriter:
 
     def flush(self, job: Job) -> None:
         """Rewrite the segments with pending changes; the version stays, its files change."""
-        state = self._reader.current()
+        with self._one_at_a_time:
+            self._retried(lambda state: self._flush(state, job))
+
+    def _flush(self, state: State, job: Job) -> None:
         segments = segments_with_pending(state)
         if not len(segments):
             return
@@ -126,11 +129,13 @@ class TableWriter:
             self._enter(state, rewritten, staging)
 
     def _enter(self, state: State, rewritten: Rewrite, staging: Staging) -> None:
-        paths = staging.publish([f.path for f in rewritten.files], state.row.folder)
         try:
+            paths = staging.publish([f.path for f in rewritten.files], state.row.folder)
             with self._catalog.transaction() as transaction:
                 still_at(transaction, state)
-                Publication(transaction, self._table_id, state.version).replaced(rewritten, state, paths)
+                Publication(transaction, self._table_id, state.version).replaced(
+                    rewritten, state.column_entries, paths
+                )
                 transaction.next_generation(self._table_id)
         except BaseException:
             staging.withdraw()
@@ -144,8 +149,8 @@ class TableWriter:
                 return self._publish(state, change, own, job, started)
         rewritten = self._rewritten(state, change, staging, job) if staging else None
         files = change.files if rewritten is None else (*change.files, *rewritten.files)
-        paths = staging.publish([f.path for f in files], state.row.folder) if staging else []
         try:
+            paths = staging.publish([f.path for f in files], state.row.folder) if staging else []
             return self._commit(state, change, rewritten, paths, started)
         except BaseException:
             if staging:
@@ -171,27 +176,38 @@ class TableWriter:
             entries = publication.columns(state, change)
             publication.files(change.files, paths[: len(change.files)])
             if rewritten is not None:
-                publication.replaced(rewritten, state, paths[len(change.files) :])
+                publication.replaced(rewritten, entries, paths[len(change.files) :])
             else:
                 _enter_small(publication, change, entries)
             transaction.move_on(self._table_id, row)
         return _as_commit(state, row)
 
-    def _retried(self, attempt: Callable[[State], Commit]) -> Commit:
+    def _retried(self, attempt: Callable[[State], T]) -> T:
+        """Staged beside other writers first; whoever keeps coming too late stages under the write lock."""
         with self._one_at_a_time:
-            for _ in range(ATTEMPTS - 1):
+            for _ in range(ATTEMPTS):
                 try:
                     return attempt(self._reader.current())
                 except VersionConflict:
                     continue
-            return attempt(self._reader.current())
+            with self._catalog.transaction():
+                return attempt(self._reader.current())
 
     def _take_ids(self, count: int) -> int:
         with self._catalog.transaction() as transaction:
             return transaction.take_ids(self._table_id, count)
 
     def _tidy(self, job: Job) -> None:
-        """Keep what is pending small enough to be read with every snapshot."""
+        """Keep what is pending small enough to be read with every snapshot.
+
+        The commit before it stands whatever happens here: what fails is logged, and tried after the next.
+        """
+        try:
+            self._merge_or_flush(job)
+        except (LamellaError, Cancelled, OSError, pa.ArrowException) as error:
+            log.warning("%s: pending changes stay pending: %s", self._reader.current().row.name, error)
+
+    def _merge_or_flush(self, job: Job) -> None:
         state = self._reader.current()
         loose = [h.segment.num_rows for h in state.held if h.kind == "pending_rows"]
         changed = sum(len(c.ids) for c in state.cells.values()) + sum(map(len, state.deletions.values()))
@@ -229,31 +245,6 @@ def _enter_small(publication: Publication, change: Change, entries: dict[int, in
         publication.cells(change.cells, entries)
     if len(change.deleted):
         publication.deletions(change.deleted)
-
-
-def _with_ids(
-    tables: Iterable[pa.Table], plan: ColumnPlan, take_ids: Callable[[int], int], job: Job
-) -> Iterator[pa.Table]:
-    schema, done = plan.schema(), 0
-    for table in tables:
-        job.report(done, text=f"{done:,} rows written")
-        first = take_ids(table.num_rows)
-        ids = from_numpy(np.arange(first, first + table.num_rows, dtype=np.int64))
-        done += table.num_rows
-        yield fitted(table, schema).add_column(0, pa.field(ID, pa.int64()), ids)
-
-
-def _head(tables: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
-    while rows > 0 and (table := next(tables, None)) is not None:
-        rows -= table.num_rows
-        yield table
-
-
-def _refuse_ids(table: str, schema: pa.Schema) -> None:
-    if ID in schema.names:
-        raise BadData(
-            f"{table}: the rows bring their own {ID}", "ids are given by the table", "Rename that column"
-        )
 
 
 def _same_columns(state: State, before: State) -> State:
