@@ -26,9 +26,12 @@ def run(files: Sequence[Path], with_sample: bool) -> int:
         program.window.show()
         program.open(files, with_sample)
         try:
-            return qt.exec()
+            code = qt.exec()
         finally:
             uninstall()
+        if program.problem is not None:
+            raise program.problem
+        return code
     except LamellaError as problem:
         ErrorDialog(problem).exec()
         raise

@@ -15,7 +15,7 @@ from app.memory import Memory
 from app.settings import Settings
 from app.state import State
 from core import Store
-from core.errors import FileProblem, LamellaError
+from core.errors import LamellaError
 from core.jobs import Job
 from core.store.catalog import NAME as CATALOG
 from ui import theme
@@ -38,9 +38,8 @@ def application() -> QApplication:
 
 
 class Program:
-    """Needs an `application()`. Raises LamellaError when there is no store to work with.
-
-    Closing `window` ends it.
+    """Needs an `application()`. Closing `window` ends it; so does having no store to work with, and
+    `problem` says why. The stores are opened while the window is shown already.
     """
 
     def __init__(self) -> None:
@@ -49,44 +48,71 @@ class Program:
         look = theme.current()
         look.set_text_scale(settings["text_scale"])
         look.set_mode(settings["theme"])
-        stores, unusable = open_stores(settings)
+        self.problem: LamellaError | None = None
         self.tasks = Tasks()
         self.memory = Memory(settings, State(), self._trouble)
-        self.window = MainWindow(stores, self.tasks, self.memory)
+        self.window = MainWindow(self.tasks, self.memory)
         self.tasks.failed.connect(_log_bug)
-        self._tell_when_shown([*problems, *unusable])
+        self.tasks.read(
+            lambda job: open_stores(settings, job),
+            lambda found: self._show_stores(found[0], [*problems, *found[1]]),
+            self._end_without_stores,
+            quiet=True,
+        )
 
     def open(self, files: Sequence[Path], with_sample: bool) -> None:
         """Each file in a tab; the sample's first table after it was imported, which is once."""
         self.window.open_paths(files)
         if with_sample:
-            self.tasks.write(_filled_sample, self._show_sample, text="Importing the sample tables")
+            self.window.library.when_ready(self._import_sample)
+
+    def _import_sample(self) -> None:
+        self.tasks.write(_filled_sample, self._show_sample, text="Importing the sample tables")
 
     def _show_sample(self, store: Store) -> None:
         key = (str(store.path), sample.FIRST_SHOWN)
         self.window.library.add_store(store)
         self.window.opening.open_key(key)
 
-    def _tell_when_shown(self, problems: Sequence[LamellaError]) -> None:
+    def _show_stores(self, stores: Sequence[Store], problems: Sequence[LamellaError]) -> None:
+        self.window.library.add_stores(stores)
         for problem in problems:
-            log.warning("%s", problem)
-            self.window.show_error(problem)
+            self._trouble(problem)
 
-    def _trouble(self, problem: FileProblem) -> None:
+    def _end_without_stores(self, error: Exception) -> None:
+        if isinstance(error, LamellaError):
+            self.problem = error
+            self.window.close()
+        else:
+            self.tasks.failed.emit(error)
+
+    def _trouble(self, problem: LamellaError) -> None:
         log.warning("%s", problem)
         self.window.show_error(problem)
 
 
-def open_stores(settings: Settings) -> tuple[list[Store], list[LamellaError]]:
-    """The store that imports go to, then others in the user's data folder; and what is wrong with any."""
+def open_stores(settings: Settings, job: Job) -> tuple[list[Store], list[LamellaError]]:
+    """The store that imports go to, then others in the user's data folder; and what is wrong with any.
+
+    Blocks. Raises LamellaError when not even "My tables" can be opened.
+    """
     problems: list[LamellaError] = []
     chosen = settings["default_store"]
     first = _usable(Path(chosen), problems) if chosen else None
     stores = [first or Store.open(paths.default_store())]
     for catalog in sorted(paths.data_folder().glob(f"*/{CATALOG}")):
+        if job.cancelled:
+            break
         if catalog.parent != stores[0].path and (other := _usable(catalog.parent, problems)):
             stores.append(other)
+    if job.cancelled:
+        _close(stores)
     return stores, problems
+
+
+def _close(stores: Sequence[Store]) -> None:
+    for store in stores:
+        store.close()
 
 
 def _usable(path: Path, problems: list[LamellaError]) -> Store | None:
@@ -99,7 +125,11 @@ def _usable(path: Path, problems: list[LamellaError]) -> Store | None:
 
 def _filled_sample(job: Job) -> Store:
     store = Store.open(paths.sample_store())
-    sample.fill(store, job)
+    try:
+        sample.fill(store, job)
+    except BaseException:
+        store.close()
+        raise
     return store
 
 

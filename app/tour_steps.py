@@ -30,6 +30,7 @@ RACE_ROWS = (1, 10, 100, 1000)
 
 
 def start_empty(tour: Tour) -> None:
+    tour.wait("the stores are listed", lambda: tour.window.sidebar.num_stores > 0)
     tour.camera.take(tour.window, "start")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QToolBar, QWi
 from core.dataset import Dataset
 from core.errors import Cancelled
 from core.store.commit import Commit
-from core.store.store import Store
 from core.store.table import Table
 from ui import theme
 from ui.actions import ACTIONS, BY_ID, MENUS, TOOLBAR
@@ -43,14 +43,12 @@ SIDEBAR_WIDTH = 216
 
 
 class MainWindow(QMainWindow):
-    """Shows `stores`, the first being where imports go. Closing it ends `tasks` and closes the stores."""
+    """Shows the stores of its `library`, empty at first. Closing it ends `tasks` and closes the stores."""
 
-    def __init__(
-        self, stores: Sequence[Store], tasks: Tasks, memory: Memory, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, tasks: Tasks, memory: Memory, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.tasks, self.memory = tasks, memory
-        self.library = Library(stores, tasks, self)
+        self.library = Library(tasks, self)
         self.commits = Commits(tasks, self)
         self.appearance = Appearance(memory, self)
         self.sidebar = Sidebar(self)
@@ -60,16 +58,12 @@ class MainWindow(QMainWindow):
         self._lay_out()
         self._connect()
         self._remember_geometry()
-        self.library.refresh()
         self._show_files()
 
     # --------------------------------------------------------------- opening
 
     def open_paths(self, paths: Sequence[Path]) -> None:
         self.opening.open_paths(paths)
-
-    def open_table(self, table: Table) -> None:
-        self._opened(table, (str(table.store.path), table.name))
 
     def _opened(self, dataset: Dataset, key: Key) -> None:
         known = self.tabs.find(key)
@@ -119,21 +113,21 @@ class MainWindow(QMainWindow):
         for tab in self.tabs.dataset_tabs:
             if tab.table is table:
                 tab.reload()
-                undo = ("Undo", lambda: self.commits.undo(table))
+                undo = ("Undo", partial(self.commits.undo, table, tab.name))
                 choices = [undo] if commit.kind not in ("undo", "redo") else []
                 tab.messages.say(told(commit), *choices, kind="message-success")
 
     def _offer_import(self, row: int, column: str, typed: str | None) -> None:
         """One click from a file in place to a table with the same cell in edit."""
         tab = self.tabs.dataset_tab
-        if tab is None:
-            return
+        if tab is not None:
+            self.library.when_ready(lambda: self._offer_import_of(tab, row, column, typed))
+
+    def _offer_import_of(self, tab: DatasetTab, row: int, column: str, typed: str | None) -> None:
         home = self.library.home.name
 
         def go_on() -> None:
-            self.library.import_dataset(
-                tab.dataset, lambda table: self._go_on(tab, table, row, column, typed)
-            )
+            self.library.import_dataset(tab.dataset, lambda key: self._go_on(tab, key, row, column, typed))
 
         tab.messages.say(
             f"{tab.dataset.name} is open in place and read-only. A copy in {home} can be edited, with undo.",
@@ -141,8 +135,8 @@ class MainWindow(QMainWindow):
             stays=True,
         )
 
-    def _go_on(self, old: DatasetTab, table: Table, row: int, column: str, typed: str | None) -> None:
-        tab = self.tabs.find((str(table.store.path), table.name))
+    def _go_on(self, old: DatasetTab, key: Key, row: int, column: str, typed: str | None) -> None:
+        tab = self.tabs.find(key)
         if tab is None:
             return
         tab.follow(old, row, column)
@@ -222,7 +216,8 @@ class MainWindow(QMainWindow):
         self.setStatusBar(self.status)
         self._make_menus()
         self._make_toolbar()
-        self.overlay = DropOverlay(self, self.tasks, self.library.home.name)
+        self.overlay = DropOverlay(self, self.tasks)
+        self.library.when_ready(lambda: self.overlay.set_store_name(self.library.home.name))
 
     def _make_menus(self) -> None:
         for name in MENUS:

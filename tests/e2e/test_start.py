@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
+from types import FrameType
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QTimer
 from PySide6.QtWidgets import QApplication
 
 import resources
-from app import bootstrap, paths, settings_file
+from app import bootstrap, paths, sample, settings_file
 from app.program import Program, application, open_stores
 from app.settings import Settings
 from core import Store
-from core.errors import LamellaError
+from core.errors import BadData, LamellaError
+from core.jobs import Job
+from core.store import catalog
 from core.store.catalog import NAME as CATALOG
 from ui import theme
 from ui.dialogs.error_dialog import ErrorDialog
@@ -67,7 +71,7 @@ def test_the_sample_is_imported_once_and_listed_from_then_on(qtbot, program):
     with Store.open(paths.sample_store(), read_only=True) as store:
         assert set(store.tables) == set(resources.SAMPLE_TABLES)
         versions = [table.version for table in map(store.__getitem__, store.tables)]
-    stores, problems = open_stores(Settings())
+    stores, problems = open_stores(Settings(), Job())
     assert problems == [] and [store.name for store in stores] == [paths.DEFAULT_STORE, paths.SAMPLE_STORE]
     assert versions == [1] * len(resources.SAMPLE_TABLES)
     for store in stores:
@@ -99,17 +103,53 @@ def test_a_setting_that_cannot_be_followed_is_shown_in_the_window(qtbot, lamella
     end(program.window)
 
 
+def test_the_window_is_there_before_the_stores_are_opened(qtbot):
+    opened_here: list[str] = []
+
+    def watch(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename == catalog.__file__:
+            opened_here.append(frame.f_code.co_name)
+
+    Store.open(paths.data_folder() / "other").close()
+    application()
+    sys.setprofile(watch)
+    try:
+        program = Program()
+        program.window.show()
+        assert program.window.isVisible() and program.window.library.stores == []
+        qtbot.waitUntil(lambda: program.window.sidebar.num_stores == 2)
+    finally:
+        sys.setprofile(None)
+    assert opened_here == []
+    assert [store.name for store in program.window.library.stores] == [paths.DEFAULT_STORE, "other"]
+    end(program.window)
+
+
+def test_a_sample_that_cannot_be_imported_leaves_no_store_open(qtbot, program, monkeypatch):
+    closed: list[str] = []
+    monkeypatch.setattr(sample, "fill", fail)
+    monkeypatch.setattr(Store, "close", lambda store: closed.append(store.name))
+    with qtbot.waitSignal(program.tasks.failed):
+        program.open([], with_sample=True)
+    assert closed == [paths.SAMPLE_STORE]
+    monkeypatch.undo()
+
+
+def fail(store: Store, job: Job) -> None:
+    raise BadData("no sample")
+
+
 def newer_store(path) -> None:
     Store.open(path).close()
-    with sqlite3.connect(path / CATALOG) as catalog:
-        (version,) = catalog.execute("PRAGMA user_version").fetchone()
-        catalog.execute(f"PRAGMA user_version = {version + 1000}")
-    catalog.close()
+    with sqlite3.connect(path / CATALOG) as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute(f"PRAGMA user_version = {version + 1000}")
+    connection.close()
 
 
 def test_a_store_from_a_newer_program_is_left_out_and_told():
     newer_store(paths.data_folder() / "tomorrow")
-    stores, (problem,) = open_stores(Settings())
+    stores, (problem,) = open_stores(Settings(), Job())
     assert "tomorrow" in str(problem)
     assert [store.name for store in stores] == [paths.DEFAULT_STORE]
     stores[0].close()
@@ -119,7 +159,7 @@ def test_a_default_store_that_cannot_be_opened_gives_way_to_my_tables(tmp_path):
     newer_store(tmp_path / "mine")
     settings = Settings()
     settings["default_store"] = str(tmp_path / "mine")
-    stores, (problem,) = open_stores(settings)
+    stores, (problem,) = open_stores(settings, Job())
     assert "mine" in str(problem) and stores[0].path == paths.default_store()
     stores[0].close()
 

@@ -19,11 +19,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from core.errors import LamellaError
 from core.filters import Filter, sentence
 from core.jobs import Job, Progress
+from core.scan.snapshot import Snapshot
 from core.store.commit import Commit
 from core.store.table import Table
 from ui import theme
+from ui.dialogs.error_dialog import sentences
 from ui.editing.preview_table import PreviewTable
 from ui.editing.update_plan import ID, Preview, SelectedRows, UpdatePlan, preview
 from ui.editing.value_edit import ValueEdit
@@ -48,6 +51,8 @@ class UpdateDialog(QDialog):
     def __init__(
         self,
         table: Table,
+        name: str,
+        snapshot: Snapshot,
         tasks: Tasks,
         column: str = "",
         filter: Filter | None = None,
@@ -55,13 +60,14 @@ class UpdateDialog(QDialog):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self._table, self._tasks = table, tasks
-        self._snapshot = table.snapshot()
+        self._table, self._name, self._tasks = table, name, tasks
+        self._snapshot = snapshot
         self._reading: Handle | None = None
         self._writing: Handle | None = None
+        self._shown = False
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self._read_preview)
-        self.setWindowTitle(f"Set values in {table.name}")
+        self.setWindowTitle(f"Set values in {name}")
         self._wheres = self._offered(filter, selected)
         self._make(column)
         self._lay_out()
@@ -160,6 +166,7 @@ class UpdateDialog(QDialog):
 
     def _plan_again(self) -> None:
         self._stop_reading()
+        self._shown = False
         self._apply.setEnabled(False)
         self._apply.setText("Change rows")
         if self._plan() is None:
@@ -187,10 +194,12 @@ class UpdateDialog(QDialog):
         self._preview.show_rows(found.rows, plan.value)
         changing = found.matching if found.changing is None else found.changing
         self._apply.setText(f"Change {changing:,} row" + ("" if changing == 1 else "s"))
-        self._apply.setEnabled(changing > 0)
+        self._shown = changing > 0
+        self._apply.setEnabled(self._shown)
         same = found.matching - changing
         alike = f"; {same:,} of {found.matching:,} have the value already" if same else ""
-        self._say(f"{changing:,} rows will change{alike}. The first {found.rows.num_rows} are shown above.")
+        order = f"The first {found.rows.num_rows}, in the table's own order, are shown above"
+        self._say(f"{changing:,} rows will change{alike}. {order}.")
 
     def _write(self) -> None:
         plan = self._plan()
@@ -204,7 +213,7 @@ class UpdateDialog(QDialog):
             progress=self._show_progress,
             stopped=self._stopped,
             owner=self,
-            text=f"Setting {plan.column} in {self._table.name}",
+            text=f"Setting {plan.column} in {self._name}",
         )
 
     def _commit(self, plan: UpdatePlan, job: Job) -> Commit:
@@ -219,7 +228,7 @@ class UpdateDialog(QDialog):
     def _fail(self, error: Exception) -> None:
         self._reading = self._writing = None
         self._lock(False)
-        self._say(str(error), "danger")
+        self._say(str(LamellaError(*sentences(error))), "danger")
 
     def _stopped(self) -> None:
         self._writing = None
@@ -232,8 +241,9 @@ class UpdateDialog(QDialog):
         self._progress.setValue(int((fraction or 0) * 1000))
 
     def _lock(self, locked: bool) -> None:
-        for widget in (self._column, self._value, self._apply, *self._rows.buttons()):
+        for widget in (self._column, self._value, *self._rows.buttons()):
             widget.setEnabled(not locked)
+        self._apply.setEnabled(self._shown and not locked)
         self._cancel.setEnabled(True)
         self._cancel.setText("Stop" if locked else "Cancel")
         self._progress.setRange(0, 0)

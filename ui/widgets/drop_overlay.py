@@ -33,7 +33,7 @@ class DropOverlay(QWidget):
     open_requested = Signal(list)
     import_requested = Signal(list)
 
-    def __init__(self, window: QWidget, tasks: Tasks, store_name: str) -> None:
+    def __init__(self, window: QWidget, tasks: Tasks, store_name: str = "") -> None:
         super().__init__(window)
         self._tasks = tasks
         self._looking: Handle | None = None
@@ -54,7 +54,7 @@ class DropOverlay(QWidget):
 
     def set_store_name(self, name: str) -> None:
         """Where an import goes."""
-        self.import_zone.set_title(f"Import into {name}")
+        self.import_zone.set_title(f"Import into {name}" if name else "Import")
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize and self.isVisible():

@@ -91,6 +91,10 @@ class Sidebar(QTreeWidget):
     def entries(self, kind: str) -> list[Entry]:
         return [item.data(0, ROLE) for item in self._leaves() if item.data(0, ROLE).kind == kind]
 
+    @property
+    def num_stores(self) -> int:
+        return self._stores.childCount()
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         item = self.currentItem()
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and item is not None:

@@ -49,11 +49,11 @@ class Commits(QObject):
 
         self._tasks.write(lambda job: change(table, job), finish, fail, stopped=stop, owner=self, text=text)
 
-    def undo(self, table: Table) -> None:
-        self.run(table, lambda t, job: t.undo(), f"Undoing in {table.name}")
+    def undo(self, table: Table, name: str) -> None:
+        self.run(table, lambda t, job: t.undo(), f"Undoing in {name}")
 
-    def redo(self, table: Table) -> None:
-        self.run(table, lambda t, job: t.redo(), f"Redoing in {table.name}")
+    def redo(self, table: Table, name: str) -> None:
+        self.run(table, lambda t, job: t.redo(), f"Redoing in {name}")
 
 
 def told(commit: Commit) -> str:

@@ -56,7 +56,7 @@ class DatasetTab(QWidget):
         self.messages = MessageBar(self)
         self.filter_bar = FilterBar(self)
         self.counts = LiveCount(self.filter_bar, tasks, self)
-        self.loader = Loader(dataset, tasks, self._place, self)
+        self.loader = Loader(dataset, self.name, tasks, self._place, self)
         self.cells = TableCells(self)
         self.editing, self.copying = CellEditing(self), Copying(self)
         self._then: list[Callable[[], object]] = []
@@ -120,7 +120,8 @@ class DatasetTab(QWidget):
 
         self.sort = other.sort
         self.grid.column_header.set_sort(self.sort)
-        self.filter_bar.set_schema(self.dataset.schema)
+        if other.view is not None:
+            self.filter_bar.set_schema(other.view.schema)
         self.filter_bar.set_filter(other.where)
         self.where = other.where
         self.reload(from_top=True)
@@ -196,7 +197,7 @@ class DatasetTab(QWidget):
             progress=self._filling,
             stopped=self._fill_stopped,
             owner=self,
-            text=f"Reading {self.dataset.name}",
+            text=f"Reading {self.name}",
         )
 
     def _filling(self, progress: Progress) -> None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
 from core.dataset import Dataset
 from core.datasets import open_dataset
+from core.errors import StoreProblem
 from core.jobs import Job
 from core.store.catalog import NAME as CATALOG
 from core.store.store import Store
 from core.store.table import Table
 from core.transfer import import_dataset
-from ui.tasks import Tasks
+from ui.tasks import Handle, Tasks
 from ui.widgets.sidebar import StoreEntry
 
+T = TypeVar("T")
 Key = tuple[str, ...]
 Listing = list[StoreEntry]
 
@@ -28,15 +31,21 @@ class Library(QObject):
     failed = Signal(Exception)
     stores_changed = Signal(list)
 
-    def __init__(self, stores: Sequence[Store], tasks: Tasks, parent: QObject | None = None) -> None:
+    def __init__(self, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.stores = list(stores)
+        self.stores: list[Store] = []
         self._tasks = tasks
+        self._waiting: list[Callable[[], object]] = []
+        self._listing: Handle | None = None
 
     @property
     def home(self) -> Store:
-        """Where imports go unless somebody says otherwise."""
+        """Where imports go unless somebody says otherwise; there once the library is ready."""
         return self.stores[0]
+
+    def when_ready(self, then: Callable[[], object]) -> None:
+        """Once there are stores; now when there are."""
+        then() if self.stores else self._waiting.append(then)
 
     def refresh(self) -> None:
         """Read the names of the tables again."""
@@ -45,7 +54,11 @@ class Library(QObject):
         def work(job: Job) -> Listing:
             return [StoreEntry(store.path, store.name, tuple(store.tables)) for store in stores]
 
-        self._tasks.read(work, self.stores_changed.emit, self.failed.emit, owner=self, quiet=True)
+        if self._listing is not None:
+            self._listing.cancel()
+        self._listing = self._tasks.read(
+            work, self.stores_changed.emit, self.failed.emit, owner=self, quiet=True
+        )
 
     def open_path(self, path: Path) -> None:
         """A file, folder or glob in place; a folder that is a store as one."""
@@ -56,41 +69,70 @@ class Library(QObject):
                        f"Opening {path.name}")  # fmt: skip
 
     def open_table(self, key: Key) -> None:
-        store = next(store for store in self.stores if str(store.path) == key[0])
-        self._read(lambda job: store[key[1]], lambda table: self.opened.emit(table, key), f"Opening {key[1]}")
+        store = next((store for store in self.stores if str(store.path) == key[0]), None)
+        if store is None:
+            problem = StoreProblem(
+                f"{key[1]} cannot be opened", f"its store {key[0]} is not open", "Open that folder first"
+            )
+            self.failed.emit(problem)
+        else:
+            self._read(lambda job: store[key[1]], lambda t: self.opened.emit(t, key), f"Opening {key[1]}")
 
     def open_key(self, key: Key) -> None:
-        self.open_table(key) if len(key) > 1 else self.open_path(Path(key[0]))
+        if len(key) > 1:
+            self.when_ready(lambda: self.open_table(key))
+        else:
+            self.open_path(Path(key[0]))
 
-    def import_dataset(self, dataset: Dataset, done: Callable[[Table], None]) -> None:
+    def import_dataset(self, dataset: Dataset, done: Callable[[Key], None]) -> None:
         """Copy a file that is open in place into `home`, then open the table."""
         store = self.home
 
-        def imported(table: Table) -> None:
-            self.refresh()
-            self.opened.emit(table, table_key(table))
-            done(table)
+        def work(job: Job) -> tuple[Table, Key]:
+            table = import_dataset(dataset, store, None, job)
+            return table, table_key(table)
 
-        self._tasks.write(
-            lambda job: import_dataset(dataset, store, None, job), imported, self.failed.emit,
-            owner=self, text=f"Importing {dataset.name}",
-        )  # fmt: skip
+        def imported(found: tuple[Table, Key]) -> None:
+            table, key = found
+            self.refresh()
+            self.opened.emit(table, key)
+            done(key)
+
+        self._tasks.write(work, imported, self.failed.emit, owner=self, text=f"Importing {dataset.name}")
+
+    def open_imported(self, tables: Sequence[Table]) -> None:
+        """List and show tables that are new."""
+        self.refresh()
+        self._read(lambda job: [table_key(table) for table in tables], self._open_keys, "Opening")
+
+    def _open_keys(self, keys: Sequence[Key]) -> None:
+        for key in keys:
+            self.open_key(key)
 
     def close(self) -> None:
         for store in self.stores:
             store.close()
 
-    def _read(self, work: Callable[[Job], object], done: Callable[[object], None], text: str) -> None:
+    def _read(self, work: Callable[[Job], T], done: Callable[[T], None], text: str) -> None:
         self._tasks.read(work, done, self.failed.emit, owner=self, text=text)
 
     def add_store(self, store: Store) -> None:
         """List a store; one that is listed already is closed again."""
-        if store.path in [known.path for known in self.stores]:
-            store.close()
-        else:
-            self.stores.append(store)
+        self.add_stores([store])
+
+    def add_stores(self, stores: Sequence[Store]) -> None:
+        """The first that ever comes is `home`."""
+        for store in stores:
+            if store.path in [known.path for known in self.stores]:
+                store.close()
+            else:
+                self.stores.append(store)
         self.refresh()
+        waiting, self._waiting = self._waiting, []
+        for then in waiting:
+            then()
 
 
 def table_key(table: Table) -> Key:
+    """Blocks: a table's name is in the catalog."""
     return (str(table.store.path), table.name)

@@ -41,9 +41,9 @@ class Loader(QObject):
     failed = Signal(Exception)
     stopped = Signal()
 
-    def __init__(self, dataset: Dataset, tasks: Tasks, place: Place, parent: QObject) -> None:
+    def __init__(self, dataset: Dataset, name: str, tasks: Tasks, place: Place, parent: QObject) -> None:
         super().__init__(parent)
-        self.dataset = dataset
+        self.dataset, self._name = dataset, name
         self._tasks, self._place = tasks, place
         self._handle: Handle | None = None
 
@@ -51,9 +51,7 @@ class Loader(QObject):
     def running(self) -> bool:
         return self._handle is not None
 
-    def load(
-        self, where: Filter | None, sort: tuple[SortKey, ...], from_top: bool = True, quiet: bool = False
-    ) -> None:
+    def load(self, where: Filter | None, sort: tuple[SortKey, ...], from_top: bool) -> None:
         """Ask for these rows; whatever was asked before and is not there yet is dropped."""
         self.cancel()
         first, last, names = self._place()
@@ -64,9 +62,8 @@ class Loader(QObject):
             return load(self.dataset, where, sort, (first, last, names), job)
 
         self._handle = self._tasks.read(
-            work, self._done, self._fail, stopped=self._stop, owner=self, quiet=quiet,
-            text=f"Reading {self.dataset.name}",
-        )  # fmt: skip
+            work, self._done, self._fail, stopped=self._stop, owner=self, text=f"Reading {self._name}"
+        )
         self.started.emit()
 
     def cancel(self) -> None:

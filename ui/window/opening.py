@@ -8,11 +8,10 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from core.store.table import Table
 from ui.dialogs.open_import import ImportDialog
 from ui.tasks import Tasks
 from ui.widgets.sidebar import Entry
-from ui.window.library import Library, table_key
+from ui.window.library import Library
 from ui.window.memory import Memory
 from ui.window.tab_set import TabSet
 
@@ -43,8 +42,11 @@ class Opening(QObject):
         self.open_key(entry.key)
 
     def import_paths(self, paths: Sequence[Path]) -> None:
+        self._library.when_ready(lambda: self._ask_import(paths))
+
+    def _ask_import(self, paths: Sequence[Path]) -> None:
         dialog = ImportDialog(paths, self._library.stores, self._tasks, self._window)
-        dialog.imported.connect(self._imported)
+        dialog.imported.connect(self._library.open_imported)
         dialog.failed.connect(self._library.failed)
         dialog.open()
 
@@ -61,11 +63,6 @@ class Opening(QObject):
 
     def ask_folder(self) -> None:
         self._ask("Open a folder", QFileDialog.FileMode.Directory, self.open_paths)
-
-    def _imported(self, tables: list[Table]) -> None:
-        self._library.refresh()
-        for table in tables:
-            self.open_key(table_key(table))
 
     def _ask(self, title: str, mode: QFileDialog.FileMode, then) -> None:
         dialog = QFileDialog(self._window, title, self._start_folder(), FILTERS)

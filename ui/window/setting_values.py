@@ -15,11 +15,18 @@ from ui.window.situation import current_column
 
 def ask_values(tab: DatasetTab, window: QWidget) -> UpdateDialog | None:
     """None when the tab's rows cannot be changed."""
-    if tab.table is None:
+    if tab.table is None or tab.view is None:
         return None
     column = current_column(tab)
     dialog = UpdateDialog(
-        tab.table, tab.tasks, "" if column == ID else column, tab.where, selected_rows(tab), window
+        tab.table,
+        tab.name,
+        tab.view.snapshot,
+        tab.tasks,
+        "" if column == ID else column,
+        tab.where,
+        selected_rows(tab),
+        window,
     )
     dialog.committed.connect(lambda commit: tab.commits.committed.emit(tab.table, commit))
     dialog.finished.connect(dialog.deleteLater)

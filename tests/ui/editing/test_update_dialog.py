@@ -13,6 +13,8 @@ from PySide6.QtWidgets import QAbstractButton, QCheckBox, QLabel, QLineEdit, QRa
 from pytestqt.qtbot import QtBot
 
 from core import Store, col
+from core.errors import UnknownRow
+from core.jobs import Job
 from core.store.commit import Commit
 from core.store.table import Table
 from ui.editing.preview_table import PreviewTable
@@ -76,7 +78,7 @@ def cells(dialog: UpdateDialog) -> list[list[str]]:
 
 def test_rows_that_meet_the_filter_change_in_one_commit(qtbot: QtBot, flights: Table, tasks: Tasks) -> None:
     late, before = flights.count(LATE), flights.version
-    dialog = opened(qtbot, UpdateDialog(flights, tasks, "dep_delay", LATE))
+    dialog = opened(qtbot, UpdateDialog(flights, "flights", flights.snapshot(), tasks, "dep_delay", LATE))
     type_value(qtbot, dialog, "61")
     qtbot.waitUntil(apply_button(dialog).isEnabled)
     same = flights.count(col("dep_delay") == 61)
@@ -96,7 +98,9 @@ def test_rows_that_meet_the_filter_change_in_one_commit(qtbot: QtBot, flights: T
 def test_selected_rows_come_first_and_only_they_change(qtbot: QtBot, flights: Table, tasks: Tasks) -> None:
     ids = flights.read(["_id"]).column(0).to_pylist()[10:13]
     chosen = SelectedRows(3, lambda job: ids)
-    dialog = opened(qtbot, UpdateDialog(flights, tasks, "carrier", LATE, chosen))
+    dialog = opened(
+        qtbot, UpdateDialog(flights, "flights", flights.snapshot(), tasks, "carrier", LATE, chosen)
+    )
     offered = [button.text() for button in dialog.findChildren(QRadioButton)]
     assert offered == ["The 3 selected rows", "Rows where dep_delay is more than 60", "All 300 rows"]
     type_value(qtbot, dialog, "B6")
@@ -109,7 +113,7 @@ def test_selected_rows_come_first_and_only_they_change(qtbot: QtBot, flights: Ta
 
 
 def test_all_rows_can_be_set_to_null(qtbot: QtBot, flights: Table, tasks: Tasks) -> None:
-    dialog = opened(qtbot, UpdateDialog(flights, tasks, "dep_delay"))
+    dialog = opened(qtbot, UpdateDialog(flights, "flights", flights.snapshot(), tasks, "dep_delay"))
     qtbot.mouseClick(dialog.findChild(QCheckBox), Qt.MouseButton.LeftButton)
     qtbot.waitUntil(apply_button(dialog).isEnabled)
     assert cells(dialog)[1][-2:] == ["1", "null"]
@@ -124,7 +128,7 @@ def test_all_rows_can_be_set_to_null(qtbot: QtBot, flights: Table, tasks: Tasks)
 def test_a_value_that_does_not_fit_is_refused_at_the_field(
     qtbot: QtBot, flights: Table, tasks: Tasks, text: str, reason: str
 ) -> None:
-    dialog = opened(qtbot, UpdateDialog(flights, tasks, "dep_delay"))
+    dialog = opened(qtbot, UpdateDialog(flights, "flights", flights.snapshot(), tasks, "dep_delay"))
     field = type_value(qtbot, dialog, text)
     assert field.property("variant") == "invalid"
     assert reason in news(dialog)
@@ -134,7 +138,7 @@ def test_a_value_that_does_not_fit_is_refused_at_the_field(
 def test_lists_are_typed_as_json_and_all_count_as_changing(
     qtbot: QtBot, flights: Table, tasks: Tasks
 ) -> None:
-    dialog = opened(qtbot, UpdateDialog(flights, tasks, "stops"))
+    dialog = opened(qtbot, UpdateDialog(flights, "flights", flights.snapshot(), tasks, "stops"))
     type_value(qtbot, dialog, '["EWR", "SFO"]')
     qtbot.waitUntil(apply_button(dialog).isEnabled)
     assert apply_button(dialog).text() == "Change 300 rows"
@@ -145,7 +149,9 @@ def test_lists_are_typed_as_json_and_all_count_as_changing(
 
 
 def test_nothing_to_change_cannot_be_applied(qtbot: QtBot, flights: Table, tasks: Tasks) -> None:
-    dialog = opened(qtbot, UpdateDialog(flights, tasks, "carrier", col("carrier") == "AA"))
+    dialog = opened(
+        qtbot, UpdateDialog(flights, "flights", flights.snapshot(), tasks, "carrier", col("carrier") == "AA")
+    )
     type_value(qtbot, dialog, "AA")
     qtbot.waitUntil(lambda: "0 rows will change; 100 of 100 have the value already" in news(dialog))
     assert not apply_button(dialog).isEnabled()
@@ -156,7 +162,15 @@ def test_a_change_that_fails_is_told_in_the_dialog_and_can_be_tried_again(
 ) -> None:
     gone = flights.read(["_id"], limit=1).column(0).to_pylist()
     dialog = opened(
-        qtbot, UpdateDialog(flights, tasks, "carrier", selected=SelectedRows(1, lambda job: gone))
+        qtbot,
+        UpdateDialog(
+            flights,
+            "flights",
+            flights.snapshot(),
+            tasks,
+            "carrier",
+            selected=SelectedRows(1, lambda job: gone),
+        ),
     )
     type_value(qtbot, dialog, "B6")
     qtbot.waitUntil(apply_button(dialog).isEnabled)
@@ -169,7 +183,7 @@ def test_a_change_that_fails_is_told_in_the_dialog_and_can_be_tried_again(
 
 
 def test_stopping_before_its_turn_changes_nothing(qtbot: QtBot, flights: Table, tasks: Tasks) -> None:
-    dialog = opened(qtbot, UpdateDialog(flights, tasks, "carrier"))
+    dialog = opened(qtbot, UpdateDialog(flights, "flights", flights.snapshot(), tasks, "carrier"))
     type_value(qtbot, dialog, "B6")
     qtbot.waitUntil(apply_button(dialog).isEnabled)
     before, gate = flights.version, threading.Event()
@@ -182,3 +196,28 @@ def test_stopping_before_its_turn_changes_nothing(qtbot: QtBot, flights: Table, 
     assert flights.version == before
     assert apply_button(dialog).isEnabled()
     assert dialog.isVisible()
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            UnknownRow("Row 7 is gone", "Somebody deleted it", "Choose again"),
+            "Somebody deleted it. Choose again.",
+        ),
+        (ZeroDivisionError("a bug"), "ZeroDivisionError: a bug."),
+    ],
+)
+def test_what_was_not_seen_beforehand_cannot_be_applied(
+    qtbot: QtBot, flights: Table, tasks: Tasks, error: Exception, told: str
+) -> None:
+    def broken(job: Job) -> list[int]:
+        raise error
+
+    dialog = opened(qtbot, UpdateDialog(flights, tasks, "carrier", selected=SelectedRows(1, broken)))
+    type_value(qtbot, dialog, "B6")
+    qtbot.waitUntil(lambda: told in news(dialog))
+    assert not apply_button(dialog).isEnabled()
+    dialog.findChildren(QRadioButton)[-1].click()
+    qtbot.waitUntil(apply_button(dialog).isEnabled)
+    assert "in the table's own order" in news(dialog)

@@ -64,7 +64,8 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def window(qtbot, store: Store, memory: Remembered) -> Iterator[MainWindow]:
     tasks = Tasks()
-    made = MainWindow([store], tasks, memory)
+    made = MainWindow(tasks, memory)
+    made.library.add_store(store)
     made.resize(1000, 700)
     made.show()
     yield made

@@ -132,3 +132,11 @@ def test_made_data_opens(window, tmp_path: Path, settled) -> None:
     make_data.make("mixed", 5000, tmp_path / "mixed.parquet")
     window.open_paths([tmp_path / "mixed.parquet"])
     assert settled().status == "5,000 rows"
+
+
+def test_a_table_of_a_store_that_is_not_open_is_told(window, tmp_path, qtbot) -> None:
+    with qtbot.waitSignal(window.library.failed) as failed:
+        window.opening.open_key((str(tmp_path / "elsewhere"), "trips"))
+    assert "trips" in str(failed.args[0]) and "elsewhere" in str(failed.args[0])
+    for dialog in window.findChildren(ErrorDialog):
+        dialog.close()

@@ -1,0 +1,83 @@
+"""The catalog may be locked by another process for seconds: the GUI thread must not wait for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
+
+import core.store.catalog
+from core import col
+from ui.editing.update_dialog import UpdateDialog
+
+
+@pytest.fixture
+def catalog_calls() -> Iterator[list[str]]:
+    """What this thread, which is the GUI's, calls of the catalog."""
+    calls: list[str] = []
+
+    def watch(frame: FrameType, event: str, _argument: Any) -> None:
+        if event == "call" and frame.f_code.co_filename == core.store.catalog.__file__:
+            calls.append(frame.f_code.co_name)
+
+    sys.setprofile(watch)
+    yield calls
+    sys.setprofile(None)
+
+
+def change(tab, text: str) -> None:
+    QTest.keyClicks(tab.grid, text[0])
+    QTest.keyClicks(tab.editing.editor, text[1:])
+    QTest.keyClick(tab.editing.editor, Qt.Key.Key_Return)
+
+
+def test_editing_and_undoing_ask_the_catalog_elsewhere(
+    window, table_tab, go_to, settled, shown, catalog_calls
+) -> None:
+    go_to(table_tab, 0, "note")
+    change(table_tab, "changed")
+    tab = settled()
+    tab.messages.buttons[0].click()
+    settled()
+    window.commands["redo"].trigger()
+    settled()
+    go_to(tab, 1, "note")
+    window.commands["set_null"].trigger()
+    assert shown(settled(), 0, "note") == "changed"
+    assert shown(settled(), 1, "note") is None
+    assert catalog_calls == []
+
+
+def test_setting_values_asks_the_catalog_elsewhere(window, table_tab, go_to, qtbot, catalog_calls) -> None:
+    go_to(table_tab, 0, "note")
+    window.commands["set_values"].trigger()
+    dialog = window.findChild(UpdateDialog)
+    assert dialog.windowTitle() == "Set values in flights"
+    dialog.set_value("late")
+    apply = next(b for b in dialog.findChildren(QPushButton) if b.text().startswith("Change "))
+    qtbot.waitUntil(apply.isEnabled)
+    with qtbot.waitSignal(dialog.committed):
+        apply.click()
+    assert catalog_calls == []
+
+
+def test_importing_a_file_to_edit_it_asks_the_catalog_elsewhere(
+    window, file_tab, go_to, settled, qtbot, catalog_calls
+) -> None:
+    file_tab.filter_bar.set_filter(col("delay") > 300)
+    tab = settled()
+    go_to(tab, 4, "note")
+    QTest.keyClicks(tab.grid, "n")
+    tab.messages.buttons[0].click()
+    qtbot.waitUntil(
+        lambda: window.tabs.dataset_tab is not tab and window.tabs.dataset_tab.editing.editor is not None,
+        timeout=10_000,
+    )
+    assert window.tabs.dataset_tab.where == (col("delay") > 300)
+    assert catalog_calls == []
