@@ -108,7 +108,8 @@ def known_ids(state: State, ids: Iterable[int]) -> np.ndarray:
 def _found_rows(state: State, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, pa.Table]:
     values = data.drop_columns(list({*on, ID} & set(data.column_names)))
     if list(on) == [ID]:
-        given = exact_cast(data.column(ID), pa.int64())
+        whole = pa.types.is_integer(data.schema.field(ID).type)
+        given = exact_cast(data.column(ID), pa.int64()) if whole else None
         if given is None or given.null_count:
             raise _bad_ids(state)
         ids = to_numpy(given)

@@ -75,6 +75,13 @@ def _stored(values: pa.ChunkedArray | None, column: Column, rows: int) -> pa.Chu
     return exact
 
 
+def as_keys(table: str, rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    """Key values in their columns' types; raises `TypeConflict` or `BadData` where one is of another kind."""
+    for column in columns:
+        _met(table, column, rows.schema.field(column.name).type)
+    return stored_as(rows, columns)
+
+
 def _met(table: str, column: Column, arriving: pa.DataType) -> Column:
     wider = common_type(column.type, arriving)
     if wider is not None:

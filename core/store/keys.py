@@ -10,6 +10,7 @@ from core.arrays import from_numpy, to_numpy
 from core.errors import UnknownRow
 from core.query.engine import cursor
 from core.query.source import identifier, relation
+from core.store.evolution import as_keys
 from core.store.ids import ID_COLUMN
 from core.store.reader import State
 
@@ -20,6 +21,7 @@ def ids_by_key(state: State, keys: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     Raises `UnknownRow` naming the first key that no row has. Null matches null.
     """
     columns = [state.snapshot.column(name) for name in keys.column_names]
+    keys = as_keys(state.snapshot.name, keys, columns)
     with cursor() as own:
         numbered = keys.rename_columns([f"k{i}" for i in range(len(columns))])
         own.register("keys", numbered.append_column("row", from_numpy(np.arange(len(keys)))))
