@@ -6,7 +6,7 @@ from core.filters.binding import Bound, bind
 from core.filters.column import Column, col
 from core.filters.expr import And, Filter, Not, Or, Predicate, all_of, any_of
 from core.filters.expr_json import from_json, to_json
-from core.filters.operators import OPERATORS
+from core.filters.operators import OPERATORS, fits, fitting
 from core.filters.sentence import sentence
 from core.filters.to_arrow import mask
 from core.filters.to_sql import to_sql
@@ -24,6 +24,8 @@ __all__ = [
     "any_of",
     "bind",
     "col",
+    "fits",
+    "fitting",
     "from_json",
     "mask",
     "sentence",

@@ -46,6 +46,9 @@ _TESTS = (
     (types.is_fixed_size_binary, Kind.BINARY),
 )
 
+_INTERVAL_WIDTH = 12
+"""Arrow reads an INTERVAL of Parquet as so many bytes; DuckDB reads no bytes there, but an interval."""
+
 
 def value_type(type_: pa.DataType) -> pa.DataType:
     """The type of single values: what a dictionary stands for."""
@@ -54,4 +57,6 @@ def value_type(type_: pa.DataType) -> pa.DataType:
 
 def kind_of(type_: pa.DataType) -> Kind:
     plain = value_type(type_)
+    if types.is_fixed_size_binary(plain) and plain.byte_width == _INTERVAL_WIDTH:
+        return Kind.OTHER
     return next((kind for test, kind in _TESTS if test(plain)), Kind.OTHER)

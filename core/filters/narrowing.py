@@ -43,7 +43,8 @@ def narrow_float(how: str, value: Exact, width: type[np.floating[Any]]) -> tuple
     number that it cannot hold, or one beyond its range, is compared as it is.
     """
     near = nearest_float(value, width)
-    if near == value or not math.isfinite(value) or (value % 1 and math.isfinite(near)):
+    unending = isinstance(value, float) and not math.isfinite(value)
+    if near == value or unending or (value % 1 and math.isfinite(near)):
         return how, near
     if how == "eq":
         return False

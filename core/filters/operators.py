@@ -56,6 +56,11 @@ def fitting(type_: pa.DataType) -> list[Operator]:
     return [operator for operator in OPERATORS.values() if operator.fits(type_)]
 
 
+def fits(operator_id: str, type_: pa.DataType) -> bool:
+    """Whether a column of this type can be asked this."""
+    return OPERATORS[operator_id].fits(type_)
+
+
 def _wordings(temporal: str, text: str) -> dict[Kind, str]:
     return dict.fromkeys(TEMPORAL, temporal) | {Kind.TEXT: text}
 

@@ -18,9 +18,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from core.filters import OPERATORS
+from core.filters import OPERATORS, fits, fitting
 from core.filters.kinds import Kind, kind_of
-from core.filters.operators import Arity, fitting
+from core.filters.operators import Arity
 from ui import theme
 from ui.filters.column_box import ColumnBox
 from ui.filters.icon_button import IconButton
@@ -78,6 +78,7 @@ class ConditionRow(QWidget):
         problem = found if isinstance(found, Problem) else None
         shown = problem if problem and (self._touched or not problem.unfinished) else None
         theme.variant(self._column, "invalid" if shown and shown.place == "column" else "")
+        theme.variant(self._operator, "invalid" if shown and shown.place == "operator" else "")
         self._values.mark(bool(shown and shown.place == "value" and not shown.unfinished))
         self._reason.setText(_sentence(shown.reason) if shown else "")
         self._reason.setVisible(shown is not None and self.condition.on)
@@ -158,8 +159,10 @@ class ConditionRow(QWidget):
             self._operator.addItem(operator.wording(kind_of(type_)), operator.id)
         place = self._operator.findData(self.condition.operator)
         if place < 0:
-            self.condition.operator = self._operator.itemData(0)
-        self._operator.setCurrentIndex(max(place, 0))
+            place = self._operator.count()
+            asked = OPERATORS[self.condition.operator]
+            self._operator.addItem(asked.wording(kind_of(type_)), asked.id)
+        self._operator.setCurrentIndex(place)
 
     def _show_values(self) -> None:
         type_ = self._types.get(self.condition.column)
@@ -188,15 +191,23 @@ class ConditionRow(QWidget):
             self.condition.type_in([])
             self._touched = False
             self._case.setChecked(False)
+            self._adapt_operator(after)
         self._show_operators()
         self._show_values()
         self._tell()
+
+    def _adapt_operator(self, type_: pa.DataType) -> None:
+        """To one that fits and still waits for a value; what would ask something at once is never chosen."""
+        first = fitting(type_)[0]
+        if not fits(self.condition.operator, type_) and first.arity is not Arity.NONE:
+            self.condition.operator = first.id
 
     def _set_operator(self) -> None:
         self.condition.operator = self._operator.currentData()
         if OPERATORS[self.condition.operator].arity is Arity.NONE:
             self.condition.ignore_case = False
             self._case.setChecked(False)
+        self._show_operators()
         self._show_values()
         self._values.focus_first()
         self._tell()

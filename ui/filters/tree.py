@@ -14,6 +14,7 @@ import pyarrow as pa
 from core.errors import BadFilter, UnknownColumn
 from core.filters import OPERATORS, And, Filter, Not, Or, Predicate
 from core.filters.binding import Bound, bind_predicate
+from core.filters.kinds import kind_of
 from core.filters.operators import Arity, fitting
 from ui.filters.typed import join_list, split_list, written
 
@@ -68,6 +69,12 @@ class Condition:
     def bound(self, types: Types) -> Bound | Problem:
         if not self.column:
             return Problem("column", "choose a column", unfinished=True)
+        type_, operator = types.get(self.column), OPERATORS[self.operator]
+        if type_ is not None and not operator.fits(type_):
+            kind = kind_of(type_)
+            return Problem(
+                "operator", f"'{operator.wording(kind)}' cannot be asked of {kind.value} ({type_})"
+            )
         values = self.values()
         if values is None:
             return Problem("value", "needs a value", unfinished=True)

@@ -6,13 +6,18 @@ import datetime as dt
 import subprocess
 import sys
 from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from core.datasets import open_dataset
 from core.errors import BadFilter, UnknownColumn
-from core.filters import Bound, Filter, Predicate, bind, col, mask, sentence, to_sql
+from core.filters import Bound, Filter, Predicate, bind, col, fits, mask, sentence, to_sql
 from core.filters.operators import OPERATORS
 
 NAN = float("nan")
@@ -194,3 +199,55 @@ print("pandas" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("type_", [pa.float32(), pa.float64()])
+@pytest.mark.parametrize(
+    ("tree", "met"),
+    [
+        (col("x") < 10**400, [True, True, False, False]),
+        (col("x") < "1e400", [True, True, False, False]),
+        (col("x") >= 10**400, [False, False, True, True]),
+        (col("x") > -(10**400), [True, True, True, True]),
+        (col("x") == Fraction(3 * 10**400, 7), [False, False, False, False]),
+        (col("x") != 10**400, [True, True, True, True]),
+    ],
+)
+def test_numbers_beyond_every_float_are_compared_as_they_are(
+    tree: Filter, met: list[bool], type_: pa.DataType
+) -> None:
+    cells = np.array([-1.5, 1.0, np.inf, np.nan], type_.to_pandas_dtype())
+    rows = pa.table({"x": pa.Array.from_buffers(type_, 4, [None, pa.py_buffer(cells.tobytes())])})
+    bound = bind(tree, rows.schema, "rows")
+    assert mask(bound, rows).to_pylist() == met
+    with duckdb.connect() as engine:
+        engine.register("rows", rows)
+        where = to_sql(bound, {"x": "x"}).sql("duckdb")
+        assert engine.sql(f"SELECT coalesce({where}, false) FROM rows").fetchall() == [(one,) for one in met]
+
+
+def test_an_interval_is_asked_for_null_alone(tmp_path: Path) -> None:
+    path = tmp_path / "spans.parquet"
+    with duckdb.connect() as engine:
+        engine.sql(f"COPY (SELECT INTERVAL 1 DAY AS span UNION ALL SELECT NULL) TO '{path}'")
+    spans = open_dataset(path)
+    with pytest.raises(BadFilter, match=r"'eq' does not fit column 'span'.*is_null, not_null"):
+        spans.count(col("span") == b"\0" * 12)
+    assert spans.count(col("span").is_null()) == 1
+    assert not fits("eq", spans.schema.field("span").type)
+    assert fits("is_null", spans.schema.field("span").type)
+
+
+@pytest.mark.parametrize("type_", [pa.binary(), pa.binary(4), pa.binary(16), pa.large_binary()])
+def test_bytes_are_compared_in_files_too(type_: pa.DataType, tmp_path: Path) -> None:
+    width = type_.byte_width if pa.types.is_fixed_size_binary(type_) else 3
+    cells = [b"\0" * width, b"\xff" * width, None]
+    pq.write_table(pa.table({"raw": pa.array(cells, type_)}), tmp_path / "raw.parquet")
+    raw = open_dataset(tmp_path / "raw.parquet")
+    for tree, count in (
+        (col("raw") == cells[1], 1),
+        (col("raw") != cells[1], 2),
+        (col("raw").is_in(cells[:2]), 2),
+    ):
+        assert raw.count(tree) == count
+        assert raw.read(where=tree).num_rows == count

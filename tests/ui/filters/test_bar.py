@@ -38,6 +38,7 @@ def flights(tmp_path: Path) -> Iterator[Table]:
             "carrier": pa.array([["AA", "UA", "DL"][n % 3] for n in range(ROWS)]),
             "late": pa.array([n % 2 == 0 for n in range(ROWS)]),
             "day": pa.array(range(ROWS), pa.int32()).cast(pa.date32()),
+            "stops": pa.array([["JFK"]] * ROWS),
         }
     )
     with Store.open(tmp_path / "store") as store:
@@ -327,6 +328,28 @@ def test_the_whole_list_of_columns_opens_at_the_one_there_is(qtbot: QtBot, bar: 
     qtbot.keyClick(box, Qt.Key.Key_Down)
     popup = box.completer().popup()
     qtbot.waitUntil(popup.isVisible)
-    assert popup.model().rowCount() == 5
+    assert popup.model().rowCount() == 6
     assert popup.currentIndex().data() == "carrier"
     popup.hide()
+
+
+def test_an_operator_that_does_not_fit_is_marked_and_never_changed(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter((col("dep_delay") > 60) & (col("stops") == ["JFK"]))
+    bar.open_builder()
+    row = rows_of(bar)[1]
+    assert bar.filter() == (col("dep_delay") > 60)
+    assert row.condition.operator == "eq"
+    box = named(row, QComboBox, "Operator")
+    assert (box.currentText(), box.property("variant")) == ("is", "invalid")
+    assert any("'is' cannot be asked of nested" in label.text() for label in row.findChildren(QLabel))
+    choose_operator(row, "is not null")
+    assert box.property("variant") == "" and box.findText("is") < 0
+    assert bar.filter() == (col("dep_delay") > 60) & col("stops").not_null()
+
+
+def test_choosing_a_column_never_asks_anything_at_once(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter(col("carrier").contains("A"))
+    bar.open_builder()
+    (row,) = rows_of(bar)
+    choose_column(qtbot, row, "stops")
+    assert (row.condition.operator, bar.filter()) == ("contains", None)
