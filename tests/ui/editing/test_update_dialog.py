@@ -214,7 +214,9 @@ def test_what_was_not_seen_beforehand_cannot_be_applied(
     def broken(job: Job) -> list[int]:
         raise error
 
-    dialog = opened(qtbot, UpdateDialog(flights, tasks, "carrier", selected=SelectedRows(1, broken)))
+    chosen = SelectedRows(1, broken)
+    made = UpdateDialog(flights, "flights", flights.snapshot(), tasks, "carrier", selected=chosen)
+    dialog = opened(qtbot, made)
     type_value(qtbot, dialog, "B6")
     qtbot.waitUntil(lambda: told in news(dialog))
     assert not apply_button(dialog).isEnabled()
