@@ -4,7 +4,8 @@ the first time it is called, whatever it is given."""
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,12 +57,40 @@ def take(values: Taken, places: np.ndarray) -> Taken:
 
 
 def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Python values, None for null, as an array of `kind`; each value must already fit it exactly.
+    """Python values, None for null, as an array of `kind`.
 
-    Common types take the short way; for the others `pa.array` is asked, and checks.
+    Common types take the short way. Raises `pa.ArrowInvalid` or `pa.ArrowTypeError` for a value that does not
+    fit exactly.
     """
     short = plain(values, kind)
-    return pa.array(list(values), type=kind) if short is None else short
+    return checked(list(values), kind) if short is None else short
+
+
+def checked(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
+    """What `pa.array` makes of the values, if it kept each: it cuts 1.5 to 1 and a time to its day, and
+    drops time zones. Raises like `from_values`."""
+    made = pa.array(values, type=kind)
+    for given, kept in zip(values, made.to_pylist(), strict=True):
+        if not _kept(given, kept):
+            raise pa.ArrowInvalid(f"{given!r} would become {kept!r} as {made.type}")
+    return made
+
+
+def _kept(given: Any, kept: Any) -> bool:
+    """Whether a value read back is the one given. What reads back as null was a null of some kind."""
+    if kept is None:
+        return True
+    if isinstance(kept, dict):
+        return isinstance(given, Mapping) and all(
+            _kept(given.get(key), kept.get(key)) if key in kept else given[key] is None
+            for key in (kept | dict(given))
+        )
+    if isinstance(kept, list):
+        given = list(given.items() if isinstance(given, Mapping) else given)
+        return len(given) == len(kept) and all(map(_kept, given, kept))
+    if isinstance(kept, tuple):
+        return len(given) == len(kept) and all(map(_kept, given, kept))
+    return bool(given == kept or (kept != kept and given != given))
 
 
 def plain(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
@@ -89,14 +118,10 @@ def _plain_numbers(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
     return from_numpy(numbers, kind, None if valid.all() else valid)
 
 
-def _index(value: Any) -> int:
-    return int(value.__index__())
-
-
 def _float(value: Any) -> float:
     if isinstance(value, float):
         return value
-    exact = float(_index(value))
+    exact = float(index(value))
     if int(exact) != value:
         raise ValueError("not exact")
     return exact
@@ -127,8 +152,8 @@ def _dtype(kind: pa.DataType) -> np.dtype:
 
 
 _PLAIN: dict[pa.DataType, tuple[Any, Any]] = {
-    **{k: (k.to_pandas_dtype(), _index) for k in (pa.int8(), pa.int16(), pa.int32(), pa.int64())},
-    **{k: (k.to_pandas_dtype(), _index) for k in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())},
+    **{k: (k.to_pandas_dtype(), index) for k in (pa.int8(), pa.int16(), pa.int32(), pa.int64())},
+    **{k: (k.to_pandas_dtype(), index) for k in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())},
     pa.float64(): (np.float64, _float),
     pa.bool_(): (np.bool_, _boolean),
     pa.timestamp("us"): (np.int64, _microseconds),

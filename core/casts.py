@@ -24,8 +24,9 @@ def exact_cast(values: Values, kind: pa.DataType) -> Values | None:
         return None
     try:
         made = values.cast(kind)
-        survived = _holds_nothing(values.type) or _same(values, made.cast(values.type))
-        return made if survived else None
+        given = _filled(values.type, kind)
+        back = made.cast(given, safe=not pa.types.is_floating(given))  # safe leaves large integers out
+        return made if _same(values.cast(given), back) else None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         return None
 
@@ -34,10 +35,16 @@ def _decoded(values: Values) -> Values:
     return values.cast(values.type.value_type)
 
 
-def _holds_nothing(kind: pa.DataType) -> bool:
-    """Nulls, or lists of them: there is no casting back to these."""
-    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    return _holds_nothing(kind.value_type) if is_list else bool(pa.types.is_null(kind))
+def _filled(given: pa.DataType, kind: pa.DataType) -> pa.DataType:
+    """The type given, with that of `kind` where it has none: there is no casting back to null."""
+    if pa.types.is_null(given):
+        return kind
+    if pa.types.is_list(given) and pa.types.is_list(kind):
+        return pa.list_(_filled(given.value_type, kind.value_type))
+    if pa.types.is_struct(given) and pa.types.is_struct(kind):
+        others = {field.name: field.type for field in kind}
+        return pa.struct([(f.name, _filled(f.type, others.get(f.name, f.type))) for f in given])
+    return given
 
 
 def _same_meaning(a: pa.DataType, b: pa.DataType) -> bool:

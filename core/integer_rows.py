@@ -50,7 +50,7 @@ class IntegerBlock:
 
     def table(self) -> pa.Table:
         arrays = [from_numpy(column[: self.rows]) for column in self._columns]
-        return pa.Table.from_arrays(arrays, names=self.names)
+        return pa.Table.from_arrays(arrays, names=[str(name) for name in self.names])
 
 
 def fits(sample: Mapping[str, Any]) -> bool:

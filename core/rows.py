@@ -1,20 +1,23 @@
 """Python rows to Arrow, a thousand at a time; rows of integers are gathered in blocks.
 
-A bool among integers is kept as 0 or 1, as SQLite does. Nothing is converted unchecked: a value that
-does not fit its column's type is refused with the row and the column named.
+A bool among numbers is kept as 0 or 1, as SQLite does, and a date among datetimes as its midnight. Nothing
+is converted unchecked: a value that does not fit its column's type is refused with the row and the column
+named.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy, plain
+from core.arrays import checked, from_numpy, plain
+from core.casts import exact_cast
 from core.errors import BadData
 from core.integer_rows import IntegerBlock, fits
 from core.schema import common_type
@@ -54,12 +57,23 @@ def tables(data: Any) -> Iterator[pa.Table]:
 
 
 def from_columns(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    for name, values in columns.items():
+        _refuse_other_than_columns(str(name), values)
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"'{name}' has {n}" for name, n in lengths.items())
         raise BadData("the columns differ in length", told, "Give every column one value for each row")
-    arrays = {str(name): _array(str(name), values, 0) for name, values in columns.items()}
-    return pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
+    arrays = [_array(str(name), values, 0) for name, values in columns.items()]
+    return pa.Table.from_arrays(arrays, names=[str(name) for name in columns])
+
+
+def _refuse_other_than_columns(name: str, values: Any) -> None:
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise BadData(
+            f"column '{name}' is an array of {values.ndim} dimensions",
+            "A column has one value for each row",
+            "Give each of its columns a name, or lists for rows",
+        )
 
 
 def _stream(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
@@ -97,16 +111,18 @@ def _refuse_other_than_rows(chunk: list[Any], first: int) -> None:
 def _chunk_table(rows: list[Row], first: int) -> pa.Table:
     names = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
     arrays = [_array(name, [row.get(name) for row in rows], first) for name in names]
-    return pa.Table.from_arrays(arrays, names=names)
+    return pa.Table.from_arrays(arrays, names=[str(name) for name in names])
 
 
 def _array(name: str, values: Sequence[Any], first: int) -> pa.Array:
     if isinstance(values, np.ndarray) and values.dtype in (np.int64, np.float64, np.int32, np.bool_):
-        return from_numpy(values.copy())
+        return _from_numpy(values)
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     try:
-        return pa.array(values) if isinstance(values, np.ndarray) else _typed(_even(list(values)))
+        if isinstance(values, np.ndarray) and values.dtype != object:
+            return pa.array(values)
+        return _typed(_even(list(values)))
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
         raise BadData(
             f"column '{name}' holds values that have no type in common (rows {first} on)",
@@ -115,21 +131,34 @@ def _array(name: str, values: Sequence[Any], first: int) -> pa.Array:
         ) from error
 
 
+def _from_numpy(values: np.ndarray) -> pa.Array:
+    """A copy, with what is masked as null."""
+    masked = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else np.zeros(0, bool)
+    return from_numpy(np.array(np.ma.getdata(values)), valid=~masked if masked.any() else None)
+
+
 def _typed(values: list[Any]) -> pa.Array:
     """Values of one plain type the short way; `pa.array` looks at the others."""
     kinds = {type(v) for v in values if v is not None}
     kind = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
     short = None if kind is None else plain(values, kind)
-    return pa.array(values) if short is None else short
+    return checked(values) if short is None else short
 
 
 def _even(values: list[Any]) -> list[Any]:
-    """Bools among ints as ints; ints among floats as floats where that is exact."""
+    """Bools among numbers as numbers, ints among floats as floats where that is exact, dates among
+    datetimes as midnights."""
     kinds = {type(v) for v in values if v is not None}
     if kinds == {bool, int}:
         return [None if v is None else int(v) for v in values]
-    if kinds == {int, float} and all(v is None or float(v) == v for v in values):
+    if (
+        float in kinds
+        and kinds <= {bool, int, float}
+        and all(v is None or float(v) == v or v != v for v in values)
+    ):
         return [None if v is None else float(v) for v in values]
+    if kinds == {dt.date, dt.datetime}:
+        return [dt.datetime(v.year, v.month, v.day) if type(v) is dt.date else v for v in values]
     return values
 
 
@@ -139,17 +168,30 @@ def aligned(data: Any) -> tuple[pa.Schema, Iterator[pa.Table]]:
     Arrow readers are streamed; Python rows are gathered first, since the last may widen a column.
     """
     if isinstance(data, pa.RecordBatchReader):
+        _refuse_duplicates(data.schema)
         return data.schema, (pa.Table.from_batches([batch], data.schema) for batch in data)
     found = list(tables(data))
+    for table in found:
+        _refuse_duplicates(table.schema)
     schema = unified(table.schema for table in found)
     return schema, (fitted(table, schema) for table in found)
+
+
+def _refuse_duplicates(schema: pa.Schema) -> None:
+    name, times = max(Counter(schema.names).items(), key=lambda item: item[1], default=("", 0))
+    if times > 1:
+        raise BadData(
+            f"there are {times} columns named '{name}'",
+            "A column is found by its name",
+            "Give each a name of its own",
+        )
 
 
 def unified(schemas: Iterable[pa.Schema]) -> pa.Schema:
     types: dict[str, pa.DataType] = {}
     for field in itertools.chain.from_iterable(schemas):
         have = types.get(field.name, pa.null())
-        wider = common_type(have, field.type) or _number(have, field.type)
+        wider = _wider(have, field.type)
         if wider is None:
             raise BadData(
                 f"column '{field.name}' is {have} in some rows and {field.type} in others",
@@ -157,6 +199,29 @@ def unified(schemas: Iterable[pa.Schema]) -> pa.Schema:
             )
         types[field.name] = wider
     return pa.schema(list(types.items()))
+
+
+def _wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    return common_type(a, b) or _number(a, b) or _list(a, b) or _struct(a, b)
+
+
+def _list(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    if not (pa.types.is_list(a) and pa.types.is_list(b)):
+        return None
+    values = _wider(a.value_type, b.value_type)
+    return None if values is None else pa.list_(values)
+
+
+def _struct(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    if not (pa.types.is_struct(a) and pa.types.is_struct(b)):
+        return None
+    types = {field.name: field.type for field in a}
+    for field in b:
+        wider = _wider(types.get(field.name, pa.null()), field.type)
+        if wider is None:
+            return None
+        types[field.name] = wider
+    return pa.struct(list(types.items()))
 
 
 def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -174,17 +239,19 @@ def _fitted_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     if field.name not in table.column_names:
         return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
     column = table.column(field.name)
-    try:
-        return column if column.type.equals(field.type) else column.cast(field.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    fit = exact_cast(column, field.type)
+    if fit is None:
         raise BadData(
             f"column '{field.name}' holds {column.type} values that do not fit {field.type}",
-            str(error),
-            "Cast the column, or give values that fit",
-        ) from error
+            fix="Cast the column, or give values that fit",
+        )
+    return fit
 
 
 def _number(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """Integers met floats: double, if the cast then finds every value exact."""
+    """Bools met numbers: these. Integers met floats: double, if the cast then finds every value exact."""
+    if pa.types.is_boolean(a) or pa.types.is_boolean(b):
+        other = b if pa.types.is_boolean(a) else a
+        return other if pa.types.is_integer(other) or pa.types.is_floating(other) else None
     numeric = all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in (a, b))
     return pa.float64() if numeric else None

@@ -90,3 +90,80 @@ def test_columns_have_to_be_of_one_length() -> None:
 def test_numpy_and_arrow_columns_are_taken_as_they_are() -> None:
     found = table({"a": np.arange(3), "b": pa.array(["x", None, "z"])})
     assert found.to_pydict() == {"a": [0, 1, 2], "b": ["x", None, "z"]}
+
+
+ZONED = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+DAY, TIME = dt.date(2020, 1, 1), dt.datetime(2020, 1, 2, 3, 4, 5, 6)
+MIDNIGHT = dt.datetime(2020, 1, 1)
+
+MIXED = [
+    (DAY, TIME, [MIDNIGHT, TIME]),
+    (TIME, DAY, [TIME, MIDNIGHT]),
+    (True, 5, [1, 5]),
+    (5, False, [5, 0]),
+    (True, 0.5, [1.0, 0.5]),
+    (3, 0.5, [3.0, 0.5]),
+    ([], [1], [[], [1]]),
+    ([[]], [["x"]], [[[]], [["x"]]]),
+    ([1], [0.5], [[1.0], [0.5]]),
+    ({"a": None}, {"a": 1}, [{"a": None}, {"a": 1}]),
+    ({"a": []}, {"a": ["x"], "b": 1}, [{"a": [], "b": None}, {"a": ["x"], "b": 1}]),
+]
+
+
+@pytest.mark.parametrize(("first", "then", "expected"), MIXED)
+@pytest.mark.parametrize("count", [1, 1_000])
+def test_where_a_chunk_ends_makes_no_difference(
+    first: object, then: object, expected: list, count: int
+) -> None:
+    found = table([{"x": first}] * count + [{"x": then}])
+    values = found.column("x").to_pylist()
+    assert [values[0], values[-1]] == expected
+    assert [type(v) for v in (values[0], values[-1])] == [type(v) for v in expected]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (MIDNIGHT, ZONED),
+        (DAY, ZONED),
+        (2**53 + 1, 0.5),
+        ("x", 1),
+        (b"x", "y"),
+        ({"a": DAY}, {"a": TIME}),
+        ([MIDNIGHT], [ZONED]),
+        (10**400, 0.5),
+    ],
+)
+def test_values_that_would_change_are_refused(first: object, then: object) -> None:
+    for rows in ([{"x": first}, {"x": then}], [{"x": then}, {"x": first}]):
+        with pytest.raises(BadData, match="column 'x'"):
+            table(rows)
+
+
+def test_an_array_of_objects_is_looked_at_like_a_list() -> None:
+    assert table({"x": np.array([DAY, TIME], object)}).column("x").to_pylist() == [MIDNIGHT, TIME]
+
+
+@pytest.mark.parametrize("values", [np.zeros((2, 2)), np.zeros((2, 1), np.int16), np.array(5)])
+def test_an_array_of_other_than_one_dimension_is_refused(values: np.ndarray) -> None:
+    with pytest.raises(BadData, match=f"column 'x' is an array of {values.ndim} dimensions"):
+        table({"x": values})
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.int8, np.float64, np.bool_])
+def test_what_is_masked_is_null(kind: type) -> None:
+    masked = np.ma.array([1, 0, 1, 0, 1, 0, 1, 0, 1], kind, mask=[0, 1, 0, 0, 0, 0, 0, 0, 1])
+    assert table({"x": masked}).column("x").to_pylist() == [1, None, 1, 0, 1, 0, 1, 0, None]
+    assert table({"x": np.ma.array([1, 2])}).column("x").to_pylist() == [1, 2]
+
+
+def test_columns_of_one_name_are_refused() -> None:
+    twice = pa.table([[1], [2]], names=["a", "a"])
+    for data in (twice, twice.to_reader(), twice.to_batches()[0], {1: [1], "1": [2]}, [{1: 1, "1": 2}]):
+        with pytest.raises(BadData, match="2 columns named"):
+            table(data)
+
+
+def test_keys_that_are_numbers_become_names() -> None:
+    assert table([{1: 5, 2: 6}]).to_pylist() == table({1: [5], 2: [6]}).to_pylist() == [{"1": 5, "2": 6}]
