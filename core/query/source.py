@@ -6,7 +6,7 @@ Files are aliased by place, so any column name works: empty, reserved, or differ
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache, reduce
+from functools import reduce
 from itertools import count, groupby
 
 import duckdb
@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from core.arrays import from_numpy
 from core.scan.footers import unchanged
-from core.scan.rows import in_memory, take_rows
+from core.scan.rows import in_memory, schema_of, take_rows
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
 POSITION = "pos"
@@ -53,8 +53,8 @@ def _base_queries(
         if kind is None:
             queries.append(_memory_query(members, columns, cursor))
         else:
-            queries.append(_files_query(members, columns))
-    return queries or [_empty(columns)]
+            queries.append(_files_query(members, columns, cursor))
+    return queries or [_empty(columns, cursor)]
 
 
 def _shape(segment: Segment, columns: Sequence[Column]) -> tuple[object, ...] | None:
@@ -71,7 +71,9 @@ def _shape(segment: Segment, columns: Sequence[Column]) -> tuple[object, ...] | 
     return (told.ambiguous_layout, *types)
 
 
-def _files_query(members: list[Placed], columns: Sequence[Column]) -> exp.Query:
+def _files_query(
+    members: list[Placed], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+) -> exp.Query:
     files = [segment for _, segment in members if isinstance(segment, FileSegment)]
     stored = unchanged(files[0]).schema.names
     table = exp.Table(
@@ -79,14 +81,19 @@ def _files_query(members: list[Placed], columns: Sequence[Column]) -> exp.Query:
         alias=exp.TableAlias(this=_name("f"), columns=[_name(f"f{i}") for i in range(len(stored))]),
     )
     position = _file_position([start for start, _ in members])
-    values = [_stored(column, files[0].names.get(column.key), stored) for column in columns]
-    return exp.select(_as(position, POSITION), *values).from_(table)
+    names = {c: files[0].names[c.key] for c in columns if c.key in files[0].names}
+    nowhere = _empty([c for c in columns if c not in names], cursor) if len(names) < len(columns) else None
+    values = [
+        _field(f"f{stored.index(names[c])}", "f") if c in names else _typed_null(c, nowhere) for c in columns
+    ]
+    aliased = [_as(value, identifier(c)) for value, c in zip(values, columns, strict=True)]
+    return exp.select(_as(position, POSITION), *aliased).from_(table)
 
 
-def _stored(column: Column, name: str | None, stored: list[str]) -> exp.Expr:
-    if name is None:
-        return _as(exp.cast(exp.null(), sql_type(column.type)), identifier(column))
-    return _as(_field(f"f{stored.index(name)}", "f"), identifier(column))
+def _typed_null(column: Column, nowhere: exp.Query | None) -> exp.Expr:
+    """What a column is in a relation without rows: null, of the column's type."""
+    assert nowhere is not None
+    return exp.select(_field(identifier(column))).from_(nowhere.subquery("nowhere")).subquery()
 
 
 def _file_position(starts: list[int]) -> exp.Expr:
@@ -125,9 +132,18 @@ def _registered(
 ) -> exp.Query:
     """Rows held in memory as a relation of the same shape, under a name nobody else has."""
     name = f"{OWN_NAMES}rows_{next(_numbers)}"
-    arrays = [from_numpy(positions), *rows.columns]
+    arrays = [from_numpy(positions), *(_as_duckdb_takes(column) for column in rows.columns)]
     cursor.register(name, pa.Table.from_arrays(arrays, [POSITION, *(identifier(c) for c in columns)]))
     return exp.select(_field(POSITION), *(_field(identifier(c)) for c in columns)).from_(_name(name))
+
+
+def _as_duckdb_takes(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Types that it takes otherwise, or not at all, from Arrow: as what it reads them as from Parquet."""
+    if pa.types.is_float16(column.type):
+        return column.cast(pa.float32())
+    if pa.types.is_duration(column.type):
+        return column.cast(pa.int64())
+    return column.cast(pa.float64()) if pa.types.is_decimal256(column.type) else column
 
 
 def _without(base: exp.Query, gone: np.ndarray, cursor: duckdb.DuckDBPyConnection) -> exp.Query:
@@ -137,25 +153,13 @@ def _without(base: exp.Query, gone: np.ndarray, cursor: duckdb.DuckDBPyConnectio
     return exp.select("*").from_(base.subquery("base")).join(others, using=[POSITION], join_type="anti")
 
 
-def _empty(columns: Sequence[Column]) -> exp.Query:
-    position = _as(exp.cast(exp.null(), "bigint"), POSITION)
-    return exp.select(position, *(_null(c) for c in columns)).where(exp.false())
-
-
-def _null(column: Column) -> exp.Expr:
-    return _as(exp.cast(exp.null(), sql_type(column.type)), identifier(column))
+def _empty(columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection) -> exp.Query:
+    rows = pa.Table.from_batches([], schema_of(columns))
+    return _registered(np.empty(0, np.int64), rows, columns, cursor)
 
 
 def _union(queries: Sequence[exp.Query]) -> exp.Query:
     return reduce(lambda a, b: exp.union(a, b, distinct=False), queries)
-
-
-@lru_cache
-def sql_type(kind: pa.DataType) -> str:
-    """DuckDB's name for an Arrow type, asked of DuckDB itself."""
-    with duckdb.connect(":memory:") as own:
-        own.register("typed", pa.Table.from_batches([], pa.schema([pa.field("x", kind)])))
-        return str(own.sql("SELECT x FROM typed").types[0])
 
 
 def _paths(files: Iterable[FileSegment]) -> exp.Expr:

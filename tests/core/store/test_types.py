@@ -78,3 +78,18 @@ def test_the_data_files_reopen_after_a_flush(table: object) -> None:
     table.flush()
     assert table.get(1)["text"] == "set"
     assert str(table.get(0)["tags"]) == str(VALUES["tags"][0].as_py())
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_table_without_rows_of_any_type_can_be_sorted_and_asked(tmp_path: Path, name: str) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", pa.table({name: VALUES[name].slice(0, 0)}))
+        assert View(table.snapshot(), Query(sort=(SortKey(name),))).num_rows == 0
+        assert store.sql(f'select "{name}" from t').num_rows == 0
+
+
+def test_every_type_can_be_asked_for_in_sql_also_where_files_lack_the_column(table: object) -> None:
+    table.insert(pa.table({"later": pa.array(["x"] * 2_000)}))
+    assert table.store.sql("select * from t").num_rows == table.num_rows
+    view = View(table.snapshot(), Query(where=col("later") == "x", sort=(SortKey("f16"), SortKey("i8"))))
+    assert view.page(0, 1).column("f16").to_pylist() == [None]
