@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import shiboken6
@@ -19,29 +20,40 @@ T = TypeVar("T")
 READERS = 6  # enough that pages of the grid do not wait for long queries
 
 
+@dataclass(frozen=True)
+class Callbacks:
+    """What is called on the GUI thread; one of the first three, once."""
+
+    done: Callable[[Any], None] | None = None
+    failed: Callable[[Exception], None] | None = None
+    stopped: Callable[[], None] | None = None
+    progress: Callable[[Progress], None] | None = None
+
+
 class Handle:
     """One piece of work that was asked for. Used on the GUI thread only."""
 
-    def __init__(self, text: str, write: bool, quiet: bool, owner: QObject | None) -> None:
+    def __init__(
+        self, text: str, write: bool, quiet: bool, owner: QObject | None, callbacks: Callbacks
+    ) -> None:
         self.job, self.text, self.write, self.quiet = Job(), text, write, quiet
         self.over = False
+        self.callbacks = callbacks
         self._owner, self._owned = owner, owner is not None
-        self._done: Callable[[Any], None] | None = None
-        self._failed: Callable[[Exception], None] | None = None
-        self._stopped: Callable[[], None] | None = None
-        self._progress: Callable[[Progress], None] | None = None
 
     @property
     def running(self) -> bool:
         """Asked for and not answered yet: waiting in the queue counts."""
         return not self.over
 
+    @property
+    def wanted(self) -> bool:
+        """Whether the owner is still there."""
+        return not self._owned or (self._owner is not None and shiboken6.isValid(self._owner))
+
     def cancel(self) -> None:
         """Ask the work to stop. A read answers no more; a write that was already through does."""
         self.job.cancel()
-
-    def _wanted(self) -> bool:
-        return not self._owned or (self._owner is not None and shiboken6.isValid(self._owner))
 
 
 class Tasks(QObject):
@@ -84,8 +96,8 @@ class Tasks(QObject):
         Nothing is called when `owner` was destroyed meanwhile. A `quiet` read does not count as busy.
         Without `failed`, an exception goes to the `failed` signal.
         """
-        handle = self._handle(text, False, quiet, owner)
-        return self._start(self._readers, handle, work, (done, failed, stopped, progress))
+        callbacks = Callbacks(done, failed, stopped, progress)
+        return self._start(self._readers, Handle(text, False, quiet, owner, callbacks), work)
 
     def write(
         self,
@@ -99,8 +111,8 @@ class Tasks(QObject):
         text: str = "",
     ) -> Handle:
         """Run `work` after all writes asked for before; otherwise like `read`."""
-        handle = self._handle(text, True, False, owner)
-        return self._start(self._writer, handle, work, (done, failed, stopped, progress))
+        callbacks = Callbacks(done, failed, stopped, progress)
+        return self._start(self._writer, Handle(text, True, False, owner, callbacks), work)
 
     @property
     def running(self) -> list[Handle]:
@@ -116,23 +128,21 @@ class Tasks(QObject):
             handle.cancel()
 
     def shutdown(self) -> None:
-        """Cancel everything and wait until the threads have let go. Nothing can be asked for afterwards."""
+        """Cancel everything and wait until the threads have let go. What is asked for afterwards is over
+        at once, and nothing is called."""
         self._closed = True
         for handle in self._running:
             handle.cancel()
+            handle.over = True
         self._readers.shutdown(wait=True, cancel_futures=True)
         self._writer.shutdown(wait=True, cancel_futures=True)
         self._running.clear()
 
-    def _handle(self, text: str, write: bool, quiet: bool, owner: QObject | None) -> Handle:
-        handle = Handle(text, write, quiet, owner)
+    def _start(self, pool: ThreadPoolExecutor, handle: Handle, work: Callable[[Job], Any]) -> Handle:
+        if self._closed:
+            handle.over = True
+            return handle
         handle.job = Job(lambda progress: self._reported.emit(handle, progress))
-        return handle
-
-    def _start(
-        self, pool: ThreadPoolExecutor, handle: Handle, work: Callable[[Job], Any], callbacks: tuple[Any, ...]
-    ) -> Handle:
-        handle._done, handle._failed, handle._stopped, handle._progress = callbacks
         was_busy = bool(self.running)
         self._running.append(handle)
         pool.submit(self._run, handle, work)
@@ -152,10 +162,10 @@ class Tasks(QObject):
             self._answered.emit(handle, result, error)
 
     def _report(self, handle: Handle, progress: Progress) -> None:
-        if handle.over or not handle._wanted():
+        if handle.over or not handle.wanted:
             return
-        if handle._progress is not None:
-            handle._progress(progress)
+        if handle.callbacks.progress is not None:
+            handle.callbacks.progress(progress)
         self.progressed.emit(handle, progress)
 
     def _answer(self, handle: Handle, result: Any, error: Exception | None) -> None:
@@ -166,17 +176,15 @@ class Tasks(QObject):
         self.finished.emit(handle)
         if not handle.quiet and not self.running:
             self.busy_changed.emit(False)
-        if handle._wanted():
+        if handle.wanted:
             self._call_back(handle, result, error)
 
     def _call_back(self, handle: Handle, result: Any, error: Exception | None) -> None:
+        callbacks = handle.callbacks
         if isinstance(error, Cancelled) or (handle.job.cancelled and not handle.write):
-            if handle._stopped is not None:
-                handle._stopped()
+            if callbacks.stopped is not None:
+                callbacks.stopped()
         elif error is not None:
-            if handle._failed is not None:
-                handle._failed(error)
-            else:
-                self.failed.emit(error)
-        elif handle._done is not None:
-            handle._done(result)
+            (callbacks.failed or self.failed.emit)(error)
+        elif callbacks.done is not None:
+            callbacks.done(result)

@@ -168,3 +168,18 @@ def test_shutdown_cancels_and_waits(qapp) -> None:
     assert running.wait(10)
     tasks.shutdown()
     assert ended.is_set()
+
+
+def test_what_is_asked_for_after_the_end_is_over_at_once(qapp) -> None:
+    tasks, heard = Tasks(), []
+    tasks.shutdown()
+    asked = [tasks.read(heard.append, heard.append), tasks.write(heard.append, heard.append)]
+    assert not any(handle.running for handle in asked)
+    assert heard == [] and tasks.running == []
+
+
+def test_what_the_end_cut_short_runs_no_more(qapp) -> None:
+    tasks, go_on = Tasks(), threading.Event()
+    waiting = [tasks.write(lambda job: go_on.wait(0.01)) for _ in range(3)]
+    tasks.shutdown()
+    assert not any(handle.running for handle in waiting)

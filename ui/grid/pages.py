@@ -46,13 +46,14 @@ class Request:
 PageTexts = dict[int, dict[int, Texts]]  # page -> column -> texts
 
 
-def read_pages(rows: Rows, request: Request, names: Sequence[str]) -> PageTexts:
+def read_pages(rows: Rows, request: Request, names: Sequence[str], job: Job) -> PageTexts:
     """Blocks; call it on a worker."""
     start = request.first * PAGE_ROWS
     count = (request.last + 1) * PAGE_ROWS - start
     table = rows.page(start, count, [names[column] for column in request.columns])
     pages: PageTexts = {page: {} for page in range(request.first, request.last + 1)}
     for column, values in zip(request.columns, table.columns, strict=True):
+        job.check()
         texts = screen_texts(values)
         for page in pages:
             at = (page - request.first) * PAGE_ROWS
@@ -83,7 +84,7 @@ class Pages(QObject):
         """Forget everything read so far; `ready` was read from the new rows already."""
         self._generation += 1
         self._rows, self._names, self._broken = rows, list(names), False
-        self._under_way.clear()
+        self.cancel()
         self._wanted = self._next = None
         self._pages.clear()
         self._cells = 0
@@ -94,9 +95,15 @@ class Pages(QObject):
         last = (self._rows.num_rows - 1) // PAGE_ROWS if self._rows else 0
         self._generation += 1
         self._rows = rows
-        self._under_way.clear()
+        self.cancel()
         for column in self._pages.pop(last, {}).values():
             self._cells -= len(column)
+
+    def cancel(self) -> None:
+        """Nobody waits any more for what is under way."""
+        for handle, _ in self._under_way:
+            handle.cancel()
+        self._under_way.clear()
 
     def text(self, row: int, column: int) -> str | None:
         """The text of a cell, None for null; raises KeyError while it has not been read."""
@@ -148,7 +155,7 @@ class Pages(QObject):
 
         def work(job: Job) -> PageTexts:
             assert rows is not None
-            return read_pages(rows, request, names)
+            return read_pages(rows, request, names, job)
 
         def done(pages: PageTexts) -> None:
             if generation == self._generation:
@@ -174,9 +181,10 @@ class Pages(QObject):
 
     def _keep(self, pages: PageTexts) -> None:
         for page, columns in pages.items():
-            self._pages.setdefault(page, {}).update(columns)
+            held = self._pages.setdefault(page, {})
+            self._cells += sum(len(texts) - len(held.get(c, ())) for c, texts in columns.items())
+            held.update(columns)
             self._pages.move_to_end(page)
-            self._cells += sum(map(len, columns.values()))
         while self._cells > MOST_CELLS and len(self._pages) > len(pages) + 2:
             _, dropped = self._pages.popitem(last=False)
             self._cells -= sum(map(len, dropped.values()))

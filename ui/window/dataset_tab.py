@@ -138,6 +138,7 @@ class DatasetTab(QWidget):
         """Let go of what is still running for this tab."""
         self.loader.cancel()
         self.counts.stop()
+        self.grid.grid_model.pages.cancel()
         if self._fill_handle is not None:
             self._fill_handle.cancel()
 
@@ -204,7 +205,7 @@ class DatasetTab(QWidget):
         plain = self.where is None and not self.sort
         if plain and not self._growing and not self._grow_timer.isActive() and not self.loader.running:
             self._growing = True
-            self.tasks.read(self._longer, self._grown, self._failed, owner=self, quiet=True)
+            self.tasks.read(self._longer, self._grown, self._not_longer, owner=self, quiet=True)
 
     def _longer(self, job: Job) -> Loaded:
         return load(self.dataset, None, (), (0, -1, ()), job)
@@ -218,6 +219,11 @@ class DatasetTab(QWidget):
             self.grid.grow(loaded.view)
             self.pane.set_nothing(self._why_empty(loaded))
             self.changed.emit()
+
+    def _not_longer(self, error: Exception) -> None:
+        self._growing = False
+        self._grow_timer.start()
+        self._failed(error)
 
     def _fill_stopped(self) -> None:
         self.messages.say(

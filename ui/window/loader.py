@@ -98,7 +98,7 @@ def load(
     view = View(snapshot, Query(where=where, sort=sort), job)
     job.check()
     undo, redo = told(dataset)
-    ready = _first_pages(view, place)
+    ready = _first_pages(view, place, job)
     return Loaded(view, ready, snapshot.num_rows, snapshot.complete, where, sort, undo, redo)
 
 
@@ -110,7 +110,7 @@ def told(dataset: Dataset) -> tuple[str, str]:
     return (undo.message if undo else ""), (redo.message if redo else "")
 
 
-def _first_pages(view: View, place: tuple[int, int, Sequence[str]]) -> PageTexts:
+def _first_pages(view: View, place: tuple[int, int, Sequence[str]], job: Job) -> PageTexts:
     first, last, shown = place
     names = view.schema.names
     columns = tuple(i for i, name in enumerate(names) if name in set(shown)) or tuple(
@@ -118,4 +118,4 @@ def _first_pages(view: View, place: tuple[int, int, Sequence[str]]) -> PageTexts
     )
     if view.num_rows == 0 or not columns:
         return {}
-    return read_pages(view, Request(first, last, columns), names)
+    return read_pages(view, Request(first, last, columns), names, job)

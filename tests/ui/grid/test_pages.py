@@ -7,6 +7,7 @@ import pytest
 
 from tests.ui.grid.fake_rows import FakeRows
 from ui.grid.pages import PAGE_ROWS, Pages
+from ui.tasks import Handle
 
 
 @pytest.fixture
@@ -114,3 +115,31 @@ def test_the_cache_stays_bounded(pages, qtbot, monkeypatch) -> None:
         qtbot.waitUntil(lambda: pages.settled)
     assert len(pages._pages) <= 11
     assert pages.text(49 * PAGE_ROWS, 0) == str(49 * PAGE_ROWS * 10)
+
+
+def test_columns_read_again_do_not_shrink_the_cache(pages, qtbot, monkeypatch) -> None:
+    """Two pages a turn, five columns each; the first column of one of them is read twice."""
+    turns, columns = 20, [0, 1, 2, 3, 4]
+    monkeypatch.setattr("ui.grid.pages.MOST_CELLS", (2 * turns * len(columns) + 10) * PAGE_ROWS)
+    shown(pages, FakeRows(2 * turns * PAGE_ROWS))
+    for page in range(0, 2 * turns, 2):
+        for last, wanted in ((page, [0]), (page + 1, columns)):
+            pages.want(page * PAGE_ROWS, last * PAGE_ROWS, wanted, downwards=False)
+            qtbot.waitUntil(lambda: pages.settled)
+    assert [page for page in range(2 * turns) if pages.column(page, 4) is None] == []
+
+
+def test_reads_of_a_view_that_is_gone_are_cancelled(pages, tasks, qtbot) -> None:
+    begun: list[Handle] = []
+    tasks.started.connect(begun.append)
+    old = FakeRows(1000)
+    old.gate = threading.Event()
+    shown(pages, old)
+    pages.want(0, 10, [0])
+    shown(pages, FakeRows(1000, columns=1))
+    assert [handle.job.cancelled for handle in begun] == [True]
+    pages.want(0, 10, [0])
+    pages.grow(FakeRows(2000, columns=1))
+    assert [handle.job.cancelled for handle in begun] == [True, True]
+    old.gate.set()
+    qtbot.waitUntil(lambda: not any(handle.running for handle in begun))

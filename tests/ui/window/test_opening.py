@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QComboBox, QHeaderView, QLineEdit
 
 from core import Store
+from core.dataset import Dataset
+from core.datasets import open_dataset
+from core.errors import FileProblem
+from core.jobs import Job
+from core.scan.snapshot import Snapshot
 from core.transfer import make_data
 from ui.dialogs.error_dialog import ErrorDialog
 from ui.main_window import MainWindow
@@ -89,6 +95,39 @@ def test_a_text_file_grows_until_it_is_whole(window, tmp_path, qtbot, settled) -
     tab = settled()
     assert tab.grid.grid_model.pages.text(399_999, 0) == "399999"
     assert all("so far" in text or "counting" in text or text == "400,000 rows" for text in seen)
+
+
+class Stumbling(Dataset):
+    """A text file that cannot be looked at once while its rows come in."""
+
+    def __init__(self, path: Path) -> None:
+        self.name, self._file = path.name, open_dataset(path)
+        self._looks, self.looked_again = 0, threading.Event()
+
+    def snapshot(self) -> Snapshot:
+        self._looks += 1
+        if self._looks == 2:
+            raise FileProblem(self.name, "could not be read for a moment")
+        if self._looks > 2:
+            self.looked_again.set()
+        return self._file.snapshot()
+
+    def fill(self, job: Job) -> None:
+        """As long as it takes until somebody looks again."""
+        while not self.looked_again.wait(0.01):
+            job.report(1)
+        self._file.fill(job)
+
+
+def test_rows_go_on_coming_in_after_a_failed_look(window, tmp_path, qtbot) -> None:
+    path = tmp_path / "numbers.csv"
+    path.write_text("n,text\n" + "".join(f"{i},row {i}\n" for i in range(400_000)))
+    file = Stumbling(path)
+    window.library.opened.emit(file, (str(path),))
+    tab = window.tabs.dataset_tab
+    qtbot.waitUntil(lambda: "could not be read" in tab.messages.label.text())
+    qtbot.waitUntil(file.looked_again.is_set)
+    qtbot.waitUntil(lambda: tab.status == "400,000 rows", timeout=15_000)
 
 
 def test_a_file_with_no_rows_says_so(window, tmp_path, rows, settled) -> None:
