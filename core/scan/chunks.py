@@ -17,12 +17,13 @@ from core.scan.snapshot import Column, FileSegment
 ChunkKey = tuple[Path, tuple[int, int], int, str]
 
 DEFAULT_CACHE_BYTES = min(2 << 30, psutil.virtual_memory().total // 4)
+MOST_BROWSED_BYTES = 128 << 20
 
 
 class ChunkCache:
     """Least recently used column chunks by (path, fingerprint, row group, column). Any thread."""
 
-    def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:
+    def __init__(self, max_bytes: int = 0) -> None:
         self.max_bytes = max_bytes
         self.held_bytes = 0
         self._chunks: OrderedDict[ChunkKey, pa.ChunkedArray] = OrderedDict()
@@ -40,20 +41,32 @@ class ChunkCache:
             if key not in self._chunks and chunk.nbytes <= self.max_bytes // 2:
                 self._chunks[key] = chunk
                 self.held_bytes += chunk.nbytes
-            while self.held_bytes > self.max_bytes:
-                self.held_bytes -= self._chunks.popitem(last=False)[1].nbytes
+            self._make_room()
 
     def resize(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
         with self._lock:
-            while self.held_bytes > max_bytes:
-                self.held_bytes -= self._chunks.popitem(last=False)[1].nbytes
+            self.max_bytes = max_bytes
+            self._make_room()
+
+    def _make_room(self) -> None:
+        while self.held_bytes > self.max_bytes:
+            self.held_bytes -= self._chunks.popitem(last=False)[1].nbytes
 
 
 cache = ChunkCache()
-browsed = ChunkCache(128 << 20)
+browsed = ChunkCache()
 """For pages that people leaf through. Small, so that memory just used is used again: decoding a row
 group into fresh memory takes three times as long."""
+
+
+def limit(total_bytes: int) -> None:
+    """What both caches may hold together: at most a quarter of it, and never more than 128 MB, for pages."""
+    for_pages = min(MOST_BROWSED_BYTES, total_bytes // 4)
+    browsed.resize(for_pages)
+    cache.resize(total_bytes - for_pages)
+
+
+limit(DEFAULT_CACHE_BYTES)
 
 
 def column_chunks(

@@ -64,7 +64,8 @@ class Overlay:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """`token` is equal for two snapshots exactly when their content is; caches are keyed by it.
+    """`token` is equal for two snapshots only when their content is; caches are keyed by it. The same
+    content may get another one: flushing and merging pending changes do that.
 
     `deleted` holds ascending positions. `complete` is False while a text file's cache still fills.
     """

@@ -1,0 +1,63 @@
+"""What was decoded is kept within the memory allowed, in all caches together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import col, open_dataset
+from core.dataset import Dataset
+from core.query.view import View
+from core.scan import chunks
+
+GROUP = 20_000
+GROUP_BYTES = GROUP * 8
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Iterator[Dataset]:
+    """Ten row groups of 160 kB once decoded; the caches get their own size back in the end."""
+    values = np.random.default_rng(1).permutation(10 * GROUP)
+    pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet", row_group_size=GROUP)
+    before = chunks.cache.max_bytes + chunks.browsed.max_bytes
+    chunks.limit(0)
+    yield open_dataset(tmp_path / "x.parquet")
+    chunks.limit(before)
+
+
+def held() -> int:
+    return chunks.cache.held_bytes + chunks.browsed.held_bytes
+
+
+def read_in_every_way(dataset: Dataset) -> None:
+    view = View(dataset.snapshot())
+    for offset in range(0, 10 * GROUP, GROUP):
+        assert view.page(offset, 10).num_rows == 10
+        assert dataset.read(where=col("x") == offset).num_rows == 1
+
+
+@pytest.mark.parametrize("groups", [0, 3, 8, 12, 100])
+def test_both_caches_together_stay_within_the_limit(dataset: Dataset, groups: int) -> None:
+    chunks.limit(groups * GROUP_BYTES)
+    read_in_every_way(dataset)
+    assert held() <= groups * GROUP_BYTES
+    assert (held() > 0) == (groups > 0)
+
+
+def test_a_lower_limit_lets_go_at_once(dataset: Dataset) -> None:
+    chunks.limit(100 * GROUP_BYTES)
+    read_in_every_way(dataset)
+    assert held() > 4 * GROUP_BYTES
+    chunks.limit(4 * GROUP_BYTES)
+    assert 0 < held() <= 4 * GROUP_BYTES
+
+
+def test_pages_never_take_more_than_a_small_part(dataset: Dataset) -> None:
+    chunks.limit(8 << 30)
+    assert chunks.browsed.max_bytes == chunks.MOST_BROWSED_BYTES
+    assert chunks.cache.max_bytes + chunks.browsed.max_bytes == 8 << 30
