@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from core.filters import fits
 from core.filters.expr import Predicate
 from core.query.query import SortKey
 from ui.dialogs.about import AboutDialog
@@ -106,6 +107,9 @@ def _filter_cell(tab: DatasetTab, operator: str, on_null: str) -> None:
     name = tab.grid.grid_model.names[tab.grid.column_at(current[1])]
 
     def add(value: object) -> None:
+        if value is not None and not fits(operator, view.schema.field(name).type):
+            tab.messages.say(f"Column '{name}': values of this type cannot be compared yet")
+            return
         condition = Predicate(name, on_null) if value is None else Predicate(name, operator, (value,))
         tab.filter_bar.add_filter(condition)
 

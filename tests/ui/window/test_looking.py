@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import threading
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
@@ -178,3 +180,19 @@ def test_stop_leaves_what_was_shown_and_says_so(window, file_tab, settled, qtbot
     assert file_tab.view.num_rows == 1000
     file_tab.messages.buttons[0].click()
     assert settled().view.num_rows < 1000
+
+
+def test_filtering_for_a_cell_that_cannot_be_compared_says_so(
+    window, tmp_path, settled, go_to, qtbot
+) -> None:
+    pq.write_table(pa.table({"stops": pa.array([["JFK"], None])}), tmp_path / "stops.parquet")
+    window.open_paths([tmp_path / "stops.parquet"])
+    tab = settled()
+    go_to(tab, 0, "stops")
+    window.commands["filter_equal"].trigger()
+    qtbot.waitUntil(tab.messages.isVisible)
+    assert tab.messages.label.text() == "Column 'stops': values of this type cannot be compared yet"
+    assert tab.filter_bar.filter() is None
+    go_to(tab, 1, "stops")
+    window.commands["filter_equal"].trigger()
+    assert settled().where == col("stops").is_null()
