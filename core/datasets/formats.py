@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.dataset import Dataset
@@ -12,12 +12,15 @@ from core.datasets.locate import Found
 from core.datasets.options import OpenOptions
 from core.datasets.parquet import ParquetDataset, is_parquet
 from core.datasets.text.opening import (
+    is_note,
     looks_like_delimited,
     looks_like_json_lines,
     open_delimited,
     open_json_lines,
 )
 from core.errors import FileProblem
+
+NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,25 @@ def recognise(path: Path) -> Format:
     raise FileProblem(
         path, "is not a data file that is known here", "It holds binary data of another kind", _openable()
     )
+
+
+def data_files(found: Found) -> Found:
+    """What lies in a folder without notes: texts of one field on one line are no tables."""
+    if not found.root.is_dir() or is_parquet(look_into(found.files[0])):
+        return found
+    kept = tuple(file for file in found.files if not _is_note(file))
+    if not kept:
+        names = ", ".join(file.name for file in found.files[:NAMED])
+        more = f" and {len(found.files) - NAMED:,} more" if len(found.files) > NAMED else ""
+        raise FileProblem(
+            found.root, "holds no data files", f"It holds {names}{more}: text, but no table", "Choose another"
+        )
+    return replace(found, files=kept)
+
+
+def _is_note(path: Path) -> bool:
+    contents = look_into(path)
+    return foreign_format(contents) is None and is_note(contents)
 
 
 def common_format(found: Found) -> Format:

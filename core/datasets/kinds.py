@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.datasets.formats import common_format
+from core.datasets.formats import common_format, data_files
 from core.datasets.locate import locate
 from core.errors import FileProblem
 
@@ -25,7 +25,7 @@ class Kind:
 def kind_of(path: Path) -> Kind:
     """A file, or a folder by the first of its data files."""
     try:
-        found = locate(path)
+        found = data_files(locate(path))
         return Kind(path, common_format(found).label, len(found.files))
     except FileProblem as problem:
         return Kind(path, problem=problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.dataset import Dataset
-from core.datasets.formats import common_format
+from core.datasets.formats import common_format, data_files
 from core.datasets.locate import locate
 from core.datasets.options import OpenOptions, Ragged
 
@@ -24,6 +24,6 @@ def open_dataset(
     Text is read through a columnar cache below `cache_dir` (the user's cache folder when None),
     which `fill` completes; the first rows are there at once. Raises `FileProblem`.
     """
-    found = locate(path)
+    found = data_files(locate(path))
     options = OpenOptions(cache_dir, ragged, encoding, delimiter, header)
     return common_format(found).open(found, options)

@@ -13,8 +13,8 @@ Ragged = Literal["refuse", "pad"]
 class OpenOptions:
     """None means: found out from the file.
 
-    `ragged="pad"` fills rows that are too short with nulls and drops fields beyond the last column
-    when they are empty; a value beyond the last column is refused all the same.
+    `ragged="pad"` fills up rows that are too short with nulls. Of rows that are too long it drops
+    the surplus only where that is empty; a file with a value there is refused all the same.
     """
 
     cache_dir: Path | None = None

@@ -13,7 +13,7 @@ from core.datasets.text.cache import CacheEntry, default_folder
 from core.datasets.text.characters import characters
 from core.datasets.text.dataset import TextDataset, text_name
 from core.datasets.text.delimited import DelimitedText
-from core.datasets.text.dialect import find_dialect
+from core.datasets.text.dialect import DELIMITERS, find_dialect
 from core.datasets.text.encoding import find_encoding, is_text
 from core.datasets.text.jsonlines import JsonLines
 from core.datasets.text.reading import TextFormat
@@ -36,6 +36,14 @@ def looks_like_json_lines(contents: Contents) -> bool:
 
 def looks_like_delimited(contents: Contents) -> bool:
     return is_text(_plain_head(contents))
+
+
+def is_note(contents: Contents) -> bool:
+    """Text of a single line with a single field."""
+    if not contents.whole or looks_like_json_lines(contents) or not looks_like_delimited(contents):
+        return False
+    text = _plain_head(contents).strip()
+    return not any(sign in text for sign in (b"\n", b"\r", *map(str.encode, DELIMITERS)))
 
 
 def open_json_lines(found: Found, options: OpenOptions) -> Dataset:

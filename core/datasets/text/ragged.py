@@ -12,7 +12,7 @@ from core.errors import FileProblem
 
 
 class RaggedRow(FileProblem):
-    """A row with too few or too many fields; `short` ones can be filled up with `ragged="pad"`."""
+    """A row with too few or too many fields; `short` where `ragged="pad"` mends it and those around it."""
 
     short = False
 
@@ -31,7 +31,8 @@ def ragged_row(path: Path, dialect: Dialect, block: Block) -> FileProblem:
             "A quote in it is probably never closed",
             "Look there for a stray quote",
         )
-    return _problem(path, dialect, block.first_line + first, fields)
+    problem = _problem(path, dialect, block.first_line + first, fields)
+    return _unless_too_long(problem, dialect, block) if problem.short else problem
 
 
 def mended(path: Path, dialect: Dialect, block: Block) -> bytes:
@@ -69,7 +70,7 @@ def _problem(path: Path, dialect: Dialect, line: int, fields: int) -> RaggedRow:
             path,
             what,
             "A value or a delimiter is missing there",
-            "Mend that line, or open the file with short rows filled up (ragged='pad')",
+            "Mend that line, or open it with short rows filled up",
         )
     return RaggedRow(
         path,
@@ -77,3 +78,14 @@ def _problem(path: Path, dialect: Dialect, line: int, fields: int) -> RaggedRow:
         "A value that holds the delimiter is probably not quoted",
         "Put that value in quotes and try again",
     )
+
+
+def _unless_too_long(problem: RaggedRow, dialect: Dialect, block: Block) -> RaggedRow:
+    """Filling up is not offered where it would only stop at a row with too many fields."""
+    try:
+        mended(problem.path, dialect, block)
+    except RaggedRow as longer:
+        what = problem.what.removeprefix(f"{problem.path}: ")
+        other = longer.what.removeprefix(f"{longer.path}: ")
+        return RaggedRow(problem.path, what, f"{problem.why}; also {other}", "Mend both lines and try again")
+    return problem

@@ -71,7 +71,11 @@ CASES: dict[str, tuple[Make, str]] = {
     "PDF": (text(b"%PDF-1.7\n\xe2\xe3"), r"is a PDF document.*can't be opened yet"),
     "PNG": (text(b"\x89PNG\r\n\x1a\n\0\0"), r"is a PNG picture.*can't be opened yet"),
     "cut gzip": (cut_gzip, r"could not be decompressed as gzip.*cut off"),
-    "short row": (text(b"a,b\n1,2\n3\n"), r"line 3 has 1 field, but 2 are expected.*ragged='pad'"),
+    "short row": (
+        text(b"a,b\n1,2\n3\n"),
+        r"line 3 has 1 field, but 2 are expected.*with short rows filled up\.",
+    ),
+    "short and long rows": (text(b"a,b\n1\n3,4,5\n"), r"line 2 has 1 field.*line 3 has 3 fields.*Mend both"),
     "long row": (text(b"a,b\n1,2\n3,4,5\n"), r"line 3 has 3 fields, but 2.*quotes"),
     "row after quoted line breaks": (text(b'a,b\n"x\ny\nz",2\n3\n'), r"line 5 has 1 field"),
     "open quote": (text(b'a,b\n1,2\n3,"4\n5,6\n'), r"line 3 and never closes it"),
@@ -133,6 +137,15 @@ def test_a_folder_without_data(tmp_path: Path) -> None:
     (tmp_path / "deeper").mkdir()
     with pytest.raises(FileProblem, match="holds no data files"):
         open_dataset(tmp_path)
+
+
+def test_a_note_in_a_folder_is_no_data(tmp_path: Path) -> None:
+    (tmp_path / "readme.txt").write_text("hi\n")
+    with pytest.raises(FileProblem, match=r"holds no data files.*It holds readme\.txt: text, but no table"):
+        open_dataset(tmp_path)
+    assert open_dataset(tmp_path / "readme.txt").schema.names == ["hi"]
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    assert open_dataset(tmp_path).read(["a", "b"]).to_pylist() == [{"a": 1, "b": 2}]
 
 
 def test_a_folder_of_several_texts_says_what_to_do(tmp_path: Path) -> None:
