@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from app import __version__
 
 RAGGED_HELP = "what to do with rows of a CSV file that are shorter or longer than its header (%(default)s)"
 OK, BUG, REFUSED, STOPPED = 0, 1, 2, 130
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+MOST_ROWS = 10**12
 ABOUT = "Look at, filter and edit data files of any size, with undo."
 WINDOW_USAGE = "lamella [--sample] [FILE ...]   or   lamella COMMAND ..."
 
@@ -20,9 +24,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in COMMANDS:
         arguments = _command_parser().parse_args(words)
+    elif words and _is_no_file(words[0]):
+        return _refuse(words[0])
     else:
         arguments = _window_parser().parse_args(words)
     return _guarded(arguments.work, arguments)
+
+
+def _is_no_file(word: str) -> bool:
+    """Whether it was rather meant as a command; names with a suffix or a folder are left to the window."""
+    plain = word.replace("-", "").replace("_", "").isalnum() and not word.startswith("-")
+    return plain and not Path(word).exists()
+
+
+def _refuse(word: str) -> int:
+    from core.errors import nearest
+
+    guesses = " or ".join(f"'{guess}'" for guess in nearest(word, list(COMMANDS)))
+    way_out = f"Did you mean {guesses}?" if guesses else f"The commands are: {', '.join(COMMANDS)}."
+    print(f"lamella: no file or command '{word}'. {way_out}", file=sys.stderr)
+    return REFUSED
 
 
 def _guarded(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
@@ -59,9 +80,23 @@ def _window(arguments: argparse.Namespace) -> int:
         from app import tour
 
         return tour.run(arguments.tour)
+    _need_display()
     from app import bootstrap
 
     return bootstrap.run(arguments.files, arguments.sample)
+
+
+def _need_display() -> None:
+    """Qt would end the process where it finds none."""
+    if sys.platform != "linux" or any(os.environ.get(name) for name in DISPLAYS):
+        return
+    from core.errors import LamellaError
+
+    raise LamellaError(
+        "There is no display to show a window on",
+        "Neither DISPLAY nor WAYLAND_DISPLAY is set",
+        f"Start it in a desktop session; without one there are the commands {', '.join(COMMANDS)}",
+    )
 
 
 def _bench(arguments: argparse.Namespace) -> int:
@@ -125,11 +160,11 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workload", default="small", help="what to ask of each system (%(default)s)")
     parser.add_argument("--rows", type=whole_numbers, default=[1, 10, 100, 1000], metavar="N,N,…")
     parser.add_argument("--backends", type=names, default=["lamella", "sqlite"], metavar="NAME,NAME,…")
-    parser.add_argument("--repeats", type=int, help="samples of each operation (the workload's own number)")
-    parser.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
     parser.add_argument(
-        "--fresh", action="store_true", help="a process for every step, so reads are cold"
+        "--repeats", type=whole_number, help="samples of each operation (the workload's own number)"
     )
+    parser.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
+    parser.add_argument("--fresh", action="store_true", help="a process for every step, so reads are cold")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every sample to this file")
     parser.set_defaults(work=_bench)
 
@@ -164,7 +199,14 @@ COMMANDS = {
 
 
 def whole_number(text: str) -> int:
-    return int(text.replace("_", ""))
+    """Not negative; `1_000` and `1e6` are whole numbers, too."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite() or not 0 <= number <= MOST_ROWS or number % 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0 to {MOST_ROWS:,}")
+    return int(number)
 
 
 def whole_numbers(text: str) -> list[int]:

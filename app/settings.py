@@ -36,8 +36,8 @@ class Setting:
         if self.choices:
             return "one of " + ", ".join(map(str, self.choices))
         if self.low is not None:
-            whole = "a whole number" if isinstance(self.default, int) else "a number"
-            return f"{whole} from {self.low:g} to {self.high:g}"
+            kind, form = ("a whole number", ",") if isinstance(self.default, int) else ("a number", "g")
+            return f"{kind} from {self.low:{form}} to {self.high:{form}}"
         return "text"
 
     def checked(self, value: Any) -> Value:

@@ -11,16 +11,30 @@ from pathlib import Path
 
 from app.commands import terminal
 from core import Store, open_dataset
+from core.datasets.text.ragged import RaggedRow
+from core.errors import LamellaError
 from core.transfer import import_dataset
 
 
 def run(arguments: argparse.Namespace) -> int:
     path, name = split_target(arguments.target)
-    dataset = open_dataset(arguments.file, ragged=arguments.ragged)
-    with terminal.job() as job, store_for_import(path) as store:
-        table = import_dataset(dataset, store, name, job)
-        print(f"{table.num_rows:,} rows are in table {table.name} of {store.path}")
+    with _offering_to_pad(), terminal.job() as job:
+        dataset = open_dataset(arguments.file, ragged=arguments.ragged)
+        with store_for_import(path) as store:
+            table = import_dataset(dataset, store, name, job)
+            rows = "1 row is" if table.num_rows == 1 else f"{table.num_rows:,} rows are"
+            print(f"{rows} in table {table.name} of {store.path}")
     return 0
+
+
+@contextmanager
+def _offering_to_pad() -> Iterator[None]:
+    try:
+        yield
+    except RaggedRow as problem:
+        if not problem.short:
+            raise
+        raise LamellaError(problem.what, problem.why, f"{problem.fix}: --ragged pad") from problem
 
 
 @contextmanager
@@ -38,5 +52,7 @@ def store_for_import(path: Path) -> Iterator[Store]:
 
 def split_target(target: str) -> tuple[Path, str | None]:
     r"""`STORE:TABLE` in two; a drive such as `C:\data` is no table."""
+    if target.startswith(":") or not target.strip():
+        raise LamellaError(f"'{target}' names no store", fix="Write STORE or STORE:TABLE; STORE is a folder")
     match = re.fullmatch(r"(.{2,}|[^A-Za-z]):([^:/\\]+)", target)
     return (Path(match[1]), match[2]) if match else (Path(target), None)

@@ -11,5 +11,6 @@ from core.transfer.make_data import make
 def run(arguments: argparse.Namespace) -> int:
     with terminal.job() as job:
         make(arguments.kind, arguments.rows, arguments.out, job)
-    print(f"{arguments.rows:,} rows are in {arguments.out}")
+    rows = "1 row is" if arguments.rows == 1 else f"{arguments.rows:,} rows are"
+    print(f"{rows} in {arguments.out}")
     return 0

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 from app import limits, settings_file
+from app.settings import Settings
+from core.errors import FileProblem
 from core.jobs import Job, Progress
 
 CLEAR_LINE = "\r\x1b[K"
@@ -34,10 +36,19 @@ def job() -> Iterator[Job]:
 
 
 def _follow_settings() -> None:
-    settings, problems = settings_file.load(settings_file.settings_path())
+    settings, problems = _settings()
     for problem in problems:
         print(f"lamella: {problem}", file=sys.stderr)
     limits.apply(settings)
+
+
+def _settings() -> tuple[Settings, list[FileProblem]]:
+    """A command needs no folder for settings: without one the defaults hold."""
+    try:
+        path = settings_file.settings_path()
+    except FileProblem as problem:
+        return Settings(), [problem]
+    return settings_file.load(path)
 
 
 def _show(progress: Progress) -> None:

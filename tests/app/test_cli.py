@@ -123,7 +123,8 @@ def test_a_file_that_cannot_be_imported_is_named_and_nothing_is_left(tmp_path, n
 
 def test_a_failed_import_leaves_the_tables_of_a_store_alone(tmp_path, store):
     (tmp_path / "ragged.csv").write_text(RAGGED)
-    assert "ragged.csv" in refused(lamella("import", tmp_path / "ragged.csv", store))
+    told = refused(lamella("import", tmp_path / "ragged.csv", store))
+    assert "ragged.csv" in told and "--ragged pad" in told
     left = lamella("query", store, "select count(*) as n from airlines", "--format", "csv")
     assert left.stdout == "n\n16\n"
     done = lamella("import", tmp_path / "ragged.csv", store, "--ragged", "pad")
@@ -195,3 +196,59 @@ def test_a_file_called_like_a_command_can_be_opened(words):
 )
 def test_a_target_is_a_store_and_perhaps_a_table(target, store, table):
     assert split_target(target) == (Path(store), table)
+
+
+@pytest.mark.parametrize("rows", ["-5", "many", "1.5", "1e99999999", "nan", ""])
+def test_only_whole_numbers_of_rows_are_made(tmp_path, rows):
+    told = refused(lamella("make-data", "mixed", "--rows", rows, tmp_path / "made.parquet"))
+    assert f"'{rows}' is not a whole number" in told and "whole_number" not in told
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("text", "number"), [("1e6", 1_000_000), ("1_000", 1000), ("0", 0)])
+def test_whole_numbers_are_written_in_several_ways(text, number):
+    assert cli.whole_number(text) == number
+
+
+def test_one_row_is_one_row(tmp_path):
+    made = lamella("make-data", "mixed", "--rows", "1", tmp_path / "made.parquet")
+    assert made.stdout.startswith("1 row is in ")
+    done = lamella("import", tmp_path / "made.parquet", tmp_path / "s")
+    assert done.stdout.startswith("1 row is in table made of "), done.stderr
+
+
+@pytest.mark.parametrize(("word", "hint"), [("improt", "Did you mean 'import'?"), ("zzz", "make-data")])
+def test_a_word_that_is_no_file_and_no_command_starts_no_window(tmp_path, word, hint):
+    told = refused(lamella(word, "a", "b"))
+    assert told.startswith(f"lamella: no file or command '{word}'. ") and hint in told
+
+
+def test_a_file_without_a_suffix_is_no_misspelt_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli._is_no_file("improt")
+    (tmp_path / "improt").write_text("a,b\n1,2\n")
+    assert not cli._is_no_file("improt")
+
+
+@pytest.mark.parametrize("target", [":x", ""])
+def test_a_store_without_a_name_is_refused(tmp_path, target):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    assert "names no store" in refused(lamella("import", tmp_path / "x.csv", target))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere there is always a display")
+def test_without_a_display_the_window_is_refused(tmp_path, monkeypatch):
+    for name in cli.DISPLAYS:
+        monkeypatch.delenv(name, raising=False)
+    assert "no display" in refused(lamella(resources.sample("airlines")))
+
+
+def test_a_home_that_cannot_be_written_stops_no_command(tmp_path, monkeypatch):
+    (tmp_path / "taken").write_text("a file where a folder should be")
+    monkeypatch.setenv("LAMELLA_HOME", str(tmp_path / "taken"))
+    done = lamella("import", resources.sample("airlines"), tmp_path / "air")
+    assert done.returncode == 0 and "16 rows" in done.stdout, done.stderr
+    assert done.stderr.count("cannot be made") == 1
+    asked = lamella("query", tmp_path / "air", "select count(*) as n from airlines", "--format", "csv")
+    assert (asked.returncode, asked.stdout) == (0, "n\n16\n")
+    assert asked.stderr.count("cannot be made") == 1

@@ -112,3 +112,8 @@ def test_migrations_run_in_order_from_the_version_of_the_file(tmp_path):
     assert settings_file.migrate({}, 3, tmp_path, steps) == {}
     with pytest.raises(FileProblem):
         settings_file.migrate({}, 4, tmp_path, steps)
+
+
+def test_bounds_are_written_out():
+    assert known("page_cache_mb").expects == "a whole number from 0 to 1,048,576"
+    assert known("text_scale").expects == "a number from 0.8 to 2"
