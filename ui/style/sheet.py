@@ -179,7 +179,7 @@ QTreeView::item:hover, QListView::item:hover { background: $hover; }
 QTreeView::item:selected, QListView::item:selected { background: $accent_soft; color: $text; }
 QTreeView#sidebar::item { border-radius: 0; }
 QScrollArea { background: transparent; }
-QTreeView#sidebar { background: $window; padding: 8px 4px 8px 0; }
+QTreeView#sidebar { background: $window; padding: 8px 0; }
 QTreeView::branch, QTreeView::branch:selected, QTreeView::branch:hover { background: transparent; }
 QTreeView::branch:has-children:closed { image: url($chevron_right_muted); }
 QTreeView::branch:has-children:open { image: url($chevron_down_muted); }

@@ -56,9 +56,25 @@ class Commits(QObject):
         self.run(table, lambda t, job: t.redo(), f"Redoing in {name}")
 
 
+BACK_AND_FORTH = {"undo": "Undone", "redo": "Redone"}
+
+
 def told(commit: Commit) -> str:
     """What a commit did, for the message bar."""
+    if commit.kind in BACK_AND_FORTH:
+        return f"{BACK_AND_FORTH[commit.kind]}: {_about(commit)}"
     counts = ((commit.inserted, "added"), (commit.updated, "changed"), (commit.deleted, "deleted"))
-    parts = [f"{n:,} {'row' if n == 1 else 'rows'} {word}" for n, word in counts if n]
+    parts = [f"{_rows(n)} {word}" for n, word in counts if n]
     message = commit.message[:1].upper() + commit.message[1:]
     return f"{message}: {', '.join(parts)}" if parts else message
+
+
+def _about(commit: Commit) -> str:
+    """The change that was taken back or brought back: "insert of 2 rows", "set delay in 1 row"."""
+    change = commit.message.removeprefix(f"{commit.kind} ")
+    rows = commit.inserted + commit.updated + commit.deleted
+    return f"{change} {'in' if commit.updated else 'of'} {_rows(rows)}" if rows else change
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} {'row' if count == 1 else 'rows'}"

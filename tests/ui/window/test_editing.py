@@ -56,6 +56,27 @@ def test_undo_and_redo_go_by_message_and_actions(window, table_tab, go_to, settl
     assert not window.commands["undo"].isEnabled()
 
 
+@pytest.mark.parametrize(
+    ("change", "undone"),
+    [
+        (lambda table: table.insert([{"note": "a"}, {"note": "b"}]), "insert of 2 rows"),
+        (lambda table: table.delete(ids=[7]), "delete of 1 row"),
+        (lambda table: table.update([{"_id": 1, "note": "x"}], message="set note"), "set note in 1 row"),
+    ],
+)
+def test_undo_says_what_was_taken_back_and_redo_what_came_back(
+    window, table_tab, table, settled, qtbot, change, undone
+) -> None:
+    change(table)
+    window.commands["refresh"].trigger()
+    settled()
+    window.commands["undo"].trigger()
+    qtbot.waitUntil(lambda: table_tab.messages.label.text() == f"Undone: {undone}")
+    settled()
+    window.commands["redo"].trigger()
+    qtbot.waitUntil(lambda: table_tab.messages.label.text() == f"Redone: {undone}")
+
+
 @pytest.mark.qt_log_ignore(r"does not support (raise|propagateSizeHints)\(\)")
 def test_what_does_not_fit_stays_with_its_reason(table_tab, table, go_to) -> None:
     go_to(table_tab, 0, "delay")
