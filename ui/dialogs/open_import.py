@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 from core.dataset import Dataset
 from core.datasets import open_dataset
 from core.datasets.text.ragged import RaggedRow
-from core.errors import FileProblem
+from core.errors import FileProblem, LamellaError
 from core.jobs import Job, Progress
 from core.store.store import Store
 from core.store.table import Table
@@ -35,6 +35,7 @@ from ui.widgets.message_bar import MessageBar
 
 STEPS = 1000
 MINIMUM_WIDTH = 560
+MOST_LISTED = 10
 DANGER = "message-danger"
 
 Opened = tuple[Path, Dataset | FileProblem]
@@ -150,8 +151,11 @@ class ImportDialog(QDialog):
         self._suggest_names()
         self._update()
         self.import_button.setFocus()
-        if problems:
+        self.title.setText(f"Import {_what([path for path, _ in good] or self._paths)}")
+        if len(problems) == 1:
             self._offer(problems[0], left_out=bool(good))
+        elif problems:
+            self._offer_all(problems, left_out=bool(good))
 
     def _look_failed(self, error: Exception) -> None:
         self._handle = None
@@ -219,8 +223,20 @@ class ImportDialog(QDialog):
             if not self.sources.ready:
                 self.reject()
 
-    def _pad(self, path: Path) -> None:
-        self._padded |= {p for p in self._paths if p == path or p.absolute() == path}
+    def _offer_all(self, problems: Sequence[FileProblem], left_out: bool) -> None:
+        short = [problem.path for problem in problems if isinstance(problem, RaggedRow) and problem.short]
+        listed = [_short(problem) for problem in problems[:MOST_LISTED]]
+        more = [f"and {len(problems) - MOST_LISTED:,} more"] if len(problems) > MOST_LISTED else []
+        if short or left_out:
+            text = "\n".join([f"{len(problems):,} files are left out:", *listed, *more])
+            fill_up = [("Fill up short rows", lambda: self._pad(*short))] if short else []
+            self.message.say(text, *fill_up, kind=DANGER)
+        else:
+            what = f"None of the {len(problems):,} files can be imported"
+            self._offer(LamellaError(what, "; ".join(listed + more), "Choose other files"))
+
+    def _pad(self, *paths: Path) -> None:
+        self._padded |= {p for p in self._paths if p in paths or p.absolute() in paths}
         self._look()
 
     def _cancel(self) -> None:

@@ -169,3 +169,34 @@ def test_cancel_stops_the_import_and_leaves_nothing(
 )
 def test_time_left(fraction: float | None, seconds: float, told: str) -> None:
     assert time_left(fraction, seconds) == told
+
+
+def test_every_file_that_is_left_out_is_listed_with_its_reason(
+    qtbot, show, tmp_path: Path, trips: Path, stores: list[Store]
+) -> None:
+    (tmp_path / "notes").write_bytes(b"%PDF-1.7\n\xff")
+    (tmp_path / "short.csv").write_text("a,b\n1,2\n3\n")
+    dialog = ready(qtbot, show(tmp_path / "notes", tmp_path / "short.csv", trips))
+    assert dialog.title.text() == "Import trips.parquet"
+    assert dialog.message.label.text().splitlines() == [
+        "2 files are left out:",
+        "notes: is a PDF document",
+        "short.csv: line 3 has 1 field, but 2 are expected",
+    ]
+    dialog.message.buttons[0].click()
+    qtbot.waitUntil(lambda: dialog.title.text() == "Import 2 files")
+    assert dialog.message.label.text() == "notes: is a PDF document, so it is left out"
+    with qtbot.waitSignal(dialog.imported):
+        ready(qtbot, dialog).import_button.click()
+    assert sorted(stores[0].tables) == ["short", "trips"]
+
+
+def test_when_no_file_can_be_opened_each_is_told(qtbot, show, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_bytes(b"%PDF-1.7\n\xff")
+    dialog = show(tmp_path / "one", tmp_path / "two")
+    failures: list[Exception] = []
+    dialog.failed.connect(failures.append)
+    qtbot.waitUntil(lambda: not dialog.isVisible())
+    told = "None of the 2 files can be imported. one: is a PDF document; two: is a PDF document."
+    assert [str(failure) for failure in failures] == [f"{told} Choose other files."]
