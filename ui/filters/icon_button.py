@@ -25,9 +25,5 @@ class IconButton(QToolButton):
         self.setToolTip(says)
         self.setAccessibleName(says)
 
-    def show_icon(self, icon: str) -> None:
-        self._icon_name = icon
-        self._draw()
-
     def _draw(self) -> None:
         self.setIcon(theme.current().icon(self._icon_name))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
@@ -36,7 +36,6 @@ class Sidebar(QTreeWidget):
     """`opened` when an entry is activated by double click or Enter, a single click for what is open."""
 
     opened = Signal(Entry)
-    menu_asked = Signal(Entry, QPoint)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,8 +44,6 @@ class Sidebar(QTreeWidget):
         self.setRootIsDecorated(True)
         self.setAccessibleName("Stores and files")
         self.setObjectName("sidebar")
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._ask_menu)
         self.itemClicked.connect(self._open)
         self._stores = self._section("STORES")
         self._files = self._section("FILES")
@@ -134,11 +131,6 @@ class Sidebar(QTreeWidget):
         entry = item.data(0, ROLE)
         if isinstance(entry, Entry):
             self.opened.emit(entry)
-
-    def _ask_menu(self, point: QPoint) -> None:
-        item = self.itemAt(point)
-        if item is not None and isinstance(item.data(0, ROLE), Entry):
-            self.menu_asked.emit(item.data(0, ROLE), self.viewport().mapToGlobal(point))
 
     def _restyle(self) -> None:
         look = theme.current()
