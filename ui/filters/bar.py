@@ -12,9 +12,10 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QToolBut
 
 from core.filters import Filter
 from ui import theme
+from ui.filters.breakable import breakable
 from ui.filters.builder import FilterBuilder
 from ui.filters.chip import Chip, spoken
-from ui.filters.flow import FlowLayout
+from ui.filters.chip_area import ChipArea
 from ui.filters.tree import Condition, Group, Node, from_filter, from_json, to_json
 
 DEBOUNCE_MS = 200
@@ -114,11 +115,8 @@ class FilterBar(QWidget):
             super().keyPressEvent(event)
 
     def _make(self) -> None:
-        self._chips = QWidget()
-        self._flow = FlowLayout(theme.S, self._chips)
-        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
-        policy.setHeightForWidth(True)
-        self._chips.setSizePolicy(policy)
+        self._chips = ChipArea(theme.S)
+        self._flow = self._chips.flow
         self._add = QToolButton(text="+ condition")
         self._add.setAccessibleName("Add a condition")
         theme.variant(self._add, "chip")
@@ -148,6 +146,7 @@ class FilterBar(QWidget):
         theme.variant(panel, "card")
         self._sentence = QLabel()
         self._sentence.setWordWrap(True)
+        self._sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._sentence.setAccessibleName("The filter in plain words")
         layout = QVBoxLayout(panel)
@@ -219,5 +218,5 @@ class FilterBar(QWidget):
         filter = self.filter()
         said = f"Shows rows where {spoken(filter, self._types)}." if filter is not None else ""
         cut = said if len(said) <= LONGEST_SENTENCE else said[:LONGEST_SENTENCE] + "…"
-        self._sentence.setText(cut)
+        self._sentence.setText(breakable(cut))
         self._sentence.setVisible(bool(cut))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from core.filters import Filter
@@ -167,4 +168,10 @@ class FilterBuilder(QWidget):
         inside = self._scroll.widget()
         inside.layout().activate()
         tallest = TALLEST * theme.current().line_height()
-        self._scroll.setFixedHeight(min(inside.sizeHint().height() + 2, tallest))
+        wide = inside.minimumSizeHint().width() > self._scroll.viewport().width()
+        bar = self._scroll.horizontalScrollBar().sizeHint().height() if wide else 0
+        self._scroll.setFixedHeight(min(inside.sizeHint().height() + 2, tallest) + bar)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        QTimer.singleShot(0, self, self._fit)

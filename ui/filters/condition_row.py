@@ -22,6 +22,7 @@ from core.filters import OPERATORS, fits, fitting
 from core.filters.kinds import Kind, kind_of
 from core.filters.operators import Arity
 from ui import theme
+from ui.filters.breakable import breakable
 from ui.filters.column_box import ColumnBox
 from ui.filters.icon_button import IconButton
 from ui.filters.tree import Condition, Problem
@@ -80,7 +81,7 @@ class ConditionRow(QWidget):
         theme.variant(self._column, "invalid" if shown and shown.place == "column" else "")
         theme.variant(self._operator, "invalid" if shown and shown.place == "operator" else "")
         self._values.mark(bool(shown and shown.place == "value" and not shown.unfinished))
-        self._reason.setText(_sentence(shown.reason) if shown else "")
+        self._reason.setText(breakable(_sentence(shown.reason)) if shown else "")
         self._reason.setVisible(shown is not None and self.condition.on)
         theme.variant(self._reason, "caption" if shown and shown.unfinished else "danger")
         for widget in (self._column, self._operator, self._values, self._case):

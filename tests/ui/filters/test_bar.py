@@ -9,14 +9,23 @@ from typing import TypeVar
 import pyarrow as pa
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QScrollArea,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from core import Store, col
-from core.filters import Filter, any_of
+from core.filters import Filter, all_of, any_of
 from core.store.table import Table
 from ui.filters.bar import FilterBar
 from ui.filters.chip import Chip
+from ui.filters.chip_area import ChipArea
 from ui.filters.column_box import ColumnBox
 from ui.filters.condition_row import ConditionRow
 from ui.filters.live_count import LiveCount
@@ -353,3 +362,41 @@ def test_choosing_a_column_never_asks_anything_at_once(qtbot: QtBot, bar: Filter
     (row,) = rows_of(bar)
     choose_column(qtbot, row, "stops")
     assert (row.condition.operator, bar.filter()) == ("contains", None)
+
+
+def test_a_value_without_spaces_wraps_instead_of_widening_the_window(bar: FilterBar) -> None:
+    bar.open_builder()
+    before = bar.minimumSizeHint().width()
+    bar.set_filter(col("carrier") == "x" * 500)
+    QApplication.processEvents()
+    label = named(bar, QLabel, "The filter in plain words")
+    assert bar.minimumSizeHint().width() < max(before, 700)
+    assert label.text().replace("\u200b", "").startswith("Shows rows where carrier is xxx")
+    assert label.height() > 2 * label.fontMetrics().height()
+
+
+def test_many_chips_scroll_rather_than_cover_the_grid(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter(col("dep_delay") > 0)
+    QApplication.processEvents()
+    line = bar.heightForWidth(bar.width())
+    bar.set_filter(all_of(col("carrier") != f"carrier {n}" for n in range(25)))
+    qtbot.waitUntil(lambda: bar.findChild(ChipArea).verticalScrollBar().isVisible())
+    assert line * 2 < bar.heightForWidth(bar.width()) < line * 4
+    before, last = [c for c in bar.findChild(ChipArea).findChildren(Chip) if not c.isHidden()][-2:]
+    assert last.visibleRegion().isEmpty()
+    bar.activateWindow()
+    before.findChildren(QAbstractButton)[-1].setFocus()
+    qtbot.waitUntil(lambda: bar.window().focusWidget() is before.findChildren(QAbstractButton)[-1])
+    qtbot.keyClick(bar.window().focusWidget(), Qt.Key.Key_Tab)
+    assert last.isAncestorOf(bar.window().focusWidget())
+    assert not last.visibleRegion().isEmpty()
+
+
+def test_a_narrow_builder_leaves_room_for_its_scroll_bar(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter(col("carrier") == "AA")
+    bar.open_builder()
+    bar.resize(420, 400)
+    scroll = bar.builder.findChild(QScrollArea)
+    qtbot.waitUntil(lambda: scroll.horizontalScrollBar().isVisible())
+    qtbot.waitUntil(lambda: scroll.viewport().height() >= scroll.widget().sizeHint().height())
+    assert not scroll.verticalScrollBar().isVisible()
