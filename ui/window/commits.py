@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import shiboken6
 from PySide6.QtCore import QObject, Signal
 
 from core.jobs import Job
@@ -33,8 +34,12 @@ class Commits(QObject):
         done: Callable[[Commit], None] | None = None,
         failed: Callable[[Exception], None] | None = None,
         stopped: Callable[[], None] | None = None,
+        asker: QObject | None = None,
     ) -> None:
-        """Queue a change. With `failed` and `stopped`, those are the caller's to show."""
+        """Queue a change. With `failed` and `stopped`, those are the caller's to show while `asker` lives."""
+
+        def asked() -> bool:
+            return asker is None or shiboken6.isValid(asker)
 
         def finish(commit: Commit) -> None:
             if done is not None:
@@ -42,10 +47,10 @@ class Commits(QObject):
             self.committed.emit(table, commit)
 
         def fail(error: Exception) -> None:
-            failed(error) if failed is not None else self.failed.emit(table, error)
+            failed(error) if failed is not None and asked() else self.failed.emit(table, error)
 
         def stop() -> None:
-            stopped() if stopped is not None else self.stopped.emit(table)
+            stopped() if stopped is not None and asked() else self.stopped.emit(table)
 
         self._tasks.write(lambda job: change(table, job), finish, fail, stopped=stop, owner=self, text=text)
 

@@ -69,6 +69,7 @@ class Edits(QObject):
             lambda _: self._stored(edit),
             lambda error: self._failed(edit, error),
             lambda: self._stopped(edit),
+            asker=self,
         )
 
     def forget_failed(self, cell: TableCell) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 from core import Store, col
 from core.query.query import SortKey
 from core.store.table import Table
+from ui.dialogs.error_dialog import ErrorDialog
 
 
 @pytest.fixture
@@ -151,3 +152,17 @@ def test_stop_takes_a_waiting_edit_off_the_screen_and_says_so(
     tab.messages.buttons[0].click()
     qtbot.waitUntil(lambda: table.version == 2)
     assert shown(settled(), 7, "note") == "never stored"
+
+
+def test_an_edit_that_fails_after_its_tab_was_closed_is_told_by_the_window(
+    window, table_tab, table, go_to, hold_writes, qtbot
+) -> None:
+    go_to(table_tab, 7, "note")
+    type_into(table_tab, "too late")
+    finish(table_tab)
+    table.delete(ids=[7])
+    with qtbot.waitSignal(table_tab.destroyed):
+        window.commands["close_tab"].trigger()
+    hold_writes()
+    qtbot.waitUntil(lambda: window.findChildren(ErrorDialog) != [])
+    window.findChildren(ErrorDialog)[0].close()
