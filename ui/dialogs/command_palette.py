@@ -18,6 +18,7 @@ from ui import theme
 
 WIDTH, HEIGHT = 520, 380
 ICON = 16
+ONE_PIECE = "QTreeView::item { border-radius: 0; }"
 
 
 class CommandPalette(QDialog):
@@ -37,6 +38,7 @@ class CommandPalette(QDialog):
         self.list.setColumnCount(2)
         self.list.setHeaderHidden(True)
         self.list.setRootIsDecorated(False)
+        self.list.setStyleSheet(ONE_PIECE)
         self.list.setIconSize(QSize(ICON, ICON))
         self.list.header().setStretchLastSection(False)
         self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
@@ -51,6 +53,7 @@ class CommandPalette(QDialog):
         layout.addWidget(self.field)
         layout.addWidget(self.list)
         self.resize(WIDTH, HEIGHT)
+        theme.current().changed.connect(self._restyle)
         self._filter("")
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -79,6 +82,19 @@ class CommandPalette(QDialog):
                 self._offer(action, name)
         self.list.setCurrentItem(self.list.topLevelItem(0))
 
+        if not self.list.topLevelItemCount():
+            self._say_none(text)
+
+    def _restyle(self) -> None:
+        """Colours are written into the rows, so they are made anew."""
+        self._filter(self.field.text())
+
+    def _say_none(self, text: str) -> None:
+        item = QTreeWidgetItem(self.list, [f"Nothing is called “{text.strip()}”"])
+        item.setFlags(Qt.ItemFlag.NoItemFlags)
+        item.setFirstColumnSpanned(True)
+        item.setForeground(0, theme.current().color("muted"))
+
     def _offer(self, action: QAction, name: str) -> None:
         keys = action.shortcut()
         item = QTreeWidgetItem(self.list, [name, keys.toString(keys.SequenceFormat.NativeText)])
@@ -88,6 +104,8 @@ class CommandPalette(QDialog):
 
     def _do(self, item: QTreeWidgetItem, _column: int = 0) -> None:
         action = item.data(0, Qt.ItemDataRole.UserRole)
+        if action is None:
+            return
         self.accept()
         action.trigger()
 
