@@ -65,9 +65,9 @@ class FilterBuilder(QWidget):
 
     def add_condition(self, group: Group | None = None) -> Condition:
         """A new condition at the end of a group, with the keyboard in its column."""
-        condition = first_condition(self._types)
-        (group or self._tree).children.append(condition)
-        self._rebuild()
+        condition, group = first_condition(self._types), group or self._tree
+        group.children.append(condition)
+        self._append(condition, group)
         self.edited.emit()
         if row := self._row(condition):
             self._show_row(row)
@@ -87,6 +87,16 @@ class FilterBuilder(QWidget):
             asks = row.condition.filter(self._types) is not None
             count = counts.get(row.condition)
             row.show_count(count, counting and asks and count is None)
+
+    def _append(self, condition: Condition, group: Group) -> None:
+        """Only the new row is made where it is the last of all, so that Tab still goes from top to bottom."""
+        conditions = list(self._tree.conditions())
+        box = self._box.box_of(group) if self._box else None
+        if box is None or conditions[-1] is not condition or len(conditions) > MOST_CONDITIONS:
+            self._rebuild()
+            return
+        box.append(condition)
+        QTimer.singleShot(0, self, self._fit)
 
     def _rebuild(self) -> None:
         self._box = None

@@ -64,6 +64,17 @@ class GroupBox(QFrame):
         for box in self._boxes:
             yield from box.rows()
 
+    def box_of(self, group: Group) -> GroupBox | None:
+        if self.group is group:
+            return self
+        return next((found for box in self._boxes if (found := box.box_of(group))), None)
+
+    def append(self, condition: Condition) -> None:
+        """Show one more condition, the last of the group's."""
+        row = self._row(condition)
+        self._layout.addWidget(row)
+        row.show()
+
     def _head(self, root: bool) -> QHBoxLayout:
         head = QHBoxLayout()
         head.setSpacing(theme.S)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -400,3 +400,17 @@ def test_a_narrow_builder_leaves_room_for_its_scroll_bar(qtbot: QtBot, bar: Filt
     qtbot.waitUntil(lambda: scroll.horizontalScrollBar().isVisible())
     qtbot.waitUntil(lambda: scroll.viewport().height() >= scroll.widget().sizeHint().height())
     assert not scroll.verticalScrollBar().isVisible()
+
+
+def test_one_more_condition_leaves_the_rows_there_are(qtbot: QtBot, bar: FilterBar) -> None:
+    bar.set_filter((col("dep_delay") > 60) & any_of([col("carrier") == "AA", col("late").is_true()]))
+    bar.open_builder()
+    before = rows_of(bar)
+    added = bar.builder.add_condition()
+    assert [row.condition for row in rows_of(bar)] == list(bar.builder.tree.conditions())
+    assert rows_of(bar)[:-1] == before and rows_of(bar)[-1].condition is added
+    qtbot.waitUntil(lambda: rows_of(bar)[-1].isAncestorOf(bar.window().focusWidget()))
+    inside = bar.builder.tree.children[1]
+    inner = bar.builder.add_condition(inside)
+    shown = sorted(rows_of(bar), key=lambda row: row.mapTo(bar, QPoint()).y())
+    assert [row.condition for row in shown][3:] == [inner, added]
