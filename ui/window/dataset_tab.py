@@ -10,12 +10,10 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from core.dataset import Dataset
 from core.filters.expr import Filter
-from core.filters.walk import predicates
 from core.jobs import Job, Progress
 from core.query.query import SortKey
 from core.query.view import View
 from core.store.table import Table
-from ui.dialogs.error_dialog import sentences
 from ui.filters.bar import FilterBar
 from ui.filters.live_count import LiveCount
 from ui.grid.pages import PAGE_ROWS
@@ -25,7 +23,9 @@ from ui.widgets.message_bar import MessageBar
 from ui.window.cell_editing import CellEditing
 from ui.window.commits import Commits
 from ui.window.copying import Copying
+from ui.window.failures import Failures
 from ui.window.loader import Loaded, Loader, load
+from ui.window.reopening import Reopening, columns_of, what_fits
 from ui.window.status import status_text
 from ui.window.table_cells import TableCells
 
@@ -59,8 +59,10 @@ class DatasetTab(QWidget):
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
         self.cells = TableCells(self)
         self.editing, self.copying = CellEditing(self), Copying(self)
+        self.failures, self.reopening = Failures(self), Reopening(self)
         self._then: list[Callable[[], object]] = []
         self._fill_handle: Handle | None = None
+        self._to_fill = True
         self._growing = False
         self._grow_timer = QTimer(self, singleShot=True, interval=GROW_EVERY_MS)
         self._lay_out()
@@ -127,6 +129,28 @@ class DatasetTab(QWidget):
         self.reload(from_top=True)
         self.when_shown(go)
 
+    def show_dataset(self, dataset: Dataset) -> None:
+        """Show what the file holds now, as far as its columns allow: same filter, sort and place."""
+        self._stop_filling()
+        self.counts.stop()
+        self.grid.grid_model.pages.cancel()
+        self.counts.set_snapshot(dataset.snapshot())
+        self.dataset = self.loader.dataset = dataset
+        self._to_fill = True
+        schema = dataset.schema
+        names = set(schema.names)
+        where, sort = what_fits(self.where, names), tuple(k for k in self.sort if k.column in names)
+        lost = (where, sort) != (self.where, self.sort)
+        self.where, self.sort = where, sort
+        self.grid.column_header.set_sort(sort)
+        self.filter_bar.set_schema(schema)
+        self.filter_bar.set_filter(where)
+        self.reload()
+        self.when_shown(lambda: self._say_lost() if lost else self.messages.clear())
+
+    def _say_lost(self) -> None:
+        self.messages.say("Conditions and sort keys of columns that are gone were taken out")
+
     def when_shown(self, then: Callable[[], object]) -> None:
         """Once the rows asked for are on screen; now when they are."""
         if self.loader.running:
@@ -139,8 +163,7 @@ class DatasetTab(QWidget):
         self.loader.cancel()
         self.counts.stop()
         self.grid.grid_model.pages.cancel()
-        if self._fill_handle is not None:
-            self._fill_handle.cancel()
+        self._stop_filling()
 
     # -------------------------------------------------------------- what is told
 
@@ -157,8 +180,11 @@ class DatasetTab(QWidget):
             self.grid.scroll_to_row(0)
         self.pane.set_busy("")
         self.pane.set_nothing(self._why_empty(loaded))
-        if first and not loaded.complete:
-            self._fill()
+        self.failures.over()
+        if self._to_fill:
+            self._to_fill = False
+            if not loaded.complete:
+                self._fill()
         self.changed.emit()
         waiting, self._then = self._then, []
         for then in waiting:
@@ -170,13 +196,6 @@ class DatasetTab(QWidget):
         if loaded.where is not None and loaded.total_rows:
             return f"None of {loaded.total_rows:,} rows meets the filter"
         return "No rows" if loaded.complete else "Reading the first rows…"
-
-    def _failed(self, error: Exception) -> None:
-        self.pane.set_busy("")
-        self.messages.say(
-            " ".join(sentences(error)).strip(), ("Try again", self.reload), kind="message-danger"
-        )
-        self.changed.emit()
 
     def _started(self) -> None:
         self.pane.set_busy("Sorting…" if self.sort else "Reading…")
@@ -194,12 +213,16 @@ class DatasetTab(QWidget):
         self._fill_handle = self.tasks.read(
             self.dataset.fill,
             lambda _: self.reload(),
-            self._failed,
+            self.failures.show_lasting,
             progress=self._filling,
             stopped=self._fill_stopped,
             owner=self,
             text=f"Reading {self.name}",
         )
+
+    def _stop_filling(self) -> None:
+        if self._fill_handle is not None:
+            self._fill_handle.cancel()
 
     def _filling(self, progress: Progress) -> None:
         plain = self.where is None and not self.sort
@@ -216,6 +239,7 @@ class DatasetTab(QWidget):
         same = self.shown is not None and loaded.view.schema.equals(self.shown.view.schema)
         if same and self.where is None and not self.sort and not self.loader.running:
             self.shown = loaded
+            self.failures.over()
             self.grid.grow(loaded.view)
             self.pane.set_nothing(self._why_empty(loaded))
             self.changed.emit()
@@ -223,7 +247,7 @@ class DatasetTab(QWidget):
     def _not_longer(self, error: Exception) -> None:
         self._growing = False
         self._grow_timer.start()
-        self._failed(error)
+        self.failures.show(error)
 
     def _fill_stopped(self) -> None:
         self.messages.say(
@@ -244,14 +268,14 @@ class DatasetTab(QWidget):
     def _connect(self) -> None:
         self._query_shown: tuple[Filter | None, tuple[SortKey, ...]] = (None, ())
         self.loader.loaded.connect(self._loaded)
-        self.loader.failed.connect(self._failed)
+        self.loader.failed.connect(self.failures.show)
         self.loader.started.connect(self._started)
         self.loader.stopped.connect(self._stopped)
-        self.grid.grid_model.pages.failed.connect(self._failed)
+        self.grid.grid_model.pages.failed.connect(self.failures.show)
         self.grid.column_header.sort_asked.connect(self.toggle_sort)
         self.grid.selection.changed.connect(self.changed)
         self.filter_bar.changed.connect(self.set_filter)
-        self.counts.failed.connect(self._failed)
+        self.counts.failed.connect(self.failures.show)
 
     def _place(self) -> tuple[int, int, Sequence[str]]:
         rows, columns = self.grid.visible_rows(), self.grid.visible_columns()
@@ -263,8 +287,3 @@ class DatasetTab(QWidget):
     @property
     def view(self) -> View | None:
         return None if self.shown is None else self.shown.view
-
-
-def columns_of(where: Filter | None) -> frozenset[str]:
-    """The columns that a filter asks about."""
-    return frozenset() if where is None else frozenset(p.column for p in predicates(where))

@@ -54,7 +54,7 @@ def handlers(window: MainWindow) -> dict[str, Handler]:
         "show_columns": on(_show_columns),
         "fit_columns": on(lambda tab: tab.grid.fit_columns()),
         "go_to_row": on(partial(_ask_row, window)),
-        "refresh": on(lambda tab: tab.reload()),
+        "refresh": on(lambda tab: tab.reopening.refresh()),
         "stop": window.tasks.cancel_all,
         "sidebar": lambda: window.sidebar.setVisible(window.sidebar.isHidden()),
         "theme_system": lambda: window.appearance.set_mode("system"),

@@ -36,7 +36,11 @@ class Opening(QObject):
 
     def open_key(self, key: tuple[str, ...]) -> None:
         tab = self._tabs.find(key)
-        self._library.open_key(key) if tab is None else self._tabs.show_tab(tab)
+        if tab is None:
+            self._library.open_key(key)
+        else:
+            self._tabs.show_tab(tab)
+            tab.reopening.follow_file()
 
     def open_entry(self, entry: Entry) -> None:
         self.open_key(entry.key)

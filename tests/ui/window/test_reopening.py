@@ -1,0 +1,132 @@
+"""A file that changes on disk while it is open, and errors that come and go."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.filters import col
+from core.query.query import SortKey
+from ui.dialogs.error_dialog import ErrorDialog
+from ui.window.failures import PAD
+
+
+def labels(tab) -> list[str]:
+    return [button.text() for button in tab.messages.buttons]
+
+
+def write(path, table) -> None:
+    pq.write_table(table, path)
+    later = path.stat().st_mtime_ns + 1_000_000_000
+    os.utime(path, ns=(later, later))
+
+
+@pytest.fixture
+def longer(rows) -> pa.Table:
+    return pa.concat_tables([rows, rows])
+
+
+def test_refresh_shows_what_the_file_holds_now(window, file_tab, file, longer, settled) -> None:
+    file_tab.set_sort([SortKey("delay", descending=True)])
+    file_tab.filter_bar.set_filter(col("delay") > 0)
+    file_tab.set_filter(col("delay") > 0)
+    before = settled().view.num_rows
+    write(file, longer)
+    window.commands["refresh"].trigger()
+    assert settled() is file_tab
+    assert file_tab.view.num_rows == 2 * before
+    assert file_tab.sort == (SortKey("delay", descending=True),)
+    assert not file_tab.messages.isVisible()
+
+
+def test_refresh_keeps_the_place(window, file_tab, file, longer, settled) -> None:
+    file_tab.grid.go_to(700)
+    settled()
+    top = file_tab.grid.top_row()
+    write(file, longer)
+    window.commands["refresh"].trigger()
+    assert settled().status == "2,000 rows"
+    assert file_tab.grid.top_row() == top and file_tab.grid.selection.current[0] == 700
+
+
+def test_conditions_of_columns_that_are_gone_are_taken_out(window, file_tab, file, rows, settled) -> None:
+    where = (col("delay") > 0) & (col("carrier") == "AA")
+    file_tab.filter_bar.set_filter(where)
+    file_tab.set_filter(where)
+    file_tab.set_sort([SortKey("carrier"), SortKey("note")])
+    settled()
+    write(file, rows.drop_columns(["carrier"]))
+    window.commands["refresh"].trigger()
+    assert settled().where == (col("delay") > 0) == file_tab.filter_bar.filter()
+    assert file_tab.sort == (SortKey("note"),)
+    assert "taken out" in file_tab.messages.label.text()
+
+
+def test_opening_an_open_file_again_follows_its_change(window, file_tab, file, longer, qtbot) -> None:
+    write(file, longer)
+    window.open_paths([file])
+    qtbot.waitUntil(lambda: file_tab.status == "2,000 rows")
+    assert window.tabs.dataset_tab is file_tab
+
+
+def test_a_text_file_that_changed_is_read_to_its_new_end(window, tmp_path, settled, qtbot) -> None:
+    path = tmp_path / "numbers.csv"
+    path.write_text("n\n1\n2\n")
+    window.open_paths([path])
+    assert settled().status == "2 rows"
+    path.write_text("n\n" + "".join(f"{i}\n" for i in range(300_000)))
+    window.commands["refresh"].trigger()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab.status == "300,000 rows", timeout=15_000)
+
+
+def test_an_error_of_a_changed_file_offers_to_reload_it(window, file_tab, file, longer, settled) -> None:
+    write(file, longer)
+    file_tab.set_sort([SortKey("note")])
+    assert "changed on disk" in settled().messages.label.text()
+    assert labels(file_tab) == ["Reload"]
+    file_tab.messages.buttons[0].click()
+    assert settled().status.startswith("2,000 rows")
+    assert not file_tab.messages.isVisible()
+
+
+def test_an_error_goes_when_rows_can_be_read_again(window, file_tab, file, longer, settled) -> None:
+    before, status = file.read_bytes(), file.stat()
+    write(file, longer)
+    file_tab.set_sort([SortKey("note")])
+    assert settled().messages.isVisible()
+    file.write_bytes(before)
+    os.utime(file, ns=(status.st_mtime_ns, status.st_mtime_ns))
+    file_tab.set_sort([])
+    assert not settled().messages.isVisible()
+
+
+def test_a_bug_is_logged_and_its_details_can_be_had(window, file_tab, monkeypatch, caplog, settled) -> None:
+    def stumble() -> None:
+        raise ZeroDivisionError("nothing to share")
+
+    monkeypatch.setattr(file_tab.dataset, "snapshot", stumble)
+    with caplog.at_level(logging.ERROR):
+        file_tab.reload()
+        assert "nothing to share" in settled().messages.label.text()
+    assert any(r.exc_info and r.exc_info[0] is ZeroDivisionError for r in caplog.records)
+    assert labels(file_tab) == ["Try again", "Details"]
+    file_tab.messages.buttons[1].click()
+    dialog = window.findChildren(ErrorDialog)[0]
+    assert "Traceback" in dialog.details and "stumble" in dialog.details
+    dialog.close()
+
+
+def test_short_rows_found_late_can_be_filled_up(window, tmp_path, settled, qtbot) -> None:
+    path = tmp_path / "short.csv"
+    path.write_text("a,b\n" + "".join(f"{i},row {i}\n" for i in range(400_000)) + "7\n")
+    window.open_paths([path])
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None)
+    tab = window.tabs.dataset_tab
+    qtbot.waitUntil(lambda: labels(tab) == [PAD, "Reload"], timeout=15_000)
+    tab.messages.buttons[0].click()
+    qtbot.waitUntil(lambda: tab.status == "400,001 rows", timeout=15_000)
+    assert not settled().messages.isVisible()
