@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import shiboken6
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QToolBar, QWidget
@@ -27,6 +28,7 @@ from ui.window.action_set import ActionSet
 from ui.window.appearance import Appearance
 from ui.window.commits import Commits, told
 from ui.window.dataset_tab import DatasetTab
+from ui.window.filling_up import ask_fill_up
 from ui.window.handlers import handlers
 from ui.window.library import Key, Library
 from ui.window.memory import Memory
@@ -71,6 +73,7 @@ class MainWindow(QMainWindow):
             self.tabs.show_tab(known)
             return
         tab = DatasetTab(dataset, key, self.tasks, self.commits)
+        tab.reopening.ragged = "pad" if key in self.library.filled_up else "refuse"
         tab.changed.connect(self._update)
         tab.grid.menu_asked.connect(self._cell_menu)
         tab.grid.column_header.menu_asked.connect(self._column_menu)
@@ -124,16 +127,20 @@ class MainWindow(QMainWindow):
             self.library.when_ready(lambda: self._offer_import_of(tab, row, column, typed))
 
     def _offer_import_of(self, tab: DatasetTab, row: int, column: str, typed: str | None) -> None:
-        home = self.library.home.name
+        home, name = self.library.home.name, tab.dataset.name
 
         def go_on() -> None:
-            self.library.import_dataset(tab.dataset, lambda key: self._go_on(tab, key, row, column, typed))
+            self.library.import_dataset(
+                tab.dataset,
+                lambda key: self._go_on(tab, key, row, column, typed),
+                lambda: offer(f"Import of {name} was stopped; nothing was kept"),
+            )
 
-        tab.messages.say(
-            f"{tab.dataset.name} is open in place and read-only. A copy in {home} can be edited, with undo.",
-            (f"Import into {home} and edit", go_on),
-            stays=True,
-        )
+        def offer(text: str) -> None:
+            if shiboken6.isValid(tab):
+                tab.messages.say(text, (f"Import into {home} and edit", go_on), stays=True)
+
+        offer(f"{name} is open in place and read-only. A copy in {home} can be edited, with undo.")
 
     def _go_on(self, old: DatasetTab, key: Key, row: int, column: str, typed: str | None) -> None:
         tab = self.tabs.find(key)
@@ -241,6 +248,7 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         self.library.opened.connect(self._opened)
         self.library.failed.connect(self.show_error)
+        self.library.fillable.connect(lambda error, key: ask_fill_up(error, key, self.library, self))
         self.library.stores_changed.connect(self.sidebar.show_stores)
         self.library.stores_changed.connect(lambda _: self._update())
         self.tasks.failed.connect(self.show_error)

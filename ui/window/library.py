@@ -10,6 +10,8 @@ from PySide6.QtCore import QObject, Signal
 
 from core.dataset import Dataset
 from core.datasets import open_dataset
+from core.datasets.options import Ragged
+from core.datasets.text.ragged import RaggedRow
 from core.errors import StoreProblem
 from core.jobs import Job
 from core.store.catalog import NAME as CATALOG
@@ -25,16 +27,19 @@ Listing = list[StoreEntry]
 
 
 class Library(QObject):
-    """`opened` has a dataset and its key: (path,) for files, (store folder, table) for tables."""
+    """`opened` has a dataset and its key: (path,) for files, (store folder, table) for tables.
+    `fillable` has why a file was not opened, which filling up its short rows would mend, and its key."""
 
     opened = Signal(object, tuple)
     failed = Signal(Exception)
+    fillable = Signal(Exception, tuple)
     stores_changed = Signal(list)
 
     def __init__(self, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.stores: list[Store] = []
         self._tasks = tasks
+        self.filled_up: set[Key] = set()
         self._waiting: list[Callable[[], object]] = []
         self._listing: Handle | None = None
 
@@ -65,8 +70,29 @@ class Library(QObject):
         if (path / CATALOG).exists():
             self._read(lambda job: Store.open(path), self.add_store, f"Opening {path.name}")
         else:
-            self._read(lambda job: open_dataset(path), lambda d: self.opened.emit(d, (str(path),)),
-                       f"Opening {path.name}")  # fmt: skip
+            self._open_file(path, "refuse")
+
+    def open_filled_up(self, path: Path) -> None:
+        """A file whose short rows are filled up with nulls."""
+        self._open_file(path, "pad")
+
+    def _open_file(self, path: Path, ragged: Ragged) -> None:
+        key = (str(path),)
+
+        def done(dataset: Dataset) -> None:
+            self.filled_up = self.filled_up | {key} if ragged == "pad" else self.filled_up - {key}
+            self.opened.emit(dataset, key)
+
+        def failed(error: Exception) -> None:
+            if isinstance(error, RaggedRow) and error.short:
+                self.fillable.emit(error, key)
+            else:
+                self.failed.emit(error)
+
+        def work(job: Job) -> Dataset:
+            return open_dataset(path, ragged=ragged)
+
+        self._tasks.read(work, done, failed, owner=self, text=f"Opening {path.name}")
 
     def open_table(self, key: Key) -> None:
         store = next((store for store in self.stores if str(store.path) == key[0]), None)
@@ -84,7 +110,9 @@ class Library(QObject):
         else:
             self.open_path(Path(key[0]))
 
-    def import_dataset(self, dataset: Dataset, done: Callable[[Key], None]) -> None:
+    def import_dataset(
+        self, dataset: Dataset, done: Callable[[Key], None], stopped: Callable[[], object]
+    ) -> None:
         """Copy a file that is open in place into `home`, then open the table."""
         store = self.home
 
@@ -98,7 +126,14 @@ class Library(QObject):
             self.opened.emit(table, key)
             done(key)
 
-        self._tasks.write(work, imported, self.failed.emit, owner=self, text=f"Importing {dataset.name}")
+        self._tasks.write(
+            work,
+            imported,
+            self.failed.emit,
+            stopped=stopped,
+            owner=self,
+            text=f"Importing {dataset.name}",
+        )
 
     def open_imported(self, tables: Sequence[Table]) -> None:
         """List and show tables that are new."""

@@ -8,6 +8,7 @@ import os
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PySide6.QtWidgets import QMessageBox
 
 from core.filters import col
 from core.query.query import SortKey
@@ -130,3 +131,17 @@ def test_short_rows_found_late_can_be_filled_up(window, tmp_path, settled, qtbot
     tab.messages.buttons[0].click()
     qtbot.waitUntil(lambda: tab.status == "400,001 rows", timeout=15_000)
     assert not settled().messages.isVisible()
+
+
+def test_short_rows_found_at_once_can_be_filled_up(window, tmp_path, settled, qtbot) -> None:
+    path = tmp_path / "short.csv"
+    path.write_text("a,b\n1,one\n2\n3,three\n")
+    window.open_paths([path])
+    qtbot.waitUntil(lambda: window.findChildren(QMessageBox) != [])
+    box = window.findChildren(QMessageBox)[0]
+    assert "line 3" in box.text() and "short.csv" in box.text()
+    next(button for button in box.buttons() if button.text() == PAD).click()
+    assert settled().status == "3 rows"
+    path.write_text("a,b\n1,one\n2\n3,three\n4\n")
+    window.commands["refresh"].trigger()
+    assert settled().status == "4 rows"
