@@ -67,7 +67,7 @@ class Library(QObject):
 
     def open_path(self, path: Path) -> None:
         """A file, folder or glob in place; a folder that is a store as one."""
-        if (path / CATALOG).exists():
+        if is_store(path):
             self._read(lambda job: Store.open(path), self.add_store, f"Opening {path.name}")
         else:
             self._open_file(path, "refuse")
@@ -166,6 +166,10 @@ class Library(QObject):
         waiting, self._waiting = self._waiting, []
         for then in waiting:
             then()
+
+
+def is_store(path: Path) -> bool:
+    return (path / CATALOG).exists()
 
 
 def table_key(table: Table) -> Key:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from ui.dialogs.open_import import ImportDialog
 from ui.tasks import Tasks
 from ui.widgets.sidebar import Entry
-from ui.window.library import Library
+from ui.window.library import Library, is_store
 from ui.window.memory import Memory
 from ui.window.tab_set import TabSet
 
@@ -46,7 +46,12 @@ class Opening(QObject):
         self.open_key(entry.key)
 
     def import_paths(self, paths: Sequence[Path]) -> None:
-        self._library.when_ready(lambda: self._ask_import(paths))
+        """Ask where the rows go; folders that are stores have tables already and are opened."""
+        stores = [path for path in paths if is_store(path)]
+        self.open_paths(stores)
+        files = [path for path in paths if path not in stores]
+        if files:
+            self._library.when_ready(lambda: self._ask_import(files))
 
     def _ask_import(self, paths: Sequence[Path]) -> None:
         dialog = ImportDialog(paths, self._library.stores, self._tasks, self._window)

@@ -3,7 +3,14 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QComboBox, QHeaderView, QLineEdit
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QComboBox,
+    QFileDialog,
+    QHeaderView,
+    QLineEdit,
+)
 
 from core import Store
 from core.dataset import Dataset
@@ -13,6 +20,7 @@ from core.jobs import Job
 from core.scan.snapshot import Snapshot
 from core.transfer import make_data
 from ui.dialogs.error_dialog import ErrorDialog
+from ui.dialogs.open_import import ImportDialog
 from ui.main_window import MainWindow
 
 
@@ -79,6 +87,26 @@ def test_a_folder_that_is_a_store_opens_as_one(window, tmp_path, rows, qtbot) ->
     with Store.open(tmp_path / "other") as other:
         other.create_table("trips", rows)
     window.open_paths([tmp_path / "other"])
+    qtbot.waitUntil(lambda: [e.text for e in window.sidebar.entries("table")] == ["trips"])
+
+
+def test_a_store_dropped_on_the_import_half_opens_as_one(window, tmp_path, rows, file, qtbot) -> None:
+    with Store.open(tmp_path / "other") as other:
+        other.create_table("trips", rows)
+    window.overlay.import_requested.emit([tmp_path / "other", file])
+    qtbot.waitUntil(lambda: [e.text for e in window.sidebar.entries("table")] == ["trips"])
+    (dialog,) = window.findChildren(ImportDialog)
+    assert "flights.parquet" in dialog.title.text()
+    dialog.close()
+
+
+def test_a_store_chosen_with_open_folder_opens_as_one(window, tmp_path, rows, qtbot) -> None:
+    with Store.open(tmp_path / "other") as other:
+        other.create_table("trips", rows)
+    window.commands["open_folder"].trigger()
+    (dialog,) = window.findChildren(QFileDialog)
+    dialog.filesSelected.emit([str(tmp_path / "other")])
+    dialog.close()
     qtbot.waitUntil(lambda: [e.text for e in window.sidebar.entries("table")] == ["trips"])
 
 
