@@ -26,12 +26,9 @@ def run(files: Sequence[Path], with_sample: bool) -> int:
         program.window.show()
         program.open(files, with_sample)
         try:
-            code = qt.exec()
+            return qt.exec()
         finally:
             uninstall()
-        if program.problem is not None:
-            raise program.problem
-        return code
     except LamellaError as problem:
         ErrorDialog(problem).exec()
         raise

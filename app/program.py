@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtGui import QIcon
@@ -15,7 +16,7 @@ from app.memory import Memory
 from app.settings import Settings
 from app.state import State
 from core import Store
-from core.errors import LamellaError
+from core.errors import LamellaError, StoreProblem
 from core.jobs import Job
 from core.store.catalog import NAME as CATALOG
 from ui import theme
@@ -38,8 +39,8 @@ def application() -> QApplication:
 
 
 class Program:
-    """Needs an `application()`. Closing `window` ends it; so does having no store to work with, and
-    `problem` says why. The stores are opened while the window is shown already.
+    """Needs an `application()`. Closing `window` ends it. The stores are opened while the window is shown
+    already; without one to import into, files can be looked at all the same.
     """
 
     def __init__(self) -> None:
@@ -48,17 +49,17 @@ class Program:
         look = theme.current()
         look.set_text_scale(settings["text_scale"])
         look.set_mode(settings["theme"])
-        self.problem: LamellaError | None = None
         self.tasks = Tasks()
         self.memory = Memory(settings, State(), self._trouble)
         self.window = MainWindow(self.tasks, self.memory)
         self.tasks.failed.connect(_log_bug)
         self.tasks.read(
             lambda job: open_stores(settings, job),
-            lambda found: self._show_stores(found[0], [*problems, *found[1]]),
-            self._end_without_stores,
+            self._show_stores,
             quiet=True,
         )
+        for problem in problems:
+            self._trouble(problem)
 
     def open(self, files: Sequence[Path], with_sample: bool) -> None:
         """Each file in a tab; the sample's first table after it was imported, which is once."""
@@ -74,40 +75,63 @@ class Program:
         self.window.library.add_store(store)
         self.window.opening.open_key(key)
 
-    def _show_stores(self, stores: Sequence[Store], problems: Sequence[LamellaError]) -> None:
-        self.window.library.add_stores(stores)
-        for problem in problems:
+    def _show_stores(self, found: Found) -> None:
+        self.window.library.start(found.stores, found.no_home)
+        for problem in found.problems:
             self._trouble(problem)
-
-    def _end_without_stores(self, error: Exception) -> None:
-        if isinstance(error, LamellaError):
-            self.problem = error
-            self.window.close()
-        else:
-            self.tasks.failed.emit(error)
 
     def _trouble(self, problem: LamellaError) -> None:
         log.warning("%s", problem)
         self.window.show_error(problem)
 
 
-def open_stores(settings: Settings, job: Job) -> tuple[list[Store], list[LamellaError]]:
+@dataclass(frozen=True)
+class Found:
     """The store that imports go to, then others in the user's data folder; and what is wrong with any.
 
-    Blocks. Raises LamellaError when not even "My tables" can be opened.
+    `no_home`, one of `problems`, says why there is no store that imports go to.
     """
+
+    stores: list[Store]
+    problems: list[LamellaError]
+    no_home: LamellaError | None = None
+
+
+def open_stores(settings: Settings, job: Job) -> Found:
+    """Blocks. A store chosen in the settings that cannot be opened gives way to "My tables"."""
     problems: list[LamellaError] = []
     chosen = settings["default_store"]
-    first = _usable(Path(chosen), problems) if chosen else None
-    stores = [first or Store.open(paths.default_store())]
+    home = _usable(Path(chosen), problems) if chosen else None
+    home, no_home = (home, None) if home else _my_tables(problems)
+    stores = [home] if home else []
+    tried = home.path if home else paths.default_store()
     for catalog in sorted(paths.data_folder().glob(f"*/{CATALOG}")):
         if job.cancelled:
             break
-        if catalog.parent != stores[0].path and (other := _usable(catalog.parent, problems)):
+        if catalog.parent != tried and (other := _usable(catalog.parent, problems)):
             stores.append(other)
     if job.cancelled:
         _close(stores)
-    return stores, problems
+    return Found(stores, problems, no_home)
+
+
+def _my_tables(problems: list[LamellaError]) -> tuple[Store | None, LamellaError | None]:
+    path = paths.default_store()
+    try:
+        return Store.open(path), None
+    except LamellaError as problem:
+        told = StoreProblem(problem.what, problem.why, _way_out(problem.fix))
+        told.__cause__ = problem
+    except OSError as error:
+        told = StoreProblem(f"{path}: the store cannot be opened", str(error), _way_out(""))
+        told.__cause__ = error
+    problems.append(told)
+    return None, told
+
+
+def _way_out(fix: str) -> str:
+    other = "choose another folder with the setting 'default_store': until then nothing can be imported"
+    return f"{fix}, or {other}" if fix else other.capitalize()
 
 
 def _close(stores: Sequence[Store]) -> None:

@@ -28,6 +28,7 @@ class Situation:
     closed_tabs: bool = False
     tab: bool = False
     busy: bool = False
+    no_import: str = ""  # why nothing can be imported
 
 
 def always(_: Situation) -> bool:
@@ -69,7 +70,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("open_folder", "Open a folder…", "File", 1, "Ctrl+Shift+O", "folder",
            tip="A folder of files as one table"),
     Action("import", "Import into My tables…", "File", 1, "Ctrl+I", "import", "Import",
-           tip="Copy data into a table that can be edited, with undo"),
+           tip="Copy data into a table that can be edited, with undo", when=lambda s: not s.no_import),
     Action("close_tab", "Close tab", "File", 2, "Ctrl+W", when=lambda s: s.tab),
     Action("reopen_tab", "Reopen closed tab", "File", 2, "Ctrl+Shift+T", when=lambda s: s.closed_tabs),
     Action("quit", "Quit", "File", 3, "Ctrl+Q"),

@@ -124,7 +124,7 @@ class MainWindow(QMainWindow):
         """One click from a file in place to a table with the same cell in edit."""
         tab = self.tabs.dataset_tab
         if tab is not None:
-            self.library.when_ready(lambda: self._offer_import_of(tab, row, column, typed))
+            self.library.when_home(lambda: self._offer_import_of(tab, row, column, typed))
 
     def _offer_import_of(self, tab: DatasetTab, row: int, column: str, typed: str | None) -> None:
         home, name = self.library.home.name, tab.dataset.name
@@ -173,7 +173,7 @@ class MainWindow(QMainWindow):
 
     def _update(self) -> None:
         tab = self.tabs.dataset_tab
-        self.commands.update(situation(self.tabs, bool(self.tasks.running)))
+        self.commands.update(situation(self.tabs, bool(self.tasks.running), self.library.no_home))
         self.commands["sidebar"].setChecked(self.sidebar.isVisibleTo(self))
         self.appearance.mark(self.commands)
         self.status.show_text(tab.status if tab else "")
@@ -224,7 +224,13 @@ class MainWindow(QMainWindow):
         self._make_menus()
         self._make_toolbar()
         self.overlay = DropOverlay(self, self.tasks)
-        self.library.when_ready(lambda: self.overlay.set_store_name(self.library.home.name))
+        self.library.when_ready(self._name_import)
+
+    def _name_import(self) -> None:
+        if self.library.no_home is None:
+            self.overlay.set_store_name(self.library.home.name)
+        else:
+            self.overlay.refuse_import(str(self.library.no_home))
 
     def _make_menus(self) -> None:
         for name in MENUS:

@@ -15,7 +15,7 @@ from app import bootstrap, paths, sample, settings_file
 from app.program import Program, application, open_stores
 from app.settings import Settings
 from core import Store
-from core.errors import BadData, LamellaError
+from core.errors import BadData
 from core.jobs import Job
 from core.store import catalog
 from core.store.catalog import NAME as CATALOG
@@ -71,8 +71,12 @@ def test_the_sample_is_imported_once_and_listed_from_then_on(qtbot, program):
     with Store.open(paths.sample_store(), read_only=True) as store:
         assert set(store.tables) == set(resources.SAMPLE_TABLES)
         versions = [table.version for table in map(store.__getitem__, store.tables)]
-    stores, problems = open_stores(Settings(), Job())
-    assert problems == [] and [store.name for store in stores] == [paths.DEFAULT_STORE, paths.SAMPLE_STORE]
+    found = open_stores(Settings(), Job())
+    stores = found.stores
+    assert found.problems == [] and [store.name for store in stores] == [
+        paths.DEFAULT_STORE,
+        paths.SAMPLE_STORE,
+    ]
     assert versions == [1] * len(resources.SAMPLE_TABLES)
     for store in stores:
         store.close()
@@ -149,7 +153,8 @@ def newer_store(path) -> None:
 
 def test_a_store_from_a_newer_program_is_left_out_and_told():
     newer_store(paths.data_folder() / "tomorrow")
-    stores, (problem,) = open_stores(Settings(), Job())
+    found = open_stores(Settings(), Job())
+    stores, (problem,) = found.stores, found.problems
     assert "tomorrow" in str(problem)
     assert [store.name for store in stores] == [paths.DEFAULT_STORE]
     stores[0].close()
@@ -159,23 +164,33 @@ def test_a_default_store_that_cannot_be_opened_gives_way_to_my_tables(tmp_path):
     newer_store(tmp_path / "mine")
     settings = Settings()
     settings["default_store"] = str(tmp_path / "mine")
-    stores, (problem,) = open_stores(settings, Job())
+    found = open_stores(settings, Job())
+    stores, (problem,) = found.stores, found.problems
     assert "mine" in str(problem) and stores[0].path == paths.default_store()
     stores[0].close()
 
 
-def test_without_any_store_the_reason_is_shown_before_the_end(qtbot):
-    newer_store(paths.default_store())
-    told: list[str] = []
+def damaged_store(path) -> None:
+    path.mkdir(parents=True)
+    (path / CATALOG).write_bytes(b"no catalog" * 500)
 
-    def look() -> None:
-        for dialog in dialogs():
-            told.append(dialog.details)
-            dialog.close()
 
-    timer = QTimer(interval=20)
-    timer.timeout.connect(look)
-    timer.start()
-    with pytest.raises(LamellaError):
-        bootstrap.run([], with_sample=False)
-    assert paths.DEFAULT_STORE in told[0]
+@pytest.mark.parametrize("spoil", [newer_store, damaged_store])
+def test_without_a_store_to_import_into_files_are_shown_all_the_same(qtbot, spoil):
+    spoil(paths.default_store())
+    Store.open(paths.data_folder() / "other").close()
+    application()
+    program = Program()
+    program.window.show()
+    program.open([resources.sample("airlines")], with_sample=False)
+    qtbot.waitUntil(lambda: len(dialogs()) == 1 and bool(shown_rows(program)))
+    details = dialogs()[0].details
+    assert paths.DEFAULT_STORE in details and "'default_store'" in details
+    dialogs()[0].close()
+    action = program.window.commands["import"]
+    qtbot.waitUntil(lambda: program.window.sidebar.num_stores == 1)
+    assert not action.isEnabled() and "'default_store'" in action.toolTip()
+    program.window.overlay.import_requested.emit([resources.sample("airlines")])
+    assert len(dialogs()) == 1 and "'default_store'" in dialogs()[0].details
+    dialogs()[0].close()
+    end(program.window)

@@ -56,6 +56,11 @@ class DropOverlay(QWidget):
         """Where an import goes."""
         self.import_zone.set_title(f"Import into {name}" if name else "Import")
 
+    def refuse_import(self, why: str) -> None:
+        """There is no store that imports go to."""
+        self.import_zone.set_title("Nothing can be imported now")
+        self.import_zone.about.setText(why)
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize and self.isVisible():
             self.setGeometry(self.parentWidget().rect())

@@ -35,6 +35,8 @@ class ActionSet(QObject):
     def update(self, situation: Situation) -> None:
         for entry in ACTIONS:
             self._actions[entry.id].setEnabled(entry.when(situation))
+        importing = BY_ID["import"]
+        self["import"].setToolTip(situation.no_import or _tip(importing.tip, importing))
         self._describe("undo", "Undo", situation.undo)
         self._describe("redo", "Redo", situation.redo)
 

@@ -12,7 +12,7 @@ from core.dataset import Dataset
 from core.datasets import open_dataset
 from core.datasets.options import Ragged
 from core.datasets.text.ragged import RaggedRow
-from core.errors import StoreProblem
+from core.errors import LamellaError, StoreProblem
 from core.jobs import Job
 from core.store.catalog import NAME as CATALOG
 from core.store.store import Store
@@ -39,6 +39,8 @@ class Library(QObject):
         super().__init__(parent)
         self.stores: list[Store] = []
         self._tasks = tasks
+        self.no_home: LamellaError | None = None
+        self._ready = False
         self.filled_up: set[Key] = set()
         self._waiting: list[Callable[[], object]] = []
         self._listing: Handle | None = None
@@ -49,8 +51,12 @@ class Library(QObject):
         return self.stores[0]
 
     def when_ready(self, then: Callable[[], object]) -> None:
-        """Once there are stores; now when there are."""
-        then() if self.stores else self._waiting.append(then)
+        """Once the stores are open; now when they are."""
+        then() if self._ready else self._waiting.append(then)
+
+    def when_home(self, then: Callable[[], object]) -> None:
+        """Once imports have a store to go to; why not, when there is none."""
+        self.when_ready(lambda: self.failed.emit(self.no_home) if self.no_home else then())
 
     def refresh(self) -> None:
         """Read the names of the tables again."""
@@ -151,6 +157,11 @@ class Library(QObject):
     def _read(self, work: Callable[[Job], T], done: Callable[[T], None], text: str) -> None:
         self._tasks.read(work, done, self.failed.emit, owner=self, text=text)
 
+    def start(self, stores: Sequence[Store], no_home: LamellaError | None) -> None:
+        """The first store is `home`, unless `no_home` says why there is none."""
+        self.no_home = no_home
+        self.add_stores(stores)
+
     def add_store(self, store: Store) -> None:
         """List a store; one that is listed already is closed again."""
         self.add_stores([store])
@@ -163,6 +174,7 @@ class Library(QObject):
             else:
                 self.stores.append(store)
         self.refresh()
+        self._ready = True
         waiting, self._waiting = self._waiting, []
         for then in waiting:
             then()

@@ -51,7 +51,7 @@ class Opening(QObject):
         self.open_paths(stores)
         files = [path for path in paths if path not in stores]
         if files:
-            self._library.when_ready(lambda: self._ask_import(files))
+            self._library.when_home(lambda: self._ask_import(files))
 
     def _ask_import(self, paths: Sequence[Path]) -> None:
         dialog = ImportDialog(paths, self._library.stores, self._tasks, self._window)

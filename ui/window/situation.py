@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from core.errors import LamellaError
 from ui.actions import Situation
 from ui.window.dataset_tab import DatasetTab
 from ui.window.tab_set import TabSet
 
 
-def situation(tabs: TabSet, busy: bool) -> Situation:
+def situation(tabs: TabSet, busy: bool, no_home: LamellaError | None = None) -> Situation:
     tab = tabs.dataset_tab
-    around = Situation(tab=tabs.current is not None, closed_tabs=bool(tabs.closed), busy=busy)
+    around = Situation(
+        tab=tabs.current is not None,
+        closed_tabs=bool(tabs.closed),
+        busy=busy,
+        no_import=str(no_home or ""),
+    )
     if tab is None:
         return around
     shown = tab.shown
@@ -26,6 +32,7 @@ def situation(tabs: TabSet, busy: bool) -> Situation:
         closed_tabs=around.closed_tabs,
         tab=True,
         busy=busy,
+        no_import=around.no_import,
     )
 
 
