@@ -194,3 +194,13 @@ def test_without_a_store_to_import_into_files_are_shown_all_the_same(qtbot, spoi
     assert len(dialogs()) == 1 and "'default_store'" in dialogs()[0].details
     dialogs()[0].close()
     end(program.window)
+
+
+def test_a_store_opened_before_the_others_does_not_become_the_one_to_import_into(qtbot, tmp_path):
+    Store.open(tmp_path / "early").close()
+    application()
+    program = Program()
+    program.window.library.add_store(Store.open(tmp_path / "early"))
+    qtbot.waitUntil(lambda: program.window.sidebar.num_stores == 2)
+    assert program.window.library.home.name == paths.DEFAULT_STORE
+    end(program.window)
