@@ -160,19 +160,29 @@ class Library(QObject):
     def start(self, stores: Sequence[Store], no_home: LamellaError | None) -> None:
         """The first store is `home`, unless `no_home` says why there is none."""
         self.no_home = no_home
-        self.add_stores(stores)
+        self._list(stores)
+        if no_home is None:
+            home = stores[0].path
+            self.stores.sort(key=lambda store: store.path != home)
+        self._be_ready()
 
     def add_store(self, store: Store) -> None:
         """List a store; one that is listed already is closed again."""
         self.add_stores([store])
 
     def add_stores(self, stores: Sequence[Store]) -> None:
-        """The first that ever comes is `home`."""
+        """The first that ever comes is `home` until `start` says another one is."""
+        self._list(stores)
+        self._be_ready()
+
+    def _list(self, stores: Sequence[Store]) -> None:
         for store in stores:
             if store.path in [known.path for known in self.stores]:
                 store.close()
             else:
                 self.stores.append(store)
+
+    def _be_ready(self) -> None:
         self.refresh()
         self._ready = True
         waiting, self._waiting = self._waiting, []
