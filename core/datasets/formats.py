@@ -13,6 +13,7 @@ from core.datasets.options import OpenOptions
 from core.datasets.parquet import ParquetDataset, is_parquet
 from core.datasets.text.opening import (
     is_note,
+    is_prose,
     looks_like_delimited,
     looks_like_json_lines,
     open_delimited,
@@ -51,10 +52,26 @@ def recognise(path: Path) -> Format:
         raise FileProblem(path, f"is {foreign}", "Files of that kind can't be opened yet", _openable())
     for known in FORMATS:
         if known.recognises(contents):
+            _refuse_prose_named_parquet(known, contents)
             return known
     raise FileProblem(
         path, "is not a data file that is known here", "It holds binary data of another kind", _openable()
     )
+
+
+def _refuse_prose_named_parquet(found: Format, contents: Contents) -> None:
+    """A table under another format's name is shown as what it is; a line of text there is hardly a table."""
+    if found.recognises is looks_like_delimited and _named_parquet(contents.path) and is_prose(contents):
+        raise FileProblem(
+            contents.path,
+            "is named like a Parquet file but holds plain text",
+            "It is neither Parquet nor a table of several columns",
+            f"Fetch the Parquet file again, or rename it to {contents.path.stem}.csv to open it as text",
+        )
+
+
+def _named_parquet(path: Path) -> bool:
+    return path.suffix.casefold() in (".parquet", ".parq", ".pq")
 
 
 def data_files(found: Found) -> Found:

@@ -38,6 +38,14 @@ def looks_like_delimited(contents: Contents) -> bool:
     return is_text(_plain_head(contents))
 
 
+def is_prose(contents: Contents) -> bool:
+    """Text whose first line is not divided into fields: a letter, or a table of one column."""
+    text = _plain_head(contents).strip()
+    if not text or text.startswith((b"{", b"[")):
+        return False
+    return not any(sign in text.splitlines()[0] for sign in map(str.encode, DELIMITERS))
+
+
 def is_note(contents: Contents) -> bool:
     """Text of a single line with a single field."""
     if not contents.whole or looks_like_json_lines(contents) or not looks_like_delimited(contents):

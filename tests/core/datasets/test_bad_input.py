@@ -103,6 +103,15 @@ def test_it_is_refused_with_reason_and_way_out(tmp_path: Path, case: str, name: 
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize("text", ["hello there\n", "Dear all\nthis is no table, or is it?\n"])
+def test_prose_named_parquet_is_refused_with_the_way_out(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "letter.parquet"
+    path.write_text(text)
+    with pytest.raises(FileProblem, match=r"letter\.parquet: is named like a Parquet file.*letter\.csv"):
+        open_dataset(path)
+    assert path.read_text() == text
+
+
 def test_text_named_parquet_opens_as_the_text_it_is(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_text("a,b\n1,2\n")
     assert open_dataset(tmp_path / "x.parquet").read().to_pylist() == [{"a": 1, "b": 2}]

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.datasets import open_dataset
+from core.datasets.text.values import NULL_MARKERS
 from core.errors import FileProblem
 
 
@@ -185,7 +186,7 @@ def test_what_python_writes_is_read_back(
 def _same(value: Any, read: Any) -> bool:
     text = "" if value is None else str(value)
     if read is None:
-        return text.strip() in {"", "NA", "null", "None"}
+        return text.strip() in NULL_MARKERS
     if isinstance(read, str):
         return read == text
     if isinstance(value, str):
