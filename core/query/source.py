@@ -116,8 +116,8 @@ def _memory_query(
 def _changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
     if snapshot.overlay is None:
         return np.empty(0, np.int64)
-    cells = snapshot.overlay.cells
-    touched = [cells[c.key][0] for c in columns if c.key in cells]
+    pending = [snapshot.overlay.changed(c.key) for c in columns]
+    touched = [changed[0] for changed in pending if changed is not None]
     return np.setdiff1d(reduce(np.union1d, touched), snapshot.deleted) if touched else np.empty(0, np.int64)
 
 

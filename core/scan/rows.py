@@ -11,6 +11,7 @@ import pyarrow as pa
 from core.arrays import take
 from core.scan.chunks import ChunkCache, browsed, cache, column_chunks
 from core.scan.footers import unchanged
+from core.scan.overlay import Changed
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
 
@@ -156,18 +157,24 @@ def _of_type(chunk: pa.ChunkedArray | None, column: Column, rows: int) -> pa.Chu
 
 
 def _covered(snapshot: Snapshot, column: Column, first: int, stop: int) -> bool:
-    if snapshot.overlay is None or column.key not in snapshot.overlay.cells:
+    changed = _changed(snapshot, column)
+    if changed is None:
         return False
-    low, high = np.searchsorted(snapshot.overlay.cells[column.key][0], [first, stop])
+    low, high = np.searchsorted(changed[0], [first, stop])
     return bool(high - low == stop - first)
+
+
+def _changed(snapshot: Snapshot, column: Column) -> Changed | None:
+    return None if snapshot.overlay is None else snapshot.overlay.changed(column.key)
 
 
 def _patch_range(
     snapshot: Snapshot, column: Column, first: int, stop: int, chunk: pa.ChunkedArray
 ) -> pa.ChunkedArray:
-    if snapshot.overlay is None or column.key not in snapshot.overlay.cells:
+    changed = _changed(snapshot, column)
+    if changed is None:
         return chunk
-    positions, values = snapshot.overlay.cells[column.key]
+    positions, values = changed
     low, high = np.searchsorted(positions, [first, stop])
     if high - low == stop - first:
         return pa.chunked_array([values[low:high]])
@@ -192,9 +199,10 @@ def _take_from(
 def _patch_scattered(
     snapshot: Snapshot, column: Column, positions: np.ndarray, taken: pa.ChunkedArray
 ) -> pa.ChunkedArray:
-    if snapshot.overlay is None or column.key not in snapshot.overlay.cells:
+    pending = _changed(snapshot, column)
+    if pending is None:
         return taken
-    changed, values = snapshot.overlay.cells[column.key]
+    changed, values = pending
     at = np.minimum(np.searchsorted(changed, positions), len(changed) - 1)
     hits = np.flatnonzero(changed[at] == positions)
     return patched(taken, hits, take(values, at[hits])) if len(hits) else taken

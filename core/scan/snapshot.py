@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.errors import UnknownColumn
+from core.scan.overlay import Overlay
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,6 @@ class MemorySegment:
 
 
 Segment = FileSegment | MemorySegment
-
-
-@dataclass(frozen=True, eq=False)
-class Overlay:
-    """Changed cells of single rows: per column key, ascending positions and their new values."""
-
-    cells: dict[int, tuple[np.ndarray, pa.Array]]
 
 
 @dataclass(frozen=True, eq=False)

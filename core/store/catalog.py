@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import ReadOnlyStore, StoreBusy, StoreProblem, StoreTooNew
-from core.store.catalog_schema import APPLICATION_ID, FOREVER, FORMAT_VERSION, TABLES, VERSIONED
+from core.store.catalog_schema import APPLICATION_ID, FOREVER, FORMAT_VERSION, MIGRATIONS, TABLES, VERSIONED
 
 BUSY_SECONDS = 10.0
 NAME = "catalog.sqlite"
@@ -112,14 +112,15 @@ class Catalog:
 
     def commits(self, table_id: int) -> list[tuple[Any, ...]]:
         return self._rows(
-            "SELECT version, at, kind, restores, inserted, updated, deleted, seconds, message"
-            " FROM commits WHERE table_id = ? ORDER BY version",
+            "SELECT version, at, kind, restores, inserted, updated, deleted, seconds, message,"
+            " name, transaction_id FROM commits WHERE table_id = ? ORDER BY version",
             table_id,
         )
 
     def paths(self) -> set[str]:
-        """Every data file that any version of any table still names."""
-        return {row[0] for row in self._rows("SELECT DISTINCT path FROM data_files")}
+        """Every data and change file that any version of any table still names."""
+        named = "SELECT path FROM data_files UNION SELECT path FROM change_files"
+        return {row[0] for row in self._rows(named)}
 
     def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         with self._reading:
@@ -156,6 +157,20 @@ class Catalog:
                 "Open it with the version that wrote it, or a newer one",
             )
         self._configure()
+        if written < FORMAT_VERSION:
+            self._migrate()
+
+    def _migrate(self) -> None:
+        """Another program may be doing it at the same moment: each step is looked at under the lock."""
+        if self.read_only:
+            raise StoreProblem(
+                f"{self.path.parent}: the store is of an earlier format",
+                fix="Open it once for writing, which brings it up to date",
+            )
+        with self.transaction() as transaction:
+            for written in range(self._writer.execute("PRAGMA user_version").fetchone()[0], FORMAT_VERSION):
+                transaction.script(MIGRATIONS[written])
+                transaction.script(f"PRAGMA user_version = {written + 1}")
 
     def _create(self) -> None:
         """Another program may be making it at the same moment: whoever has the lock first does."""
@@ -247,7 +262,8 @@ class Transaction:
         return int(self._take(table_id, "next_column", count))
 
     def move_on(self, table_id: int, commit: tuple[Any, ...]) -> None:
-        """Make `commit` (version, at, kind, restores, counts…, seconds, message) the table's newest."""
+        """Make `commit` (version, at, kind, restores, counts…, seconds, message, name, transaction) the
+        table's newest."""
         marks = ", ".join("?" * (1 + len(commit)))
         self._connection.execute(f"INSERT INTO commits VALUES ({marks})", (table_id, *commit))
         self._connection.execute("UPDATE tables SET version = ? WHERE table_id = ?", (commit[0], table_id))

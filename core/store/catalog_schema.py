@@ -3,11 +3,29 @@
 Numbers are never given twice, so what a process remembers of a dropped table is never taken for another's.
 """
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 APPLICATION_ID = 0x4C414D45  # "LAME", so that `file` and other programs can tell the catalog apart
 FOREVER = (1 << 62) - 1
 
-TABLES = """
+_SINCE_2 = """
+CREATE TABLE transactions (transaction_id INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL);
+CREATE TABLE change_files (
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, path TEXT NOT NULL, made INTEGER NOT NULL, rows INTEGER NOT NULL,
+    first_id INTEGER NOT NULL, last_id INTEGER NOT NULL, bytes INTEGER NOT NULL, names TEXT NOT NULL,
+    checksum TEXT NOT NULL, from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE TABLE metadata (
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, column_id INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL,
+    from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE TABLE removed_files (path TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+CREATE INDEX change_files_by_table ON change_files (table_id, to_version);
+CREATE INDEX metadata_by_table ON metadata (table_id, to_version);
+"""
+
+TABLES = f"""
 CREATE TABLE tables (
     table_id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, folder TEXT NOT NULL UNIQUE,
     version INTEGER NOT NULL, generation INTEGER NOT NULL,
@@ -16,7 +34,8 @@ CREATE TABLE tables (
 CREATE TABLE commits (
     table_id INTEGER NOT NULL, version INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
     restores INTEGER, inserted INTEGER NOT NULL, updated INTEGER NOT NULL, deleted INTEGER NOT NULL,
-    seconds REAL NOT NULL, message TEXT NOT NULL, PRIMARY KEY (table_id, version)
+    seconds REAL NOT NULL, message TEXT NOT NULL, name TEXT NOT NULL, transaction_id INTEGER,
+    PRIMARY KEY (table_id, version)
 ) WITHOUT ROWID;
 CREATE TABLE columns (
     entry INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -27,6 +46,7 @@ CREATE TABLE data_files (
     entry INTEGER PRIMARY KEY AUTOINCREMENT,
     table_id INTEGER NOT NULL, path TEXT NOT NULL, rows INTEGER NOT NULL,
     first_id INTEGER NOT NULL, last_id INTEGER NOT NULL, bytes INTEGER NOT NULL, names TEXT NOT NULL,
+    checksum TEXT NOT NULL, made INTEGER NOT NULL,
     from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
 );
 CREATE TABLE deletions (
@@ -49,11 +69,23 @@ CREATE INDEX data_files_by_table ON data_files (table_id, to_version);
 CREATE INDEX deletions_by_table ON deletions (table_id, to_version);
 CREATE INDEX pending_rows_by_table ON pending_rows (table_id, to_version);
 CREATE INDEX pending_cells_by_table ON pending_cells (table_id, to_version);
-"""
+{_SINCE_2}"""
+
+MIGRATIONS = {
+    1: f"""
+ALTER TABLE commits ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE commits ADD COLUMN transaction_id INTEGER;
+ALTER TABLE data_files ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
+ALTER TABLE data_files ADD COLUMN made INTEGER NOT NULL DEFAULT 0;
+{_SINCE_2}""",
+}
+"""What turns the catalog of a format into the next one's."""
 
 VERSIONED = {
     "columns": ("column_id", "name", "type", "place"),
-    "data_files": ("path", "rows", "first_id", "last_id", "bytes", "names"),
+    "data_files": ("path", "rows", "first_id", "last_id", "bytes", "names", "checksum", "made"),
+    "change_files": ("path", "made", "rows", "first_id", "last_id", "bytes", "names", "checksum"),
+    "metadata": ("column_id", "key", "value"),
     "deletions": ("ids",),
     "pending_rows": ("first_id", "rows", "columns", "batch"),
     "pending_cells": ("made", "ids", "columns", "batch"),

@@ -1,36 +1,29 @@
-"""Changed cells and how they pile up: each commit's few, and all of them as one overlay."""
+"""Changed cells, as commits leave them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from core.arrays import take
-from core.scan.snapshot import Column, Overlay
+from core.scan.snapshot import Column
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
     """New values of some rows: ascending `ids`, and one value for each in every column (by column id).
 
-    `made` is the version that changed them; where two change one cell, the later one holds.
+    `made` is the version that changed them; where two change one cell, the later one holds. A change file's
+    values are read when they are asked for.
     """
 
     ids: np.ndarray
     values: Mapping[int, pa.Array]
     made: int = 0
-
-    def without(self, gone: np.ndarray) -> Cells:
-        return self.only(~np.isin(self.ids, gone))
-
-    def of_types(self, columns: Iterable[Column]) -> Cells:
-        """The cells of these columns, in the types that the columns have now."""
-        values = {c.key: _as(self.values[c.key], c.type) for c in columns if c.key in self.values}
-        return Cells(self.ids, values, self.made)
 
     def only(self, kept: np.ndarray) -> Cells:
         """The rows for which `kept` is True."""
@@ -67,18 +60,6 @@ def latest(changes: Iterable[Cells], columns: Iterable[Column]) -> list[Cells]:
         if column.key in touching:
             groups.setdefault(tuple(touching[column.key]), []).append(column)
     return [_latest_of(group, [ordered[i] for i in touched]) for touched, group in groups.items()]
-
-
-def placed(changed: Iterable[Cells], locate: Callable[[np.ndarray], np.ndarray]) -> Overlay | None:
-    """Cells by id as an overlay by position; cells of rows that are gone are left out."""
-    overlay = {}
-    for cells in changed:
-        positions = locate(cells.ids)
-        there = positions >= 0
-        held = cells if there.all() else cells.only(there)
-        overlay.update({key: (positions[there], values) for key, values in held.values.items()})
-    filled = {key: found for key, found in overlay.items() if len(found[0])}
-    return Overlay(filled) if filled else None
 
 
 def _latest_of(columns: Sequence[Column], changes: list[Cells]) -> Cells:

@@ -24,7 +24,7 @@ from core.store.commit import Change
 from core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
 from core.store.ids import ID_COLUMN
 from core.store.keys import ids_by_key
-from core.store.reader import State
+from core.store.state import State
 
 TakeIds = Callable[[int], int]
 
@@ -44,7 +44,7 @@ def updated(state: State, data: pa.Table, on: Sequence[str], take_ids: TakeIds, 
     order = np.argsort(ids, kind="stable")
     _refuse_duplicates(name, ids[order], on)
     cells = {c.key: take(values.column(i).combine_chunks(), order) for i, c in enumerate(plan.columns)}
-    return Change(message, plan.applied(state.columns), plan.added, plan.widened, Cells(ids[order], cells))
+    return Change(message, plan.applied(state.columns), cells=Cells(ids[order], cells))
 
 
 def set_where(
@@ -58,7 +58,7 @@ def set_where(
     differing = ids[_differ(state, ids, new, plan)]
     cells = {c.key: take(value, np.zeros(len(differing), np.int64)) for c, value in new.items()}
     columns = plan.applied(state.columns)
-    return Change(message, columns, plan.added, plan.widened, Cells(differing, cells))
+    return Change(message, columns, cells=Cells(differing, cells))
 
 
 def _differ(state: State, ids: np.ndarray, new: Mapping[Column, pa.Array], plan: ColumnPlan) -> np.ndarray:

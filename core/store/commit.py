@@ -12,6 +12,9 @@ from core.scan.snapshot import Column
 from core.store.cells import Cells
 from core.store.writer import WrittenFile
 
+Metadata = dict[tuple[int, bytes], bytes]
+"""By column id (0 for the table itself) and key."""
+
 NO_IDS = np.empty(0, np.int64)
 
 
@@ -30,16 +33,18 @@ class Commit:
     message: str = ""
     kind: str = "change"
     restores: int | None = None
+    name: str = ""
+    transaction_id: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What turns a state into the next. `columns` are all of the table's afterwards."""
+    """What turns a state into the next. `columns` are all of the table's afterwards, `metadata` that of
+    the table (column id 0) and its columns, None for no change of it."""
 
     message: str
     columns: tuple[Column, ...]
-    added: tuple[Column, ...] = ()
-    widened: tuple[Column, ...] = ()
+    metadata: Metadata | None = None
     cells: Cells | None = None
     deleted: np.ndarray = field(default_factory=lambda: NO_IDS)
     files: tuple[WrittenFile, ...] = ()
@@ -50,10 +55,10 @@ class Change:
     def updated(self) -> int:
         return 0 if self.cells is None else len(self.cells.ids)
 
-    @property
-    def is_empty(self) -> bool:
-        changed = self.inserted or self.updated or len(self.deleted)
-        return not (changed or self.added or self.widened)
+    def is_empty(self, columns: tuple[Column, ...], metadata: Metadata) -> bool:
+        """Whether a table of these columns and metadata stays as it is."""
+        changed = bool(self.inserted or self.updated or len(self.deleted))
+        return not changed and self.columns == columns and self.metadata in (None, metadata)
 
     @property
     def touched(self) -> np.ndarray:

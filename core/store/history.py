@@ -10,9 +10,10 @@ from core.store.commit import Commit
 
 
 def commit_from_row(table: str, row: Sequence[Any]) -> Commit:
-    version, at, kind, restores, inserted, updated, deleted, seconds, message = row
+    version, at, kind, restores, inserted, updated, deleted, seconds, message, name, transaction = row
     when = dt.datetime.fromtimestamp(at, dt.UTC)
-    return Commit(table, version, inserted, updated, deleted, seconds, when, message, kind, restores)
+    counts = (inserted, updated, deleted)
+    return Commit(table, version, *counts, seconds, when, message, kind, restores, name, transaction)
 
 
 def undo_target(commits: Sequence[Commit]) -> Commit | None:

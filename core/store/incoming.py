@@ -39,7 +39,7 @@ def few_change(plan: ColumnPlan, columns: Columns, rows: pa.Table, message: str)
     stored = stored_as(rows, plan.columns)
     values = {c.key: stored.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
     count = rows.num_rows
-    return Change(message, columns, plan.added, plan.widened, rows=(values, count), inserted=count)
+    return Change(message, columns, rows=(values, count), inserted=count)
 
 
 def many_change(
@@ -55,7 +55,7 @@ def many_change(
     rows = _with_ids(tables, plan, take_ids, job)
     files = tuple(write_files(rows, (ID_COLUMN, *plan.columns), staging, end_at_gaps=True))
     count = sum(f.rows for f in files)
-    return Change(message, columns, plan.added, plan.widened, files=files, inserted=count)
+    return Change(message, columns, files=files, inserted=count)
 
 
 def refuse_ids(table: str, schema: pa.Schema) -> None:

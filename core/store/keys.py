@@ -12,7 +12,7 @@ from core.query.engine import cursor
 from core.query.source import identifier, relation
 from core.store.evolution import as_keys
 from core.store.ids import ID_COLUMN
-from core.store.reader import State
+from core.store.state import State
 
 
 def ids_by_key(state: State, keys: pa.Table) -> tuple[np.ndarray, np.ndarray]:

@@ -87,8 +87,8 @@ class Staging:
         self._folder, self._data = folder, data
         self._published: dict[Path, Path] = {}
 
-    def new_file(self) -> Path:
-        return self._folder / f"{uuid.uuid4().hex}.parquet"
+    def new_file(self, suffix: str) -> Path:
+        return self._folder / f"{uuid.uuid4().hex}{suffix}"
 
     def publish(self, files: Iterable[Path], table_folder: str) -> list[str]:
         """Make the files durable in the table's folder; answers their paths below `data/`."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import numpy as np
 
-from core.errors import VersionConflict
 from core.schema import type_to_bytes
 from core.store.catalog import Transaction
 from core.store.cells import Cells, to_batch
 from core.store.commit import Change
-from core.store.reader import State
+from core.store.placement import Staged
 from core.store.rewrite import Rewrite
+from core.store.state import State
 from core.store.writer import WrittenFile
 
 
@@ -23,61 +24,89 @@ class Publication:
         self._catalog, self._table_id, self._version = transaction, table_id, version
 
     def columns(self, state: State | None, change: Change) -> dict[int, int]:
-        """Enter new and wider columns; answers the catalog entry of every column id."""
+        """Enter columns that are new or differ, end what is gone; answers the entry of every column id."""
         entries = {} if state is None else dict(state.column_entries)
-        places = {c.key: place for place, c in enumerate(change.columns)}
-        self._catalog.close("columns", [entries[c.key] for c in change.widened], self._version)
-        for column in (*change.added, *change.widened):
-            values = (column.key, column.name, type_to_bytes(column.type), places[column.key])
-            entries[column.key] = self._add("columns", values)
+        before = {} if state is None else {c.key: (place, c) for place, c in enumerate(state.columns)}
+        after = {c.key: (place, c) for place, c in enumerate(change.columns)}
+        differing = [key for key in after if before.get(key) != after[key]]
+        ended = [key for key in before if key in differing or key not in after]
+        self._catalog.close("columns", [entries.pop(key) for key in ended], self._version)
+        for key in differing:
+            place, column = after[key]
+            values = (key, column.name, type_to_bytes(column.type), place)
+            entries[key] = self._add("columns", values)
         return entries
 
-    def files(self, files: tuple[WrittenFile, ...], paths: list[str]) -> None:
+    def metadata(self, state: State | None, change: Change) -> None:
+        """Enter what `change` says of the table and its columns, where it says something."""
+        if change.metadata is None:
+            return
+        held = {} if state is None else state.metadata_entries
+        before = {} if state is None else state.metadata
+        ended = [key for key, value in before.items() if change.metadata.get(key) != value]
+        self._catalog.close("metadata", [held[key] for key in ended], self._version)
+        for (column, name), value in change.metadata.items():
+            if before.get((column, name)) != value:
+                self._add("metadata", (column, name, value))
+
+    def files(self, files: tuple[WrittenFile, ...], paths: list[str], made: int = 0) -> None:
+        """Enter data files; `made` is the version whose pending cells they already hold."""
         for file, path in zip(files, paths, strict=True):
-            self._add("data_files", (path, file.rows, file.first_id, file.last_id, file.size, file.names))
+            ids = (file.first_id, file.last_id)
+            self._add("data_files", (path, file.rows, *ids, file.size, file.names, file.checksum, made))
+
+    def staged(self, staged: Staged, paths: list[str]) -> None:
+        """Enter the files of a change; `paths` are in the order of `staged.all_files`."""
+        own, changed = len(staged.files), len(staged.change_files)
+        self.files(staged.files, paths[:own])
+        self.change_files(staged.change_files, paths[own : own + changed], self._version)
+        if staged.rewritten is not None:
+            self.replaced(staged.rewritten, paths[own + changed :])
+
+    def change_files(self, files: tuple[WrittenFile, ...], paths: list[str], made: int) -> None:
+        for file, path in zip(files, paths, strict=True):
+            ids = (file.first_id, file.last_id)
+            self._add("change_files", (path, made, file.rows, *ids, file.size, file.names, file.checksum))
 
     def rows(self, batch: bytes, count: int, columns: str) -> None:
         first = self._catalog.take_ids(self._table_id, count)
-        self._add("pending_rows", (first, count, columns, batch))
+        self.merged_rows(first, batch, count, columns)
 
-    def cells(self, cells: Cells, entries: dict[int, int]) -> None:
+    def merged_rows(self, first_id: int, batch: bytes, count: int, columns: str) -> None:
+        """Pending rows whose ids, from `first_id` on, were given before."""
+        self._add("pending_rows", (first_id, count, columns, batch))
+
+    def cells(self, cells: Cells, entries: dict[int, int]) -> int:
         columns, batch = to_batch(cells.values, entries)
-        self._add(
-            "pending_cells", (cells.made or self._version, cells.ids.astype("<i8").tobytes(), columns, batch)
-        )
+        return self._add("pending_cells", (cells.made, cells.ids.astype("<i8").tobytes(), columns, batch))
 
-    def deletions(self, ids: np.ndarray) -> None:
-        self._add("deletions", (np.sort(ids).astype("<i8").tobytes(),))
+    def deletions(self, ids: np.ndarray) -> int:
+        return self._add("deletions", (np.sort(ids).astype("<i8").tobytes(),))
 
-    def replaced(self, rewritten: Rewrite, entries: dict[int, int], paths: list[str]) -> None:
-        """Enter what a rewrite leaves: files for segments, and shorter pending entries for longer ones."""
-        for held in rewritten.replaced:
-            self._catalog.close(held.kind, [held.entry], self._version)
-        self.files(rewritten.files, paths)
-        self._catalog.close("pending_cells", list(rewritten.cells), self._version)
-        for cells in rewritten.cells.values():
-            if len(cells.ids) and cells.values:
-                self.cells(cells, entries)
-        self._catalog.close("deletions", list(rewritten.deletions), self._version)
-        for ids in rewritten.deletions.values():
-            if len(ids):
-                self.deletions(ids)
+    def replaced(self, rewritten: Rewrite, paths: list[str]) -> None:
+        """Enter the files of a rewrite in place of the segments and pending entries they hold."""
+        self.ended((held.kind, held.entry) for held in rewritten.replaced)
+        self.ended(rewritten.contained)
+        self.files(rewritten.files, paths, made=self._version)
+
+    def ended(self, entries: Iterable[tuple[str, int]]) -> None:
+        for kind, entry in entries:
+            self._catalog.close(kind, [entry], self._version)
 
     def _add(self, kind: str, values: tuple[object, ...]) -> int:
         return self._catalog.add(kind, self._table_id, self._version, values)
 
 
+class Overtaken(Exception):
+    """Another commit came first: what was staged has to be staged again."""
+
+
 def still_at(transaction: Transaction, state: State) -> None:
-    """Raise `VersionConflict` unless the table is where the change was staged from."""
-    found = transaction.version(state.row.table_id)
-    if found != (state.version, state.row.generation):
-        raise VersionConflict(
-            f"{state.row.name}: the table changed meanwhile",
-            f"the change was made from version {state.version}, now it is at {found and found[0]}",
-            "Read it again and repeat the change",
-        )
+    """Raise `Overtaken` unless the table is where the change was staged from."""
+    if transaction.version(state.row.table_id) != (state.version, state.row.generation):
+        raise Overtaken(state.row.name)
 
 
 def commit_row(version: int, kind: str, restores: int | None, counts: tuple[int, int, int],
                started: float, message: str) -> tuple[object, ...]:  # fmt: skip
-    return (version, time.time(), kind, restores, *counts, time.perf_counter() - started, message)
+    return (version, time.time(), kind, restores, *counts, time.perf_counter() - started, message, "", None)

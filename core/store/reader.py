@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,48 +14,14 @@ import pyarrow as pa
 
 from core.arrays import from_numpy
 from core.errors import StoreProblem
-from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
+from core.scan.snapshot import Column, FileSegment, MemorySegment
 from core.schema import type_from_bytes
 from core.store.catalog import Catalog, TableRow
-from core.store.cells import Cells, from_batch, latest, placed
-from core.store.ids import ID_COLUMN, IdRanges
+from core.store.cells import Cells, from_batch
+from core.store.change_files import read_cells
+from core.store.state import Held, State, renamed, state_of
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Held:
-    """A segment and the catalog entry it comes from."""
-
-    kind: str
-    entry: int
-    first_id: int
-    last_id: int
-    segment: Segment
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """A table at a version: what its catalog entries say, and the snapshot they make.
-
-    `columns` are without `_id`, which the snapshot's begin with.
-    """
-
-    row: TableRow
-    version: int
-    columns: tuple[Column, ...]
-    column_entries: dict[int, int]
-    held: tuple[Held, ...]
-    cells: dict[int, Cells]
-    deletions: dict[int, np.ndarray]
-    ranges: IdRanges
-    snapshot: Snapshot
-
-    def locate(self, ids: np.ndarray) -> np.ndarray:
-        """Positions of live rows; -1 for ids that are not, or no longer, in the table."""
-        positions = self.ranges.locate(self.snapshot, ids)
-        positions[np.isin(positions, self.snapshot.deleted)] = -1
-        return positions
 
 
 class Reader:
@@ -77,8 +42,8 @@ class Reader:
                     row = self._row()
                     self._current = held = self._load(row.version, row)
                 self._forget_all_but(held)
-            elif held.row != row:
-                self._current = held = _renamed(held, row)
+            elif held.row.name != row.name:
+                self._current = held = renamed(held, row)
             return held
 
     def at(self, version: int) -> State:
@@ -86,19 +51,39 @@ class Reader:
         with self._lock, self._catalog.unchanging():
             return self._load(version, self._row())
 
+    def advance(self, before: State, after: State) -> None:
+        """Take `after`, which a commit of this process made of `before`, unless the table moved on since."""
+        with self._lock:
+            if self._current is before:
+                self._current = after
+
     def _load(self, version: int, row: TableRow) -> State:
         entries = self._column_entries(version)
         columns = tuple(Column(name, type_from_bytes(kind), key) for _, key, name, kind in entries)
-        held = self._held(row, version)
-        made = sorted(self._valid("pending_cells", version, ("made", "entry")))
-        cells = {entry: self._cells(entry) for _, entry in made}
-        deletions = {e: self._deleted(e) for (e,) in self._valid("deletions", version, ("entry",))}
         by_key = {key: entry for entry, key, _, _ in entries}
-        return _state(row, version, columns, by_key, held, cells, deletions)
+        deletions = {e: self._deleted(e) for (e,) in self._valid("deletions", version, ("entry",))}
+        held, cells = self._held(row, version), self._all_cells(version)
+        return state_of(row, version, columns, by_key, self._metadata(version), held, cells, deletions)
+
+    def _metadata(self, version: int) -> dict[tuple[int, bytes], tuple[int, bytes]]:
+        found = self._valid("metadata", version, ("entry", "column_id", "key", "value"))
+        return {(column, key): (entry, value) for entry, column, key, value in found}
+
+    def _all_cells(self, version: int) -> dict[tuple[str, int], Cells]:
+        """In the order they were made."""
+        loose = self._valid("pending_cells", version, ("made", "entry"))
+        files = self._valid("change_files", version, ("made", "entry", "path", "rows", "names"))
+        found = [(made, "pending_cells", entry, self._cells(entry)) for made, entry in loose]
+        for made, entry, path, rows, names in files:
+            segment = FileSegment(self._data / path, rows, _names(names))
+            cells = self._once("change_files", entry, partial(read_cells, segment, made))
+            found.append((made, "change_files", entry, cells))
+        found.sort(key=lambda f: f[:3])
+        return {(kind, entry): cells for _, kind, entry, cells in found}
 
     def _forget_all_but(self, state: State) -> None:
         """Keep in memory only what the newest state is made of."""
-        used = {("pending_rows", h.entry) for h in state.held} | {("pending_cells", e) for e in state.cells}
+        used = {("pending_rows", h.entry) for h in state.held} | state.cells.keys()
         used |= {("deletions", e) for e in state.deletions}
         self._parsed = {key: v for key, v in self._parsed.items() if key in used or key[0] == "columns"}
 
@@ -116,14 +101,15 @@ class Reader:
         return [entry[:4] for entry in sorted(found, key=lambda e: (e[4], e[0]))]
 
     def _held(self, row: TableRow, version: int) -> tuple[Held, ...]:
-        files = self._valid("data_files", version, ("entry", "path", "rows", "first_id", "last_id", "names"))
+        wanted = ("entry", "path", "rows", "first_id", "last_id", "names", "made")
+        files = self._valid("data_files", version, wanted)
         loose = self._valid("pending_rows", version, ("entry", "first_id", "rows"))
         held = [
-            Held("data_files", entry, first, last, FileSegment(self._data / path, rows, _names(names)))
-            for entry, path, rows, first, last, names in files
+            Held("data_files", entry, first, last, made, FileSegment(self._data / path, rows, _names(names)))
+            for entry, path, rows, first, last, names, made in files
         ]
         held += [
-            Held("pending_rows", entry, first, first + rows - 1, self._rows(entry, first, rows))
+            Held("pending_rows", entry, first, first + rows - 1, 0, self._rows(entry, first, rows))
             for entry, first, rows in loose
         ]
         return tuple(sorted(held, key=lambda h: h.first_id))
@@ -166,33 +152,6 @@ class Reader:
             self._parsed[kind, entry] = parse()
         found: T = self._parsed[kind, entry]
         return found
-
-
-def _state(
-    row: TableRow,
-    version: int,
-    columns: tuple[Column, ...],
-    column_entries: dict[int, int],
-    held: tuple[Held, ...],
-    cells: dict[int, Cells],
-    deletions: dict[int, np.ndarray],
-) -> State:
-    ranges = IdRanges(
-        np.array([h.first_id for h in held], np.int64), np.array([h.last_id for h in held], np.int64)
-    )
-    token = (str(row.folder), version, row.generation)
-    bare = Snapshot(row.name, (ID_COLUMN, *columns), tuple(h.segment for h in held), token)
-    locate = partial(ranges.locate, bare)
-    gone = np.unique(np.concatenate([np.empty(0, np.int64), *deletions.values()]))
-    positions = locate(gone)
-    snapshot = replace(
-        bare, deleted=positions[positions >= 0], overlay=placed(latest(cells.values(), columns), locate)
-    )
-    return State(row, version, columns, column_entries, held, cells, deletions, ranges, snapshot)
-
-
-def _renamed(state: State, row: TableRow) -> State:
-    return replace(state, row=row, snapshot=replace(state.snapshot, name=row.name))
 
 
 def _names(stored: str) -> dict[int, str]:

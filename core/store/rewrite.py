@@ -1,30 +1,29 @@
-"""Data files written anew with what was changed in them: for large changes, and to flush small ones."""
+"""Data files written anew with what was changed in them: for large changes, and to compact."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from core.jobs import Job
 from core.scan.snapshot import Column, Snapshot
 from core.scan.stream import tables_between
-from core.store.cells import Cells, latest, placed
+from core.store.cells import Cells
 from core.store.layout import Staging
-from core.store.reader import Held, State
+from core.store.state import Held, State, overlaid
 from core.store.writer import WrittenFile, write_files
+
+Entries = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Rewrite:
-    """Segments that files replace, and what stays pending of entries that reached into them."""
+    """Files for the segments they replace, and the pending entries that are in them altogether."""
 
     replaced: tuple[Held, ...]
     files: tuple[WrittenFile, ...]
-    cells: dict[int, Cells]
-    deletions: dict[int, np.ndarray]
+    contained: Entries
 
 
 def rewrite(
@@ -43,7 +42,7 @@ def rewrite(
         start, stop = int(after.segment_starts[first]), int(after.segment_starts[last + 1])
         files += write_files(tables_between(after, columns, start, stop, job), columns, staging)
     replaced = tuple(state.held[i] for i in segments)
-    return Rewrite(replaced, tuple(files), *_left_over(state, replaced, columns))
+    return Rewrite(replaced, tuple(files), _contained(state, replaced))
 
 
 def segments_of(state: State, ids: np.ndarray) -> np.ndarray:
@@ -54,18 +53,19 @@ def segments_of(state: State, ids: np.ndarray) -> np.ndarray:
 
 
 def segments_with_pending(state: State) -> np.ndarray:
-    """Numbers of the segments that a flush would rewrite."""
-    touched = [cells.ids for cells in state.cells.values()] + list(state.deletions.values())
+    """Numbers of the segments that are not all there is to know of their rows."""
+    touched = [c.ids[state.lie_over(c)] for c in state.cells.values()] + list(state.deletions.values())
     changed = segments_of(state, np.unique(np.concatenate([np.empty(0, np.int64), *touched])))
     loose = [i for i, held in enumerate(state.held) if held.kind == "pending_rows"]
     return np.union1d(changed, np.array(loose, np.int64)).astype(np.int64)
 
 
 def _after(state: State, columns: tuple[Column, ...], cells: Cells | None, deleted: np.ndarray) -> Snapshot:
-    changes = [*state.cells.values(), *([cells] if cells else [])]
-    locate = partial(state.ranges.locate, state.snapshot)
-    gone = np.union1d(state.snapshot.deleted, locate(deleted))
-    overlay = placed(latest(changes, columns), locate)
+    gone = np.union1d(state.snapshot.deleted, state.ranges.locate(state.snapshot, deleted))
+    overlay = state.snapshot.overlay
+    if cells is not None:
+        positions = state.ranges.locate(state.snapshot, cells.ids)
+        overlay = overlaid(overlay, columns, [(cells, positions)])
     return replace(state.snapshot, columns=columns, deleted=gone, overlay=overlay)
 
 
@@ -77,25 +77,16 @@ def _runs(numbers: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
-def _left_over(
-    state: State, replaced: Sequence[Held], columns: Sequence[Column]
-) -> tuple[dict[int, Cells], dict[int, np.ndarray]]:
-    """Of each pending entry that reached into the replaced segments, the part that lies elsewhere."""
-    cells = {
-        entry: held.without(inside).of_types(columns)
-        for entry, held in state.cells.items()
-        if len(inside := _inside(held.ids, replaced))
-    }
-    deletions = {
-        entry: np.setdiff1d(ids, inside)
-        for entry, ids in state.deletions.items()
-        if len(inside := _inside(ids, replaced))
-    }
-    return cells, deletions
+def _contained(state: State, replaced: tuple[Held, ...]) -> Entries:
+    """Pending entries that say nothing of rows elsewhere. The others stay: newer files pass them over."""
+    ids = {key: cells.ids[state.lie_over(cells)] for key, cells in state.cells.items()}
+    for entry, deleted in state.deletions.items():
+        ids["deletions", entry] = deleted[state.ranges.locate(state.snapshot, deleted) >= 0]
+    return tuple(key for key, reached in ids.items() if _inside(reached, replaced))
 
 
-def _inside(ids: np.ndarray, replaced: Sequence[Held]) -> np.ndarray:
+def _inside(ids: np.ndarray, replaced: tuple[Held, ...]) -> bool:
     reached = np.zeros(len(ids), bool)
     for held in replaced:
         reached |= (ids >= held.first_id) & (ids <= held.last_id)
-    return ids[reached]
+    return bool(reached.all())

@@ -16,6 +16,7 @@ from core.arrays import to_numpy
 from core.errors import StoreProblem
 from core.scan.snapshot import Column
 from core.schema import ID
+from core.store.checksums import checksum_of
 from core.store.encodings import DICTIONARY, Encoding, choose
 from core.store.layout import Staging
 
@@ -33,10 +34,15 @@ class WrittenFile:
     last_id: int
     size: int
     names: str
+    checksum: str
 
 
 def write_files(
-    tables: Iterable[pa.Table], columns: Sequence[Column], staging: Staging, end_at_gaps: bool = False
+    tables: Iterable[pa.Table],
+    columns: Sequence[Column],
+    staging: Staging,
+    end_at_gaps: bool = False,
+    suffix: str = ".parquet",
 ) -> list[WrittenFile]:
     """Write rows in `_id` order as data files; `columns` names the tables' columns and gives their ids.
 
@@ -46,7 +52,7 @@ def write_files(
     written: list[WrittenFile] = []
     with ThreadPoolExecutor(1, thread_name_prefix="encode") as encoder:
         for groups in _files(_row_groups(tables, end_at_gaps), end_at_gaps):
-            written.append(_write_file(groups, columns, staging.new_file(), encoder))
+            written.append(_write_file(groups, columns, staging.new_file(suffix), encoder))
     return written
 
 
@@ -68,7 +74,7 @@ def _write_file(
         encoding.result()
     names = json.dumps({c.key: c.name for c in columns})
     ends = _id_at(first, 0), _id_at(last, last.num_rows - 1)
-    return WrittenFile(path, rows, *ends, path.stat().st_size, names)
+    return WrittenFile(path, rows, *ends, path.stat().st_size, names, checksum_of(path))
 
 
 def _encode(writer: pq.ParquetWriter, group: pa.Table, schema: pa.Schema) -> None:

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 import pyarrow as pa
@@ -14,21 +15,18 @@ from core.errors import BadData, Cancelled, LamellaError, VersionConflict
 from core.jobs import Job
 from core.store.catalog import Catalog
 from core.store.catalog_schema import VERSIONED
-from core.store.cells import latest, to_batch
-from core.store.commit import NO_IDS, Change, Commit
+from core.store.cells import to_batch
+from core.store.commit import Change, Commit
 from core.store.evolution import ColumnPlan, narrowed, plan_columns
 from core.store.history import commit_from_row
-from core.store.ids import ID_COLUMN
 from core.store.incoming import few_change, few_or_many, many_change, refuse_ids
 from core.store.layout import Layout, Staging
-from core.store.publish import Publication, commit_row, still_at
-from core.store.reader import Reader, State
-from core.store.rewrite import Rewrite, rewrite, segments_of, segments_with_pending
+from core.store.placement import Place, Staged, place, stage
+from core.store.publish import Overtaken, Publication, commit_row, still_at
+from core.store.reader import Reader
+from core.store.state import State
+from core.store.tidying import Tidier
 
-SMALL_ROWS = 10_000
-FLUSH_ABOVE = 50_000
-LOOSE_INSERTS = 256
-CELL_ENTRIES = 64
 ATTEMPTS = 5
 
 T = TypeVar("T")
@@ -45,25 +43,34 @@ class TableWriter:
         self._catalog, self._layout, self._reader = catalog, layout, reader
         self._table_id = table_id
         self._one_at_a_time = threading.RLock()
+        self._tidier = Tidier(catalog, layout, table_id)
 
     def take_column_ids(self, count: int) -> int:
         with self._catalog.transaction() as transaction:
             return transaction.take_column_ids(self._table_id, count)
 
-    def insert(self, schema: pa.Schema, tables: Iterator[pa.Table], message: str, job: Job) -> Commit:
+    def insert(
+        self,
+        schema: pa.Schema,
+        tables: Iterator[pa.Table],
+        message: str,
+        job: Job,
+        expected_version: int | None = None,
+    ) -> Commit:
         """The rows of `tables`; few go into the catalog, more are written while they come in."""
         started = time.perf_counter()
         refuse_ids(self._reader.current().snapshot.name, schema)
         few, rows = few_or_many(schema, tables)
         if few is not None:
-            return self.commit(lambda state: self._few(state, few, message), job, started)
+            return self.commit(lambda state: self._few(state, few, message), job, started, expected_version)
         state = self._reader.current()
         plan = self._plan(state, schema)
         columns = plan.applied(state.columns)
         with self._layout.stage() as staging:
             change = many_change(plan, columns, rows, self._take_ids, staging, message, job)
             return self._retried(
-                lambda now: self._publish(_same_columns(now, state), change, staging, job, started)
+                lambda now: self._publish(_same_columns(now, state), change, staging, job, started),
+                expected_version,
             )
 
     def _plan(self, state: State, schema: pa.Schema) -> ColumnPlan:
@@ -74,21 +81,28 @@ class TableWriter:
         plan = self._plan(state, rows.schema)
         return few_change(plan, plan.applied(state.columns), rows, message)
 
-    def commit(self, build: Callable[[State], Change], job: Job, started: float | None = None) -> Commit:
+    def commit(
+        self,
+        build: Callable[[State], Change],
+        job: Job,
+        started: float | None = None,
+        expected_version: int | None = None,
+    ) -> Commit:
         """Stage what `build` makes of the table's state, and make it the next version.
 
-        A change of nothing makes no version. Nothing is left on disk when it fails or is cancelled.
+        A change of nothing makes no version. Nothing is left on disk when it fails or is cancelled. Raises
+        `VersionConflict` when the table is not, or no longer, at the version given.
         """
         begun = time.perf_counter() if started is None else started
 
         def attempt(state: State) -> Commit:
             change = build(state)
-            if change.is_empty:
+            if change.is_empty(state.columns, state.metadata):
                 return Commit(state.row.name, state.version, message=change.message)
             return self._publish(state, change, None, job, begun)
 
         with self._one_at_a_time:
-            done = self._retried(attempt)
+            done = self._retried(attempt, expected_version)
             self._tidy(job)
         return done
 
@@ -114,84 +128,59 @@ class TableWriter:
 
         return self._retried(attempt)
 
-    def flush(self, job: Job) -> None:
-        """Rewrite the segments with pending changes; the version stays, its files change."""
-        with self._one_at_a_time:
-            self._retried(lambda state: self._flush(state, job))
-
-    def _flush(self, state: State, job: Job) -> None:
-        segments = segments_with_pending(state)
-        if not len(segments):
-            return
-        with self._layout.stage() as staging:
-            columns = state.snapshot.columns
-            rewritten = rewrite(state, segments, columns, None, NO_IDS, staging, job)
-            self._enter(state, rewritten, staging)
-
-    def _enter(self, state: State, rewritten: Rewrite, staging: Staging) -> None:
-        try:
-            paths = staging.publish([f.path for f in rewritten.files], state.row.folder)
-            with self._catalog.transaction() as transaction:
-                still_at(transaction, state)
-                Publication(transaction, self._table_id, state.version).replaced(
-                    rewritten, state.column_entries, paths
-                )
-                transaction.next_generation(self._table_id)
-        except BaseException:
-            staging.withdraw()
-            raise
+    def tidy(self, work: Callable[[Tidier, State], None]) -> None:
+        """Do `work` on the table's files; the version stays."""
+        self._retried(lambda state: work(self._tidier, state))
 
     def _publish(
         self, state: State, change: Change, staging: Staging | None, job: Job, started: float
     ) -> Commit:
-        if staging is None and not _is_small(change):
+        where = place(state, change)
+        if staging is None and where is Place.CATALOG:
+            return self._commit(state, change, Staged(), None, started)
+        if staging is None:
             with self._layout.stage() as own:
                 return self._publish(state, change, own, job, started)
-        rewritten = self._rewritten(state, change, staging, job) if staging else None
-        files = change.files if rewritten is None else (*change.files, *rewritten.files)
         try:
-            paths = staging.publish([f.path for f in files], state.row.folder) if staging else []
-            return self._commit(state, change, rewritten, paths, started)
+            staged = stage(state, change, where, staging, job)
+            return self._commit(state, change, staged, staging, started)
         except BaseException:
-            if staging:
-                staging.withdraw()
+            staging.withdraw()
             raise
 
-    def _rewritten(self, state: State, change: Change, staging: Staging, job: Job) -> Rewrite | None:
-        if not len(change.touched):
-            return None
-        segments = segments_of(state, change.touched)
-        columns = (ID_COLUMN, *change.columns)
-        return rewrite(state, segments, columns, change.cells, change.deleted, staging, job)
-
     def _commit(
-        self, state: State, change: Change, rewritten: Rewrite | None, paths: list[str], started: float
+        self, state: State, change: Change, staged: Staged, staging: Staging | None, started: float
     ) -> Commit:
+        """Files are made durable before the catalog's lock is taken."""
         version = state.version + 1
         counts = (change.inserted, change.updated, len(change.deleted))
-        row = commit_row(version, "change", None, counts, started, change.message)
+        paths = staging.publish([f.path for f in staged.all_files], state.row.folder) if staging else []
+        following: State | None = None
         with self._catalog.transaction() as transaction:
             still_at(transaction, state)
             publication = Publication(transaction, self._table_id, version)
             entries = publication.columns(state, change)
-            publication.files(change.files, paths[: len(change.files)])
-            if rewritten is not None:
-                publication.replaced(rewritten, entries, paths[len(change.files) :])
-            else:
-                _enter_small(publication, change, entries)
+            publication.metadata(state, change)
+            if staging is not None:
+                publication.staged(staged, paths)
+            if not staged.change_files and not staged.rewritten:
+                following = _enter_small(publication, state, change, entries)
+            row = commit_row(version, "change", None, counts, started, change.message)
             transaction.move_on(self._table_id, row)
+        if following is not None:
+            self._reader.advance(state, following)
         return _as_commit(state, row)
 
-    def _retried(self, attempt: Callable[[State], T]) -> T:
+    def _retried(self, attempt: Callable[[State], T], expected_version: int | None = None) -> T:
         """Staged beside other writers first; whoever keeps coming too late stages under the write lock."""
         with self._one_at_a_time:
             for _ in range(ATTEMPTS):
                 try:
-                    return attempt(self._reader.current())
-                except VersionConflict:
+                    return attempt(_expected(self._reader.current(), expected_version))
+                except Overtaken:
                     continue
             with self._catalog.transaction():
-                return attempt(self._reader.current())
+                return attempt(_expected(self._reader.current(), expected_version))
 
     def _take_ids(self, count: int) -> int:
         with self._catalog.transaction() as transaction:
@@ -203,48 +192,45 @@ class TableWriter:
         The commit before it stands whatever happens here: what fails is logged, and tried after the next.
         """
         try:
-            self._merge_or_flush(job)
+            if self._tidier.needed(self._reader.current()):
+                self._retried(lambda state: (self._tidier.needed(state) or _nothing)(state, job))
         except (LamellaError, Cancelled, OSError, pa.ArrowException) as error:
             log.warning("%s: pending changes stay pending: %s", self._reader.current().row.name, error)
 
-    def _merge_or_flush(self, job: Job) -> None:
-        state = self._reader.current()
-        loose = [h.segment.num_rows for h in state.held if h.kind == "pending_rows"]
-        changed = sum(len(c.ids) for c in state.cells.values()) + sum(map(len, state.deletions.values()))
-        if sum(loose) + changed > FLUSH_ABOVE or len(loose) > LOOSE_INSERTS:
-            self.flush(job)
-        elif len(state.cells) > CELL_ENTRIES:
-            self._consolidate(state, job)
 
-    def _consolidate(self, state: State, job: Job) -> None:
-        """One catalog entry for what many commits changed in the same columns; makes no version."""
-        merged = latest(state.cells.values(), state.columns)
-        if len(merged) > CELL_ENTRIES // 2:
-            self.flush(job)
-            return
-        with self._catalog.transaction() as transaction:
-            if transaction.version(self._table_id) != (state.version, state.row.generation):
-                return
-            publication = Publication(transaction, self._table_id, state.version)
-            transaction.close("pending_cells", list(state.cells), state.version)
-            for cells in merged:
-                publication.cells(cells, state.column_entries)
-            transaction.next_generation(self._table_id)
+def _nothing(state: State, job: Job) -> None:
+    """Another process was quicker."""
 
 
-def _is_small(change: Change) -> bool:
-    return not change.files and len(change.touched) <= SMALL_ROWS
-
-
-def _enter_small(publication: Publication, change: Change, entries: dict[int, int]) -> None:
+def _enter_small(
+    publication: Publication, state: State, change: Change, entries: dict[int, int]
+) -> State | None:
+    """Enter what stays in the catalog; the next state, where it follows from this one without looking."""
+    following = None
+    simple = change.columns == state.columns and not change.inserted and change.metadata is None
     if change.rows is not None:
         values, count = change.rows
         columns, batch = to_batch(values, entries)
         publication.rows(batch, count, columns)
-    if change.cells is not None and len(change.cells.ids):
-        publication.cells(change.cells, entries)
+    if change.cells is not None and change.updated:
+        cells = replace(change.cells, made=state.version + 1)
+        entry = publication.cells(cells, entries)
+        following = state.with_cells(state.version + 1, entry, cells) if simple else None
     if len(change.deleted):
-        publication.deletions(change.deleted)
+        entry = publication.deletions(change.deleted)
+        both = following or state
+        following = both.with_deletion(state.version + 1, entry, change.deleted) if simple else None
+    return following
+
+
+def _expected(state: State, version: int | None) -> State:
+    if version is not None and state.version != version:
+        raise VersionConflict(
+            f"{state.row.name}: the table is at version {state.version}, not at {version}",
+            "Somebody changed it in between",
+            "Read it again and decide anew",
+        )
+    return state
 
 
 def _same_columns(state: State, before: State) -> State:

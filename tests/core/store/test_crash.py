@@ -63,6 +63,8 @@ def _whole_steps(steps: list[int], newest: int) -> None:
 
 
 def _no_stray_file(store: Store) -> None:
-    on_disk = {str(p.relative_to(store.path / "data")) for p in (store.path / "data").rglob("*.parquet")}
+    on_disk = {
+        str(p.relative_to(store.path / "data")) for p in (store.path / "data").rglob("*") if p.is_file()
+    }
     assert on_disk == store.catalog.paths()
     assert list((store.path / "tmp").iterdir()) == []

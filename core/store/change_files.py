@@ -1,0 +1,59 @@
+"""Changed cells too many for the catalog, as Parquet files beside the data files: `_id` and what changed.
+
+They are named `.cells`, so that a pattern for `*.parquet` finds the data files alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import from_numpy, to_numpy
+from core.scan.chunks import column_chunks
+from core.scan.footers import unchanged
+from core.scan.snapshot import Column, FileSegment
+from core.store.cells import Cells
+from core.store.ids import ID_COLUMN
+from core.store.layout import Staging
+from core.store.writer import ROWS_A_GROUP, WrittenFile, write_files
+
+SUFFIX = ".cells"
+
+
+class FileValues(Mapping[int, pa.Array]):
+    """The values of a change file by column id, decoded whenever they are asked for."""
+
+    def __init__(self, segment: FileSegment) -> None:
+        self._segment = segment
+        self._keys = [key for key in segment.names if key != ID_COLUMN.key]
+
+    def __getitem__(self, key: int) -> pa.Array:
+        kind = unchanged(self._segment).schema.field(self._segment.names[key]).type
+        return _whole(self._segment, Column(str(key), kind, key)).combine_chunks()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
+def read_cells(segment: FileSegment, made: int) -> Cells:
+    return Cells(to_numpy(_whole(segment, ID_COLUMN)), FileValues(segment), made)
+
+
+def write_cells(cells: Cells, columns: Mapping[int, Column], staging: Staging) -> tuple[WrittenFile, ...]:
+    """Stage the cells as change files; `columns` are the table's by id."""
+    changed = (ID_COLUMN, *(columns[key] for key in cells.values))
+    arrays = [from_numpy(np.ascontiguousarray(cells.ids)), *cells.values.values()]
+    rows = pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(c.name, c.type) for c in changed]))
+    pieces = (rows.slice(at, ROWS_A_GROUP) for at in range(0, len(rows), ROWS_A_GROUP))
+    return tuple(write_files(pieces, changed, staging, suffix=SUFFIX))
+
+
+def _whole(segment: FileSegment, column: Column) -> pa.ChunkedArray:
+    groups = range(unchanged(segment).metadata.num_row_groups)
+    chunks = [column_chunks(segment, group, [column], into=None)[0].chunks for group in groups]
+    return pa.chunked_array([chunk for group in chunks for chunk in group], column.type)

@@ -1,0 +1,171 @@
+"""A table at a version, put together from what the catalog says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from core.arrays import take
+from core.scan.overlay import ChangedColumn, Overlay, Part
+from core.scan.snapshot import Column, Segment, Snapshot
+from core.store.catalog import TableRow
+from core.store.cells import Cells
+from core.store.commit import Metadata
+from core.store.ids import ID_COLUMN, IdRanges
+
+
+@dataclass(frozen=True)
+class Held:
+    """A segment and the catalog entry it comes from. `made` is the version up to which the segment holds
+    the changes of its rows: pending cells made later lie over it."""
+
+    kind: str
+    entry: int
+    first_id: int
+    last_id: int
+    made: int
+    segment: Segment
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A table at a version: what its catalog entries say, and the snapshot they make.
+
+    `columns` are without `_id`, which the snapshot's begin with. `cells` are by (kind, entry), in the order
+    they were made.
+    """
+
+    row: TableRow
+    version: int
+    columns: tuple[Column, ...]
+    column_entries: dict[int, int]
+    metadata: Metadata
+    metadata_entries: dict[tuple[int, bytes], int]
+    held: tuple[Held, ...]
+    cells: Mapping[tuple[str, int], Cells]
+    deletions: Mapping[int, np.ndarray]
+    snapshot: Snapshot
+
+    @cached_property
+    def ranges(self) -> IdRanges:
+        return _ranges(self.held)
+
+    def locate(self, ids: np.ndarray) -> np.ndarray:
+        """Positions of live rows; -1 for ids that are not, or no longer, in the table."""
+        positions = self.ranges.locate(self.snapshot, ids)
+        if len(self.snapshot.deleted):
+            positions[np.isin(positions, self.snapshot.deleted)] = -1
+        return positions
+
+    def live(self, cells: Cells) -> Cells:
+        """The cells that lie over their rows still: not of rows that are gone, nor in the segment already."""
+        there = self.lie_over(cells)
+        return cells if there.all() else cells.only(there)
+
+    def lie_over(self, cells: Cells) -> np.ndarray:
+        """Which of the cells' rows are live and do not hold them yet."""
+        positions = _over(self.held, self.ranges, self.snapshot, cells)
+        there: np.ndarray = positions >= 0
+        return there
+
+    def with_cells(self, version: int, entry: int, cells: Cells) -> State:
+        """The next version, in which one entry of pending cells was added and nothing else."""
+        positions = self.ranges.locate(self.snapshot, cells.ids)
+        overlay = overlaid(self.snapshot.overlay, self.columns, [(cells, positions)])
+        return self._next(version, overlay, cells={**self.cells, ("pending_cells", entry): cells})
+
+    def with_deletion(self, version: int, entry: int, ids: np.ndarray) -> State:
+        """The next version, in which these rows were deleted and nothing else."""
+        positions = self.ranges.locate(self.snapshot, ids)
+        deleted = _inserted(self.snapshot.deleted, np.sort(positions))
+        return self._next(version, self.snapshot.overlay, deleted, deletions={**self.deletions, entry: ids})
+
+    def _next(
+        self, version: int, overlay: Overlay | None, deleted: np.ndarray | None = None, **changed: object
+    ) -> State:
+        row = replace(self.row, version=version)
+        token = _token(row, version)
+        gone = self.snapshot.deleted if deleted is None else deleted
+        snapshot = replace(self.snapshot, token=token, overlay=overlay, deleted=gone)
+        following = replace(self, row=row, version=version, snapshot=snapshot, **changed)  # type: ignore[arg-type]
+        following.__dict__["ranges"] = self.ranges
+        following.snapshot.__dict__["segment_starts"] = self.snapshot.segment_starts
+        return following
+
+
+def state_of(
+    row: TableRow,
+    version: int,
+    columns: tuple[Column, ...],
+    column_entries: dict[int, int],
+    metadata: dict[tuple[int, bytes], tuple[int, bytes]],
+    held: tuple[Held, ...],
+    cells: Mapping[tuple[str, int], Cells],
+    deletions: Mapping[int, np.ndarray],
+) -> State:
+    """`metadata` gives (entry, value); `held` is in `_id` order and `cells` in the order they were made."""
+    ranges = _ranges(held)
+    bare = Snapshot(row.name, (ID_COLUMN, *columns), tuple(h.segment for h in held), _token(row, version))
+    gone = ranges.locate(bare, np.unique(np.concatenate([np.empty(0, np.int64), *deletions.values()])))
+    places = [(c, _over(held, ranges, bare, c)) for c in cells.values()]
+    snapshot = replace(bare, deleted=gone[gone >= 0], overlay=overlaid(None, columns, places))
+    values = {key: value for key, (_, value) in metadata.items()}
+    entries = {key: entry for key, (entry, _) in metadata.items()}
+    return State(
+        row, version, columns, column_entries, values, entries, held, cells, deletions, snapshot
+    )  # fmt: skip
+
+
+def renamed(state: State, row: TableRow) -> State:
+    return replace(state, row=row, snapshot=replace(state.snapshot, name=row.name))
+
+
+def overlaid(
+    overlay: Overlay | None, columns: Iterable[Column], changes: Iterable[tuple[Cells, np.ndarray]]
+) -> Overlay | None:
+    """`overlay` with later changes on top: cells, and the position of each row, -1 for none."""
+    types = {c.key: c.type for c in columns}
+    held_columns = {} if overlay is None else overlay.columns
+    by_key = {key: column.of_type(types[key]) for key, column in held_columns.items() if key in types}
+    for cells, positions in changes:
+        there = np.flatnonzero(positions >= 0)
+        for key in cells.values if len(there) else ():
+            if key in types:
+                part = _part(cells, key, positions, there)
+                held = by_key.get(key)
+                by_key[key] = held.followed_by(part) if held else ChangedColumn(types[key], (part,))
+    return Overlay(by_key) if by_key else None
+
+
+def _part(cells: Cells, key: int, positions: np.ndarray, there: np.ndarray) -> Part:
+    if len(there) == len(positions):
+        return positions, partial(cells.values.__getitem__, key)
+    return positions[there], lambda: take(cells.values[key], there)
+
+
+def _over(held: tuple[Held, ...], ranges: IdRanges, snapshot: Snapshot, cells: Cells) -> np.ndarray:
+    """The position each of the cells' rows has, -1 where it is gone or its segment holds them."""
+    positions = ranges.locate(snapshot, cells.ids)
+    made = np.array([h.made for h in held], np.int64)
+    if len(made) and int(made.max()) >= cells.made:
+        segments = np.searchsorted(snapshot.segment_starts, positions, side="right") - 1
+        positions[made[segments] >= cells.made] = -1
+    return positions
+
+
+def _ranges(held: tuple[Held, ...]) -> IdRanges:
+    return IdRanges(
+        np.array([h.first_id for h in held], np.int64), np.array([h.last_id for h in held], np.int64)
+    )
+
+
+def _token(row: TableRow, version: int) -> tuple[object, ...]:
+    return (str(row.folder), version, row.generation)
+
+
+def _inserted(held: np.ndarray, more: np.ndarray) -> np.ndarray:
+    merged: np.ndarray = np.insert(held, np.searchsorted(held, more), more)
+    return merged

@@ -1,0 +1,168 @@
+"""Flush, merge and compact: what keeps pending changes few. None of it makes a version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from core.jobs import Job
+from core.scan.rows import in_memory
+from core.scan.snapshot import Column, MemorySegment
+from core.store.catalog import Catalog
+from core.store.cells import Cells, latest, to_batch
+from core.store.change_files import write_cells
+from core.store.commit import NO_IDS
+from core.store.layout import Layout, Staging
+from core.store.publish import Publication, still_at
+from core.store.rewrite import rewrite, segments_with_pending
+from core.store.state import Held, State
+
+FLUSH_ROWS_ABOVE = 50_000
+FLUSH_CELLS_ABOVE = 2_000_000
+ENTRIES = 64
+CHANGE_FILES = 16
+TIER = 4
+T = TypeVar("T")
+Tidying = Callable[[State, Job], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Pending cells that say the same as these catalog entries together."""
+
+    entries: tuple[tuple[str, int], ...]
+    cells: tuple[Cells, ...]
+
+
+class Tidier:
+    """Works on one table's state; raises `Overtaken` where the table moved on meanwhile."""
+
+    def __init__(self, catalog: Catalog, layout: Layout, table_id: int) -> None:
+        self._catalog, self._layout, self._table_id = catalog, layout, table_id
+
+    def needed(self, state: State) -> Tidying | None:
+        """What has to be done for the state to stay quick to read, if anything."""
+        rows = [h.segment.num_rows for h in _loose(state)]
+        cells = [c for (kind, _), c in state.cells.items() if kind == "pending_cells"]
+        if len(state.cells) - len(cells) > CHANGE_FILES:
+            return self.rewrite_changed
+        pending_cells = sum(rows) * len(state.columns) + sum(len(c.ids) * len(c.values) for c in cells)
+        if sum(rows) + sum(len(c.ids) for c in cells) > FLUSH_ROWS_ABOVE or pending_cells > FLUSH_CELLS_ABOVE:
+            return self.flush
+        return self.merge if len(rows) > ENTRIES or len(cells) > ENTRIES else None
+
+    def flush(self, state: State, job: Job) -> None:
+        """Pending rows become data files, pending cells change files; deletions stay in the catalog."""
+        loose = np.array([i for i, h in enumerate(state.held) if h.kind == "pending_rows"], np.int64)
+        merged = [_merged(state, run, besides=loose) for run in _runs(state)]
+        if not len(loose) and not merged:
+            return
+        columns = {c.key: c for c in state.columns}
+        with self._layout.stage() as staging:
+            rows = rewrite(state, loose, state.snapshot.columns, None, NO_IDS, staging, job)
+            files = [(write_cells(c, columns, staging), c.made) for m in merged for c in m.cells]
+            with self._publishing(state, staging) as publication:
+                publication.replaced(rows, staging.publish([f.path for f in rows.files], state.row.folder))
+                publication.ended(key for m in merged for key in m.entries if key not in rows.contained)
+                for group, made in files:
+                    paths = staging.publish([f.path for f in group], state.row.folder)
+                    publication.change_files(group, paths, made)
+
+    def merge(self, state: State, job: Job) -> None:
+        """One catalog entry for what many small commits left."""
+        tails = [_tail(run, [len(state.cells[key].ids) for key in run]) for run in _runs(state)]
+        loose = [_tail(run, [h.segment.num_rows for h in run]) for run in _adjoining(_loose(state))]
+        with self._publishing(state) as publication:
+            for merged in (_merged(state, run) for run in tails if len(run) > 1):
+                publication.ended(merged.entries)
+                for held in merged.cells:
+                    publication.cells(held, state.column_entries)
+            for run in (run for run in loose if len(run) > 1):
+                publication.ended((h.kind, h.entry) for h in run)
+                columns, batch = to_batch(_joined(run, state.columns), state.column_entries)
+                count = sum(h.segment.num_rows for h in run)
+                publication.merged_rows(run[0].first_id, batch, count, columns)
+
+    def rewrite_changed(self, state: State, job: Job) -> None:
+        """Data files for every segment that is not all there is to know of its rows."""
+        self.rewrite(state, segments_with_pending(state), job)
+
+    def rewrite(self, state: State, segments: np.ndarray, job: Job) -> None:
+        """New data files for these segments, ascending, with all that is pending for them."""
+        if not len(segments):
+            return
+        with self._layout.stage() as staging:
+            rewritten = rewrite(state, segments, state.snapshot.columns, None, NO_IDS, staging, job)
+            paths = [f.path for f in rewritten.files]
+            with self._publishing(state, staging) as publication:
+                publication.replaced(rewritten, staging.publish(paths, state.row.folder))
+
+    @contextmanager
+    def _publishing(self, state: State, staging: Staging | None = None) -> Iterator[Publication]:
+        """One catalog transaction that leaves the version as it is; files are taken back if it fails."""
+        try:
+            with self._catalog.transaction() as transaction:
+                still_at(transaction, state)
+                yield Publication(transaction, self._table_id, state.version)
+                transaction.next_generation(self._table_id)
+        except BaseException:
+            if staging:
+                staging.withdraw()
+            raise
+
+
+def _loose(state: State) -> list[Held]:
+    return [h for h in state.held if h.kind == "pending_rows"]
+
+
+def _runs(state: State) -> list[list[tuple[str, int]]]:
+    """Pending entries with no change file between them, in the order they were made."""
+    by_kind = groupby(state.cells, key=lambda key: key[0])
+    return [list(run) for kind, run in by_kind if kind == "pending_cells"]
+
+
+def _merged(state: State, run: Sequence[tuple[str, int]], besides: np.ndarray = NO_IDS) -> Merged:
+    """The cells of a run that count still, except those of the segments numbered `besides`."""
+    held = [_outside(state.live(state.cells[key]), [state.held[i] for i in besides]) for key in run]
+    made = max(state.cells[key].made for key in run)
+    cells = latest([c for c in held if len(c.ids)], state.columns)
+    return Merged(tuple(run), tuple(replace(c, made=made) for c in cells))
+
+
+def _outside(cells: Cells, segments: Sequence[Held]) -> Cells:
+    inside = np.zeros(len(cells.ids), bool)
+    for held in segments:
+        inside |= (cells.ids >= held.first_id) & (cells.ids <= held.last_id)
+    return cells.only(~inside) if inside.any() else cells
+
+
+def _adjoining(loose: Sequence[Held]) -> list[list[Held]]:
+    """Pending rows whose ids follow each other."""
+    runs: list[list[Held]] = []
+    for held in loose:
+        if runs and runs[-1][-1].last_id + 1 == held.first_id:
+            runs[-1].append(held)
+        else:
+            runs.append([held])
+    return runs
+
+
+def _tail(entries: Sequence[T], sizes: Sequence[int]) -> Sequence[T]:
+    """The last entries, as far back as none is much larger than all after it: merging costs n log n."""
+    start, after = len(entries) - 1, sizes[-1]
+    while start and sizes[start - 1] <= TIER * after:
+        start -= 1
+        after += sizes[start]
+    return entries[start:]
+
+
+def _joined(run: Sequence[Held], columns: Sequence[Column]) -> dict[int, pa.Array]:
+    tables = [in_memory(h.segment, columns) for h in run if isinstance(h.segment, MemorySegment)]
+    joined = pa.concat_tables(tables)
+    return {c.key: joined.column(i).combine_chunks() for i, c in enumerate(columns)}
