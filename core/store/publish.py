@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 
 import numpy as np
+import pyarrow as pa
 
 from core.schema import type_to_bytes
 from core.store.catalog import Transaction
@@ -13,7 +14,7 @@ from core.store.cells import Cells, to_batch
 from core.store.commit import Change
 from core.store.placement import Staged
 from core.store.rewrite import Rewrite
-from core.store.state import State
+from core.store.state import Held, State, pending_segment
 from core.store.writer import WrittenFile
 
 
@@ -68,13 +69,18 @@ class Publication:
             ids = (file.first_id, file.last_id)
             self._add("change_files", (path, made, file.rows, *ids, file.size, file.names, file.checksum))
 
-    def rows(self, batch: bytes, count: int, columns: str) -> None:
+    def rows(self, values: dict[int, pa.Array], count: int, entries: dict[int, int]) -> Held:
+        """New rows, with ids of their own."""
         first = self._catalog.take_ids(self._table_id, count)
-        self.merged_rows(first, batch, count, columns)
+        entry = self.merged_rows(first, values, count, entries)
+        return Held("pending_rows", entry, first, first + count - 1, 0, pending_segment(first, count, values))
 
-    def merged_rows(self, first_id: int, batch: bytes, count: int, columns: str) -> None:
+    def merged_rows(
+        self, first_id: int, values: dict[int, pa.Array], count: int, entries: dict[int, int]
+    ) -> int:
         """Pending rows whose ids, from `first_id` on, were given before."""
-        self._add("pending_rows", (first_id, count, columns, batch))
+        columns, batch = to_batch(values, entries)
+        return self._add("pending_rows", (first_id, count, columns, batch))
 
     def cells(self, cells: Cells, entries: dict[int, int]) -> int:
         columns, batch = to_batch(cells.values, entries)

@@ -12,14 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy
 from core.errors import StoreProblem
 from core.scan.snapshot import Column, FileSegment, MemorySegment
 from core.schema import type_from_bytes
 from core.store.catalog import Catalog, TableRow
 from core.store.cells import Cells, from_batch
 from core.store.change_files import read_cells
-from core.store.state import Held, State, renamed, state_of
+from core.store.state import Held, State, pending_segment, renamed, state_of
 
 T = TypeVar("T")
 
@@ -118,8 +117,7 @@ class Reader:
         def parse() -> MemorySegment:
             columns, batch = self._catalog.entry("pending_rows", entry, ("columns", "batch"))
             values = from_batch(columns, batch, self._entry_types(columns))
-            arrays = {"0": from_numpy(np.arange(first, first + rows, dtype=np.int64))}
-            return MemorySegment(pa.table(arrays | {str(k): v for k, v in values.items()}))
+            return pending_segment(first, rows, values)
 
         return self._once("pending_rows", entry, parse)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from core.arrays import take
+from core.arrays import from_numpy, take
 from core.scan.overlay import ChangedColumn, Overlay, Part
-from core.scan.snapshot import Column, Segment, Snapshot
+from core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
 from core.store.catalog import TableRow
 from core.store.cells import Cells
 from core.store.commit import Metadata
@@ -75,24 +77,34 @@ class State:
         """The next version, in which one entry of pending cells was added and nothing else."""
         positions = self.ranges.locate(self.snapshot, cells.ids)
         overlay = overlaid(self.snapshot.overlay, self.columns, [(cells, positions)])
-        return self._next(version, overlay, cells={**self.cells, ("pending_cells", entry): cells})
+        snapshot = replace(self._snapshot(version), overlay=overlay)
+        return self._next(snapshot, cells={**self.cells, ("pending_cells", entry): cells})
 
     def with_deletion(self, version: int, entry: int, ids: np.ndarray) -> State:
         """The next version, in which these rows were deleted and nothing else."""
         positions = self.ranges.locate(self.snapshot, ids)
         deleted = _inserted(self.snapshot.deleted, np.sort(positions))
-        return self._next(version, self.snapshot.overlay, deleted, deletions={**self.deletions, entry: ids})
+        snapshot = replace(self._snapshot(version), deleted=deleted)
+        return self._next(snapshot, deletions={**self.deletions, entry: ids})
 
-    def _next(
-        self, version: int, overlay: Overlay | None, deleted: np.ndarray | None = None, **changed: object
-    ) -> State:
+    def with_rows(self, version: int, added: Held) -> State | None:
+        """The next version, in which these rows were added and nothing else; None unless they come last."""
+        if self.held and self.held[-1].last_id >= added.first_id:
+            return None
+        segments = (*self.snapshot.segments, added.segment)
+        snapshot = replace(self._snapshot(version), segments=segments)
+        return self._next(snapshot, held=(*self.held, added))
+
+    def _snapshot(self, version: int) -> Snapshot:
+        return replace(self.snapshot, token=_token(self.row, version))
+
+    def _next(self, snapshot: Snapshot, **changed: Any) -> State:
+        version = int(snapshot.token[1])  # type: ignore[call-overload]
         row = replace(self.row, version=version)
-        token = _token(row, version)
-        gone = self.snapshot.deleted if deleted is None else deleted
-        snapshot = replace(self.snapshot, token=token, overlay=overlay, deleted=gone)
-        following = replace(self, row=row, version=version, snapshot=snapshot, **changed)  # type: ignore[arg-type]
-        following.__dict__["ranges"] = self.ranges
-        following.snapshot.__dict__["segment_starts"] = self.snapshot.segment_starts
+        following = replace(self, row=row, version=version, snapshot=snapshot, **changed)
+        if following.held is self.held:  # what was worked out for the same segments holds
+            following.__dict__["ranges"] = self.ranges
+            following.snapshot.__dict__["segment_starts"] = self.snapshot.segment_starts
         return following
 
 
@@ -117,6 +129,13 @@ def state_of(
     return State(
         row, version, columns, column_entries, values, entries, held, cells, deletions, snapshot
     )  # fmt: skip
+
+
+def pending_segment(first_id: int, count: int, values: Mapping[int, pa.Array]) -> MemorySegment:
+    """Rows with ids from `first_id` on; `values` are by column id."""
+    ids = from_numpy(np.arange(first_id, first_id + count, dtype=np.int64))
+    names = [str(ID_COLUMN.key), *map(str, values)]
+    return MemorySegment(pa.Table.from_arrays([ids, *values.values()], names))
 
 
 def renamed(state: State, row: TableRow) -> State:

@@ -18,7 +18,6 @@ from core.rows import aligned
 from core.scan.snapshot import Column
 from core.schema import stored_type
 from core.store.catalog import NAME, Catalog
-from core.store.cells import to_batch
 from core.store.commit import Change
 from core.store.evolution import ColumnPlan
 from core.store.incoming import few_change, few_or_many, many_change, refuse_ids
@@ -171,8 +170,7 @@ def _staged(
 def _enter_rows(publication: Publication, change: Change, entries: dict[int, int], paths: list[str]) -> None:
     publication.files(change.files, paths)
     if change.rows is not None and change.inserted:
-        columns, batch = to_batch(change.rows[0], entries)
-        publication.rows(batch, change.inserted, columns)
+        publication.rows(change.rows[0], change.inserted, entries)
 
 
 def _refuse_schema(table: str, schema: pa.Schema) -> None:

@@ -15,7 +15,7 @@ from core.jobs import Job
 from core.scan.rows import in_memory
 from core.scan.snapshot import Column, MemorySegment
 from core.store.catalog import Catalog
-from core.store.cells import Cells, latest, to_batch
+from core.store.cells import Cells, latest
 from core.store.change_files import write_cells
 from core.store.commit import NO_IDS
 from core.store.layout import Layout, Staging
@@ -85,9 +85,8 @@ class Tidier:
                     publication.cells(held, state.column_entries)
             for run in (run for run in loose if len(run) > 1):
                 publication.ended((h.kind, h.entry) for h in run)
-                columns, batch = to_batch(_joined(run, state.columns), state.column_entries)
-                count = sum(h.segment.num_rows for h in run)
-                publication.merged_rows(run[0].first_id, batch, count, columns)
+                count, values = sum(h.segment.num_rows for h in run), _joined(run, state.columns)
+                publication.merged_rows(run[0].first_id, values, count, state.column_entries)
 
     def rewrite_changed(self, state: State, job: Job) -> None:
         """Data files for every segment that is not all there is to know of its rows."""

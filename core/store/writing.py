@@ -15,7 +15,6 @@ from core.errors import BadData, Cancelled, LamellaError, VersionConflict
 from core.jobs import Job
 from core.store.catalog import Catalog
 from core.store.catalog_schema import VERSIONED
-from core.store.cells import to_batch
 from core.store.commit import Change, Commit
 from core.store.evolution import ColumnPlan, narrowed, plan_columns
 from core.store.history import commit_from_row
@@ -206,21 +205,20 @@ def _enter_small(
     publication: Publication, state: State, change: Change, entries: dict[int, int]
 ) -> State | None:
     """Enter what stays in the catalog; the next state, where it follows from this one without looking."""
-    following = None
-    simple = change.columns == state.columns and not change.inserted and change.metadata is None
+    version = state.version + 1
+    following: State | None = state
     if change.rows is not None:
-        values, count = change.rows
-        columns, batch = to_batch(values, entries)
-        publication.rows(batch, count, columns)
+        added = publication.rows(*change.rows, entries)
+        following = following.with_rows(version, added) if following else None
     if change.cells is not None and change.updated:
-        cells = replace(change.cells, made=state.version + 1)
+        cells = replace(change.cells, made=version)
         entry = publication.cells(cells, entries)
-        following = state.with_cells(state.version + 1, entry, cells) if simple else None
+        following = following.with_cells(version, entry, cells) if following else None
     if len(change.deleted):
         entry = publication.deletions(change.deleted)
-        both = following or state
-        following = both.with_deletion(state.version + 1, entry, change.deleted) if simple else None
-    return following
+        following = following.with_deletion(version, entry, change.deleted) if following else None
+    simple = change.columns == state.columns and not change.files and change.metadata is None
+    return following if simple else None
 
 
 def _expected(state: State, version: int | None) -> State:
