@@ -15,9 +15,10 @@ from core.scan.chunks import column_chunks
 from core.scan.footers import unchanged
 from core.scan.snapshot import Column, FileSegment
 from core.store.cells import Cells
+from core.store.data_file import WrittenFile
 from core.store.ids import ID_COLUMN
 from core.store.layout import Staging
-from core.store.writer import ROWS_A_GROUP, WrittenFile, write_files
+from core.store.writer import ROWS_A_GROUP, write_files
 
 SUFFIX = ".cells"
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from core.scan.snapshot import Column
 from core.store.cells import Cells
-from core.store.writer import WrittenFile
+from core.store.data_file import WrittenFile
 
 Metadata = dict[tuple[int, bytes], bytes]
 """By column id (0 for the table itself) and key."""

@@ -95,10 +95,10 @@ class Staging:
         target = self._data / table_folder
         target.mkdir(exist_ok=True)
         for file in files:
-            _sync(file)
+            sync(file)
             self._published[file] = file.replace(target / file.name)
-        _sync(target)
-        _sync(self._data)
+        sync(target)
+        sync(self._data)
         return [f"{table_folder}/{file.name}" for file in files]
 
     def withdraw(self) -> None:
@@ -118,7 +118,7 @@ def _entries(folder: Path) -> list[Path]:
     return list(folder.iterdir()) if folder.is_dir() else []
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     if os.name == "nt" and path.is_dir():
         return
     handle = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)

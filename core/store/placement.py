@@ -14,11 +14,11 @@ import numpy as np
 from core.jobs import Job
 from core.store.change_files import write_cells
 from core.store.commit import Change
+from core.store.data_file import WrittenFile
 from core.store.ids import ID_COLUMN
 from core.store.layout import Staging
 from core.store.rewrite import Rewrite, rewrite, segments_of
 from core.store.state import State
-from core.store.writer import WrittenFile
 
 SMALL_ROWS = 10_000
 SMALL_CELLS = 200_000

@@ -12,10 +12,10 @@ from core.schema import type_to_bytes
 from core.store.catalog import Transaction
 from core.store.cells import Cells, to_batch
 from core.store.commit import Change
+from core.store.data_file import WrittenFile
 from core.store.placement import Staged
 from core.store.rewrite import Rewrite
 from core.store.state import Held, State, pending_segment
-from core.store.writer import WrittenFile
 
 
 class Publication:

@@ -10,9 +10,10 @@ from core.jobs import Job
 from core.scan.snapshot import Column, Snapshot
 from core.scan.stream import tables_between
 from core.store.cells import Cells
+from core.store.data_file import WrittenFile
 from core.store.layout import Staging
 from core.store.state import Held, State, overlaid
-from core.store.writer import WrittenFile, write_files
+from core.store.writer import write_files
 
 Entries = tuple[tuple[str, int], ...]
 

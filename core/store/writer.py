@@ -1,40 +1,27 @@
-"""Data files: row groups of about 100,000 rows, each column encoded as its values deserve."""
+"""Data files, written by a thread of their own while the next rows are still being made."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from core.arrays import to_numpy
-from core.errors import StoreProblem
 from core.scan.snapshot import Column
 from core.schema import ID
-from core.store.checksums import checksum_of
-from core.store.encodings import DICTIONARY, Encoding, choose
+from core.store.data_file import DataFile, WrittenFile, id_at, may_hold_null
 from core.store.layout import Staging
 
 ROWS_A_GROUP = 100_000
-GROUPS_A_FILE = 10
+CELLS_A_GROUP = 2_000_000
+ROWS_A_FILE = 1_000_000
+AHEAD = 2
+TRIES_WITHOUT_NULLS = 3
 
-
-@dataclass(frozen=True)
-class WrittenFile:
-    """A staged data file. Its `_id`s are ascending."""
-
-    path: Path
-    rows: int
-    first_id: int
-    last_id: int
-    size: int
-    names: str
-    checksum: str
+Columns = tuple[Column, ...]
 
 
 def write_files(
@@ -49,127 +36,123 @@ def write_files(
     `end_at_gaps` where others may have been given the ids in between: no file then spans them.
     Raises `StoreProblem` when the disk takes no more; nothing is published then.
     """
-    written: list[WrittenFile] = []
-    with ThreadPoolExecutor(1, thread_name_prefix="encode") as encoder:
-        for groups in _files(_row_groups(tables, end_at_gaps), end_at_gaps):
-            written.append(_write_file(groups, columns, staging.new_file(suffix), encoder))
-    return written
+    with Encoder(FileSeries(staging, end_at_gaps, suffix)) as encoder:
+        for table in tables:
+            encoder.add(tuple(columns), partial(_as_made, table))
+        return encoder.finish()
 
 
-def _write_file(
-    groups: Iterator[pa.Table], columns: Sequence[Column], path: Path, encoder: ThreadPoolExecutor
-) -> WrittenFile:
-    """One row group is encoded while the next one is still being made."""
-    first = last = next(groups)
-    schema, rows = _stored_schema(first, columns), first.num_rows
-    with _as_store_problem(), pq.ParquetWriter(path, schema, **_options(first)) as writer:
-        encoding = encoder.submit(_encode, writer, first, schema)
-        try:
-            for group in groups:
-                encoding.result()
-                encoding = encoder.submit(_encode, writer, group, schema)
-                last, rows = group, rows + group.num_rows
-        finally:
-            wait([encoding])  # the writer must not be closed under its hands
-        encoding.result()
-    names = json.dumps({c.key: c.name for c in columns})
-    ends = _id_at(first, 0), _id_at(last, last.num_rows - 1)
-    return WrittenFile(path, rows, *ends, path.stat().st_size, names, checksum_of(path))
+def _as_made(table: pa.Table) -> pa.Table:
+    return table
 
 
-def _encode(writer: pq.ParquetWriter, group: pa.Table, schema: pa.Schema) -> None:
-    writer.write_table(group.combine_chunks().cast(schema), row_group_size=ROWS_A_GROUP)
+def rows_a_group(columns: int) -> int:
+    """Wide rows make short row groups: each is decoded whole for one row, and held in memory."""
+    return max(1_000, min(ROWS_A_GROUP, CELLS_A_GROUP // max(1, columns)))
 
 
-@contextmanager
-def _as_store_problem() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreProblem(
-            "the rows could not be written",
-            error.strerror or str(error),
-            "Nothing changed; check the disk's space",
-        ) from error
+class Encoder:
+    """Hands rows to a thread that encodes them. Use as a context manager; `finish` once all are added."""
+
+    def __init__(self, files: FileSeries) -> None:
+        self._files = files
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
+        self._running: deque[Future[None]] = deque()
+
+    def __enter__(self) -> Encoder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._files.abandon()
+
+    def add(self, columns: Columns, make: Callable[[], pa.Table]) -> None:
+        """Encode what `make` answers, columns named and typed as `columns`; it is called in the thread.
+
+        Raises what went wrong with rows added before.
+        """
+        while len(self._running) >= AHEAD:
+            self._running.popleft().result()
+        self._running.append(self._thread.submit(self._take, columns, make))
+
+    def finish(self) -> list[WrittenFile]:
+        while self._running:
+            self._running.popleft().result()
+        return self._files.finish()
+
+    def _take(self, columns: Columns, make: Callable[[], pa.Table]) -> None:
+        self._files.add(columns, make())
 
 
-def _stored_schema(first: pa.Table, columns: Sequence[Column]) -> pa.Schema:
-    """Permanent column ids as Parquet field ids; `_id` is required, the others may hold nulls later on."""
-    return pa.schema(
-        [
-            pa.field(c.name, c.type, nullable=c.name != ID, metadata={"PARQUET:field_id": str(c.key)})
-            for c in columns
-        ]
-    )
+class FileSeries:
+    """One data file after the other. A file ends when it is full, at a gap between ids, where columns
+    change, and at the first null of a column that had none."""
 
+    def __init__(self, staging: Staging, end_at_gaps: bool = False, suffix: str = ".parquet") -> None:
+        self._staging, self._end_at_gaps, self._suffix = staging, end_at_gaps, suffix
+        self._held: list[pa.Table] = []
+        self._columns: Columns = ()
+        self._file: DataFile | None = None
+        self._written: list[WrittenFile] = []
+        self._surprises = 0
 
-def _options(sample: pa.Table) -> dict[str, object]:
-    chosen = {leaf: encoding for field in sample.schema for leaf, encoding in _leaves(sample, field)}
-    return {
-        "use_dictionary": [leaf for leaf, e in chosen.items() if e.name is None],
-        "column_encoding": {leaf: e.name for leaf, e in chosen.items() if e.name is not None},
-        "compression": {leaf: e.codec for leaf, e in chosen.items()},
-        # Parquet's statistics ignore NaN, so readers that prune by them lose rows: floats get none.
-        "write_statistics": [leaf for leaf in chosen if not _is_float(sample, leaf)],
-    }
+    def add(self, columns: Columns, rows: pa.Table) -> None:
+        if not rows.num_rows:
+            return
+        if columns != self._columns or (self._held and not self._follows(rows, self._held[-1])):
+            self._write_held()
+            self._columns = columns
+        self._held.append(rows)
+        size = rows_a_group(len(columns))
+        while sum(map(len, self._held)) >= size:
+            whole = pa.concat_tables(self._held)
+            self._write(whole.slice(0, size))
+            self._held = [rest] if len(rest := whole.slice(size)) else []
 
+    def finish(self) -> list[WrittenFile]:
+        """What was written; the series is over then."""
+        self._write_held()
+        self._end_file()
+        return self._written
 
-def _leaves(sample: pa.Table, field: pa.Field) -> list[tuple[str, Encoding]]:
-    column = sample.column(field.name)
-    if not pa.types.is_nested(field.type):
-        return [(field.name, choose(column))]
-    return [(path, DICTIONARY) for path in _leaf_paths(field)]
+    def abandon(self) -> None:
+        if self._file is not None:
+            self._file.abandon()
 
+    def _write_held(self) -> None:
+        if self._held:
+            whole, self._held = pa.concat_tables(self._held), []
+            self._write(whole)
 
-def _leaf_paths(field: pa.Field) -> list[str]:
-    """How Parquet names the leaves of a nested column: asked of an empty file."""
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, pa.schema([field])):
-        pass
-    schema = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
-    return [schema.column(i).path for i in range(len(schema))]
+    def _write(self, group: pa.Table) -> None:
+        if self._file is not None and not self._goes_on(self._file, group):
+            self._end_file()
+        if self._file is None:
+            path = self._staging.new_file(self._suffix)
+            self._file = DataFile(path, self._columns, self._without_nulls(group), group)
+        self._file.add(group)
 
+    def _goes_on(self, file: DataFile, group: pa.Table) -> bool:
+        if file.columns != self._columns or file.rows + group.num_rows > ROWS_A_FILE:
+            return False
+        if self._end_at_gaps and id_at(group, 0) != file.last_id + 1:
+            return False
+        surprised = not file.takes(group)
+        self._surprises += surprised
+        return not surprised
 
-def _is_float(sample: pa.Table, leaf: str) -> bool:
-    return leaf in sample.column_names and pa.types.is_floating(sample.schema.field(leaf).type)
+    def _without_nulls(self, group: pa.Table) -> list[Column]:
+        """Columns written as required. Where nulls turned up late too often, no more bets are made."""
+        hopeful = self._surprises < TRIES_WITHOUT_NULLS
+        columns = zip(self._columns, group.columns, strict=True)
+        return [c for c, values in columns if c.name == ID or (hopeful and not may_hold_null(values))]
 
+    def _end_file(self) -> None:
+        if self._file is not None:
+            file, self._file = self._file, None
+            self._written.append(file.close())
 
-def _files(groups: Iterator[pa.Table], end_at_gaps: bool) -> Iterator[Iterator[pa.Table]]:
-    """The row groups of each file in turn; each has to be used up before the next."""
-    waiting = [first] if (first := next(groups, None)) is not None else []
-
-    def one_file() -> Iterator[pa.Table]:
-        for _ in range(GROUPS_A_FILE):
-            group = waiting.pop()
-            if (following := next(groups, None)) is not None:
-                waiting.append(following)
-            yield group
-            if not waiting or (end_at_gaps and not _follows(waiting[0], group)):
-                return
-
-    while waiting:
-        yield one_file()
-
-
-def _row_groups(tables: Iterable[pa.Table], end_at_gaps: bool) -> Iterator[pa.Table]:
-    held: list[pa.Table] = []
-    for table in filter(len, tables):
-        if held and end_at_gaps and not _follows(table, held[-1]):
-            yield pa.concat_tables(held)
-            held = []
-        held.append(table)
-        while sum(map(len, held)) >= ROWS_A_GROUP:
-            whole = pa.concat_tables(held)
-            yield whole.slice(0, ROWS_A_GROUP)
-            rest = whole.slice(ROWS_A_GROUP)
-            held = [rest] if len(rest) else []
-    if held:
-        yield pa.concat_tables(held)
-
-
-def _follows(table: pa.Table, before: pa.Table) -> bool:
-    return _id_at(table, 0) == _id_at(before, before.num_rows - 1) + 1
-
-
-def _id_at(table: pa.Table, row: int) -> int:
-    return int(to_numpy(table.column(ID).slice(row, 1))[0])
+    def _follows(self, rows: pa.Table, before: pa.Table) -> bool:
+        return not self._end_at_gaps or id_at(rows, 0) == id_at(before, before.num_rows - 1) + 1
