@@ -89,7 +89,7 @@ def test_deleting_every_row_keeps_columns_and_never_gives_an_id_again(table: Tab
 
 
 def test_what_came_last_holds_wherever_it_was_written(table: Table) -> None:
-    """Catalog, change file, catalog, data file, catalog: each later than the last, then all of them merged."""
+    """Catalog, change file, catalog, data file, catalog: each later than the last; then all are merged."""
     expected, past = list(range(ROWS)), []
     for step, ids in enumerate([range(5), range(0, 900, 3), range(3, 9), range(ROWS), range(4, 12)]):
         past.append(expected)
