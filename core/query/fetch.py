@@ -12,8 +12,8 @@ from sqlglot import exp
 from core.arrays import from_numpy
 from core.jobs import Job
 from core.query.engine import cursor
-from core.query.source import POSITION, identifier, relation
-from core.scan.rows import live_positions, piece_at, read_rows, schema_of, take_rows
+from core.query.source import POSITION, identifier, stored_relation
+from core.scan.rows import live_positions, patch_scattered, piece_at, read_rows, schema_of, take_rows
 from core.scan.snapshot import Column, Snapshot
 
 DECODED_CELLS = 8_000_000
@@ -60,10 +60,12 @@ def _joined(
         own.register("wanted", wanted)
         place = exp.column("place", table="wanted", quoted=True)
         values = [exp.column(identifier(c), quoted=True) for c in columns]
-        rows = relation(snapshot, columns, own)
+        rows = stored_relation(snapshot, columns, own)
         query = exp.select(*values).from_(rows).join("wanted", using=[POSITION]).order_by(place)
         found = own.sql(query.sql("duckdb")).to_arrow_table()
-    return found.rename_columns(schema.names).cast(schema)
+    stored = found.rename_columns(schema.names).cast(schema).columns
+    changed = [patch_scattered(snapshot, c, positions, held) for c, held in zip(columns, stored, strict=True)]
+    return pa.Table.from_arrays(changed, schema=schema)
 
 
 def _kept_by_duckdb(columns: Sequence[Column]) -> bool:

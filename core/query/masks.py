@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.arrays import to_numpy
+from core.ascending import without
 from core.filters import bind, mask
 from core.filters.expr import Filter
 from core.filters.walk import predicates
@@ -32,4 +33,4 @@ def find_by_mask(snapshot: Snapshot, where: Filter, job: Job) -> np.ndarray:
         met = mask(bound, with_changes(snapshot, piece.first, piece.stop, columns, chunks))
         found.append(np.flatnonzero(to_numpy(met)) + piece.first)
     positions = np.concatenate(found)
-    return positions[~np.isin(positions, snapshot.deleted)] if len(snapshot.deleted) else positions
+    return without(positions, snapshot.deleted)

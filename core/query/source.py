@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from core.arrays import from_numpy
+from core.ascending import EMPTY, union, without
 from core.scan.footers import unchanged
 from core.scan.rows import in_memory, schema_of, take_rows
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
@@ -34,14 +35,25 @@ def relation(
     snapshot: Snapshot, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
 ) -> exp.Subquery:
     """The live rows with pending changes applied; what is in memory is registered on `cursor`."""
-    placed = list(zip(snapshot.segment_starts.tolist(), snapshot.segments, strict=False))
-    base = _union(_base_queries(placed, columns, cursor))
+    base = _stored(snapshot, columns, cursor)
     changed = _changed_positions(snapshot, columns)
-    gone = np.union1d(snapshot.deleted, changed) if len(changed) else snapshot.deleted
+    gone = union(snapshot.deleted, changed)
     live = _without(base, gone, cursor) if len(gone) else base
     if len(changed):
         live = _union([live, _changed_rows(snapshot, columns, changed, cursor)])
     return live.subquery("rows")
+
+
+def stored_relation(
+    snapshot: Snapshot, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+) -> exp.Subquery:
+    """All rows as the segments hold them, deleted ones too, without what is pending."""
+    return _stored(snapshot, columns, cursor).subquery("rows")
+
+
+def _stored(snapshot: Snapshot, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection) -> exp.Query:
+    placed = list(zip(snapshot.segment_starts.tolist(), snapshot.segments, strict=False))
+    return _union(_base_queries(placed, columns, cursor))
 
 
 def _base_queries(
@@ -115,16 +127,24 @@ def _memory_query(
 
 def _changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
     if snapshot.overlay is None:
-        return np.empty(0, np.int64)
+        return EMPTY
     pending = [snapshot.overlay.changed(c.key) for c in columns]
     touched = [changed[0] for changed in pending if changed is not None]
-    return np.setdiff1d(reduce(np.union1d, touched), snapshot.deleted) if touched else np.empty(0, np.int64)
+    return without(union(*touched), snapshot.deleted)
 
 
 def _changed_rows(
     snapshot: Snapshot, columns: Sequence[Column], changed: np.ndarray, cursor: duckdb.DuckDBPyConnection
 ) -> exp.Query:
-    return _registered(changed, take_rows(snapshot, changed, columns), columns, cursor)
+    return _registered(changed, _rows_at(snapshot, changed, columns), columns, cursor)
+
+
+def _rows_at(snapshot: Snapshot, changed: np.ndarray, columns: Sequence[Column]) -> pa.Table:
+    """The rows with pending changes; nothing is decoded where those are all that is asked for."""
+    pending = [snapshot.overlay.changed(c.key) if snapshot.overlay else None for c in columns]
+    if all(p is not None and len(p[0]) == len(changed) for p in pending):
+        return pa.Table.from_arrays([p[1] for p in pending if p is not None], schema=schema_of(columns))
+    return take_rows(snapshot, changed, columns)
 
 
 def _registered(

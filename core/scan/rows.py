@@ -190,15 +190,16 @@ def _take_from(
 ) -> pa.Table:
     places = positions - piece.first
     taken = [
-        _patch_scattered(snapshot, column, positions, take(chunk, places))
+        patch_scattered(snapshot, column, positions, take(chunk, places))
         for column, chunk in zip(columns, piece.chunks(columns, into), strict=True)
     ]
     return pa.Table.from_arrays(taken, schema=schema_of(columns))
 
 
-def _patch_scattered(
+def patch_scattered(
     snapshot: Snapshot, column: Column, positions: np.ndarray, taken: pa.ChunkedArray
 ) -> pa.ChunkedArray:
+    """What was taken at these positions, in any order, with pending changes put in."""
     pending = _changed(snapshot, column)
     if pending is None:
         return taken

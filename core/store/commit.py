@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from core.ascending import EMPTY, union
 from core.scan.snapshot import Column
 from core.store.cells import Cells
 from core.store.data_file import WrittenFile
@@ -15,7 +16,7 @@ from core.store.data_file import WrittenFile
 Metadata = dict[tuple[int, bytes], bytes]
 """By column id (0 for the table itself) and key."""
 
-NO_IDS = np.empty(0, np.int64)
+NO_IDS = EMPTY
 
 
 @dataclass(frozen=True)
@@ -63,4 +64,4 @@ class Change:
     @property
     def touched(self) -> np.ndarray:
         """Ids of rows that exist already and are changed or deleted."""
-        return self.deleted if self.cells is None else np.union1d(self.cells.ids, self.deleted)
+        return self.deleted if self.cells is None else union(self.cells.ids, self.deleted)

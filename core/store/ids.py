@@ -29,7 +29,7 @@ class IdRanges:
             return found
         segment = np.searchsorted(self.first, ids, side="right") - 1
         inside = (segment >= 0) & (ids <= self.last[np.maximum(segment, 0)])
-        for number in np.unique(segment[inside]):
+        for number in distinct(segment[inside]):
             chosen = np.flatnonzero(inside & (segment == number))
             found[chosen] = self._within(snapshot, int(number), ids[chosen])
         return found
@@ -42,6 +42,11 @@ class IdRanges:
         held = ids_between(snapshot, start, start + rows)
         at = np.minimum(np.searchsorted(held, ids), len(held) - 1)
         return np.where(held[at] == ids, at + start, -1)
+
+
+def distinct(numbers: np.ndarray) -> np.ndarray:
+    """Each of these small numbers once, ascending."""
+    return np.flatnonzero(np.bincount(numbers)) if len(numbers) else numbers
 
 
 def ids_between(snapshot: Snapshot, first: int, stop: int) -> np.ndarray:

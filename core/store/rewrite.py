@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from core.ascending import union
 from core.jobs import Job
 from core.scan.snapshot import Column, Snapshot
 from core.scan.stream import tables_between
 from core.store.cells import Cells
 from core.store.data_file import WrittenFile
+from core.store.ids import distinct
 from core.store.layout import Staging
 from core.store.state import Held, State, overlaid
 from core.store.writer import write_files
@@ -50,19 +52,19 @@ def segments_of(state: State, ids: np.ndarray) -> np.ndarray:
     """Numbers of the segments that hold these ids."""
     positions = state.ranges.locate(state.snapshot, ids)
     starts = state.snapshot.segment_starts
-    return np.unique(np.searchsorted(starts, positions[positions >= 0], side="right") - 1)
+    return distinct(np.searchsorted(starts, positions[positions >= 0], side="right") - 1)
 
 
 def segments_with_pending(state: State) -> np.ndarray:
     """Numbers of the segments that are not all there is to know of their rows."""
     touched = [c.ids[state.lie_over(c)] for c in state.cells.values()] + list(state.deletions.values())
-    changed = segments_of(state, np.unique(np.concatenate([np.empty(0, np.int64), *touched])))
+    changed = segments_of(state, union(*touched))
     loose = [i for i, held in enumerate(state.held) if held.kind == "pending_rows"]
-    return np.union1d(changed, np.array(loose, np.int64)).astype(np.int64)
+    return union(changed, np.array(loose, np.int64))
 
 
 def _after(state: State, columns: tuple[Column, ...], cells: Cells | None, deleted: np.ndarray) -> Snapshot:
-    gone = np.union1d(state.snapshot.deleted, state.ranges.locate(state.snapshot, deleted))
+    gone = union(state.snapshot.deleted, state.ranges.locate(state.snapshot, deleted))
     overlay = state.snapshot.overlay
     if cells is not None:
         positions = state.ranges.locate(state.snapshot, cells.ids)

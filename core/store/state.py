@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import from_numpy, take
+from core.ascending import among, union
 from core.scan.overlay import ChangedColumn, Overlay, Part
 from core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
 from core.store.catalog import TableRow
@@ -59,7 +60,7 @@ class State:
         """Positions of live rows; -1 for ids that are not, or no longer, in the table."""
         positions = self.ranges.locate(self.snapshot, ids)
         if len(self.snapshot.deleted):
-            positions[np.isin(positions, self.snapshot.deleted)] = -1
+            positions[among(positions, self.snapshot.deleted)] = -1
         return positions
 
     def live(self, cells: Cells) -> Cells:
@@ -121,7 +122,7 @@ def state_of(
     """`metadata` gives (entry, value); `held` is in `_id` order and `cells` in the order they were made."""
     ranges = _ranges(held)
     bare = Snapshot(row.name, (ID_COLUMN, *columns), tuple(h.segment for h in held), _token(row, version))
-    gone = ranges.locate(bare, np.unique(np.concatenate([np.empty(0, np.int64), *deletions.values()])))
+    gone = ranges.locate(bare, union(*deletions.values()))
     places = [(c, _over(held, ranges, bare, c)) for c in cells.values()]
     snapshot = replace(bare, deleted=gone[gone >= 0], overlay=overlaid(None, columns, places))
     values = {key: value for key, (_, value) in metadata.items()}
