@@ -10,9 +10,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from core.bench.data import Columns, blocks
-from core.bench.workloads import Operation, Workload
-
 Integers = npt.NDArray[np.int64]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -27,21 +24,6 @@ def checksum(answer: Iterable[Sequence[Integers]]) -> str:
         rows += len(columns[0])
         total += int(_row_digests(columns).sum(dtype=np.uint64))
     return f"{rows}:{total % 2**64:016x}"
-
-
-def expected(workload: Workload, operation: Operation, rows: int) -> str:
-    """What the right answer to an operation gives, from the data itself."""
-    made = blocks(workload, rows, operation.version)
-    return checksum(_checked(workload, _queried(block) if operation.filtered else block) for block in made)
-
-
-def _queried(block: Columns) -> Columns:
-    hits = (block["col1"] > 100) & (block["col97"] < 1000)
-    return {name: values[hits] for name, values in block.items()}
-
-
-def _checked(workload: Workload, block: Columns) -> list[Integers]:
-    return [block[name] for name in workload.checked_columns]
 
 
 def _row_digests(columns: Sequence[Integers]) -> npt.NDArray[np.uint64]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from core.bench.backends import entry_named
 from core.bench.protocol import Doing, Failure, Message, Spec, from_line
 from core.errors import BadData
 from core.jobs import Job
@@ -29,7 +30,7 @@ class Child:
     def run(self) -> None:
         """Blocks until the process is gone. Raises Cancelled when the job was told to stop."""
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
-            with _start(errors) as process:
+            with _start(self.spec, errors) as process:
                 try:
                     with self.job.interrupted_by(process.kill):
                         self._talk(process)
@@ -81,15 +82,21 @@ def command() -> list[str]:
     return [sys.executable, "-m", "app", HIDDEN_ARGUMENT]
 
 
-def _start(errors: IO[str]) -> subprocess.Popen[str]:
+def _start(spec: Spec, errors: IO[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(_import_path())},
+        env=child_environment(spec),
         encoding="utf-8",
     )
+
+
+def child_environment(spec: Spec) -> dict[str, str]:
+    """Ours, with where to import from and with what the backend's process is to start with."""
+    path = {"PYTHONPATH": os.pathsep.join(_import_path())}
+    return os.environ | path | dict(entry_named(spec.backend).environment)
 
 
 def _import_path() -> list[str]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
-from core.bench.workloads import Workload
+from core.bench.workloads import Columns, Pick, Workload
 
 SEED = 97
 LARGEST_VALUE = 1_000_000
 BLOCK_ROWS = 10_000
 
-Columns = dict[str, npt.NDArray[np.int64]]
+Numbers = npt.NDArray[np.int64]
 
 
 def blocks(workload: Workload, rows: int, version: int = 0) -> Iterator[Columns]:
@@ -23,22 +24,56 @@ def blocks(workload: Workload, rows: int, version: int = 0) -> Iterator[Columns]
     other values.
     """
     for start in range(0, rows, BLOCK_ROWS):
-        count = min(BLOCK_ROWS, rows - start)
-        values = _values(start // BLOCK_ROWS, version, len(workload.data_columns))[:count]
-        keys = {workload.key: np.arange(start, start + count, dtype=np.int64)} if workload.key else {}
-        yield keys | {name: values[:, number] for number, name in enumerate(workload.data_columns)}
+        yield block_at(workload, start, rows, version)
+
+
+def block_at(workload: Workload, start: int, rows: int, version: int) -> Columns:
+    """The block that begins with row `start` of a table of `rows`."""
+    count = min(BLOCK_ROWS, rows - start)
+    values = _values(start // BLOCK_ROWS, version, count, workload.data_columns)
+    keys = {workload.key: np.arange(start, start + count, dtype=np.int64)} if workload.key else {}
+    made = keys | {name: values[:, number] for number, name in enumerate(workload.data_columns)}
+    if workload.needle and start <= needle_row(rows) < start + count:
+        made[workload.data_columns[0]][needle_row(rows) - start] = -1
+    return made
 
 
 def python_rows(workload: Workload, rows: int, version: int = 0) -> list[dict[str, int]]:
     """The data as dicts of Python integers: about 7 kB a row with 100 columns."""
-    made: list[dict[str, int]] = []
-    for block in blocks(workload, rows, version):
-        names = list(block)
-        table = np.column_stack(list(block.values())).tolist()
-        made.extend(dict(zip(names, row, strict=True)) for row in table)
-    return made
+    return [row for block in blocks(workload, rows, version) for row in dicts(block)]
 
 
-def _values(block: int, version: int, columns: int) -> npt.NDArray[np.int64]:
+def picked(pick: Pick, workload: Workload, rows: int) -> Numbers:
+    """The numbers of the picked rows, in random order; of a table of one row, that row."""
+    size = workload.size(rows)
+    count = rows if pick.count is None else min(pick.count, max(1, size // 2))
+    generator = np.random.default_rng([SEED, crc32(pick.name.encode())])
+    return generator.permutation(size)[:count].astype(np.int64)
+
+
+def rows_at(workload: Workload, rows: int, version: int, numbers: Numbers) -> list[dict[str, int]]:
+    """The rows with these numbers, of a table of `rows`, in their order."""
+    found: dict[int, dict[str, int]] = {}
+    for start in np.unique(numbers - numbers % BLOCK_ROWS).tolist():
+        here = np.sort(numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)])
+        block = block_at(workload, start, rows, version)
+        chosen = {name: values[here - start] for name, values in block.items()}
+        found.update(zip(here.tolist(), dicts(chosen), strict=True))
+    return [found[number] for number in numbers.tolist()]
+
+
+def dicts(block: Columns) -> list[dict[str, int]]:
+    names = list(block)
+    table = np.column_stack(list(block.values())).tolist()
+    return [dict(zip(names, row, strict=True)) for row in table]
+
+
+def needle_row(rows: int) -> int:
+    """Where the row of -1 is."""
+    return int(np.random.default_rng([SEED, rows]).integers(rows))
+
+
+def _values(block: int, version: int, rows: int, columns: Sequence[str]) -> Numbers:
+    """Fewer rows are the first of more."""
     generator = np.random.default_rng([SEED, version, block])
-    return generator.integers(0, LARGEST_VALUE + 1, size=(BLOCK_ROWS, columns), dtype=np.int64)
+    return generator.integers(0, LARGEST_VALUE + 1, size=(rows, len(columns)), dtype=np.int64)

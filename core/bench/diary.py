@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.bench.environment import sentence
-from core.bench.protocol import Doing, Failure, Message, Surroundings
+from core.bench.protocol import Doing, Failure, Message, Surroundings, Unsupported
 from core.bench.report import text_report
 from core.bench.results import Record, write_json, write_text
 
@@ -28,6 +28,8 @@ class Diary:
             case Failure():
                 self.failures.append(message)
                 self.say(_shown(message))
+            case Unsupported(_, backend, step, reason):
+                self.say(f"{backend}, {step.replace('_', ' ')}: cannot. {reason}")
             case Surroundings():
                 self._note(message)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TypeVar
 
 import psutil
@@ -19,9 +20,13 @@ _PROC = Path("/proc/self")
 
 @dataclass(frozen=True)
 class Cost:
+    """Of one operation. Where it was done many times in a row, `latencies` has the seconds of each,
+    and `seconds` and `cpu_seconds` are their means."""
+
     seconds: float
     cpu_seconds: float
     peak_rss_bytes: int
+    latencies: tuple[float, ...] = ()
 
     def __add__(self, other: Cost) -> Cost:
         """Of two pieces of work done one after the other."""
@@ -48,6 +53,26 @@ def measured(work: Callable[[], T]) -> tuple[T, Cost]:
     cost = Cost(seconds, _cpu_seconds() - cpu_before, _peak_rss())
     gc.unfreeze()
     return answer, cost
+
+
+def measured_each(works: Sequence[Callable[[], T]], enough_seconds: float) -> tuple[list[T], Cost]:
+    """Run each of `works`, timed one by one; past `enough_seconds` the rest is left out."""
+    latencies: list[float] = []
+
+    def run_all() -> list[T]:
+        answers: list[T] = []
+        end = time.perf_counter() + enough_seconds
+        for work in works:
+            before = time.perf_counter()
+            if before > end and latencies:
+                break
+            answers.append(work())
+            latencies.append(time.perf_counter() - before)
+        return answers
+
+    answers, whole = measured(run_all)
+    cpu_seconds = whole.cpu_seconds / len(latencies)
+    return answers, Cost(fmean(latencies), cpu_seconds, whole.peak_rss_bytes, tuple(latencies))
 
 
 def _cpu_seconds() -> float:

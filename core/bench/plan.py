@@ -28,11 +28,13 @@ class Trial:
     rows: int
     repeats: tuple[int, ...]
     steps: tuple[str, ...]
+    table_rows: int
 
     @property
     def seconds(self) -> float:
         """A rough estimate, for showing how much of a race is left."""
-        return START_SECONDS + len(self.repeats) * len(self.steps) * self.rows * STEP_SECONDS_PER_ROW
+        steps = len(self.repeats) * len(self.steps)
+        return START_SECONDS + steps * self.table_rows * STEP_SECONDS_PER_ROW
 
 
 def plan(
@@ -45,13 +47,15 @@ def plan(
 ) -> list[Trial]:
     """Small sizes first; at each size the systems in a shuffled order, so none is always first.
 
-    With `fresh`, every step of every repeat has a process of its own, so that all reads are cold.
+    With `fresh`, every step of every repeat has a process of its own, so that all reads are cold,
+    and the systems take turns after each repeat.
     """
     shuffled = random.Random(seed)
     trials: list[Trial] = []
     for size in sorted(set(rows)):
-        for name in shuffled.sample(list(names), len(names)):
-            trials += _trials(workload, size, name, repeats, fresh)
+        for turn in _turns(repeats, fresh):
+            for name in shuffled.sample(list(names), len(names)):
+                trials += _trials(workload, size, name, turn, fresh)
     return trials
 
 
@@ -75,7 +79,10 @@ def memory_problem(rows: int) -> str:
     return f"{rows:,} rows need about {needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB is free"
 
 
-def _trials(workload: Workload, rows: int, name: str, repeats: int, fresh: bool) -> list[Trial]:
-    if not fresh:
-        return [Trial(name, rows, tuple(range(repeats)), workload.steps)]
-    return [Trial(name, rows, (repeat,), (step,)) for repeat in range(repeats) for step in workload.steps]
+def _turns(repeats: int, fresh: bool) -> list[tuple[int, ...]]:
+    return [(repeat,) for repeat in range(repeats)] if fresh else [tuple(range(repeats))]
+
+
+def _trials(workload: Workload, rows: int, name: str, turn: tuple[int, ...], fresh: bool) -> list[Trial]:
+    parts = [(step,) for step in workload.steps] if fresh else [workload.steps]
+    return [Trial(name, rows, turn, steps, workload.size(rows)) for steps in parts]

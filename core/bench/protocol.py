@@ -13,7 +13,11 @@ from core.errors import BadData
 
 @dataclass(frozen=True)
 class Spec:
-    """One child's work: a backend, one size, and the steps to do for each repeat."""
+    """One child's work: a backend, one size, and the steps to do for each repeat.
+
+    `answers` are the operations whose right answer the runner does not know yet; `table_rows`
+    stands for the workload's own.
+    """
 
     workload: str
     backend: str
@@ -21,6 +25,8 @@ class Spec:
     repeats: tuple[int, ...]
     steps: tuple[str, ...]
     folder: Path
+    answers: tuple[str, ...] = ()
+    table_rows: int | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self) | {"folder": str(self.folder)})
@@ -28,7 +34,7 @@ class Spec:
     @classmethod
     def from_json(cls, text: str) -> Spec:
         item = json.loads(text)
-        lists = {name: tuple(item[name]) for name in ("repeats", "steps")}
+        lists = {name: tuple(item[name]) for name in ("repeats", "steps", "answers")}
         return cls(**(item | lists | {"folder": Path(item["folder"])}))
 
 
@@ -61,6 +67,16 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Unsupported:
+    """What a system has no means for, and why."""
+
+    workload: str
+    backend: str
+    step: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Surroundings:
     """The machine and libraries of a child, and what it says of its system."""
 
@@ -79,10 +95,10 @@ class Expected:
     checksum: str
 
 
-Message = Doing | Measured | Failure | Surroundings | Expected
+Message = Doing | Measured | Failure | Unsupported | Surroundings | Expected
 
-_KINDS: dict[str, type[Doing | Measured | Failure | Surroundings | Expected]] = {
-    kind.__name__.lower(): kind for kind in (Doing, Measured, Failure, Surroundings, Expected)
+_KINDS: dict[str, type[Message]] = {
+    kind.__name__.lower(): kind for kind in (Doing, Measured, Failure, Unsupported, Surroundings, Expected)
 }
 
 

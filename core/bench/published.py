@@ -39,9 +39,11 @@ class PublishedLine:
 
 @cache
 def published(workload: str) -> tuple[PublishedLine, ...]:
-    """Every line published for a workload. Raises UnknownWorkload."""
-    name = workload_named(workload).id
-    document = json.loads((files("resources") / "published" / f"{name}.json").read_text(encoding="utf-8"))
+    """Every line published for a workload; none for one that nobody published. Raises UnknownWorkload."""
+    source = files("resources") / "published" / f"{workload_named(workload).id}.json"
+    if not source.is_file():
+        return ()
+    document = json.loads(source.read_text(encoding="utf-8"))
     return tuple(_line(document, item) for item in document["lines"])
 
 

@@ -21,6 +21,8 @@ class Record:
 
     `seconds` is wall-clock, `cpu_seconds` of the process and its children. `temperature` is "cold"
     for the first time its process does this, "warm" afterwards; the file cache is warm in both.
+    `latencies` are the seconds of each where one sample did the operation many times in a row, and
+    then `seconds` and `cpu_seconds` are means.
     """
 
     workload: str
@@ -35,6 +37,7 @@ class Record:
     disk_bytes: int
     checksum: str
     temperature: str
+    latencies: tuple[float, ...] = ()
 
     @classmethod
     def from_dict(cls, item: dict[str, Any]) -> Record:
@@ -44,7 +47,7 @@ class Record:
             raise BadData(
                 "A benchmark record has the wrong fields", f"It is {item!r}", f"Needed: {sorted(names)}"
             )
-        return cls(**item)
+        return cls(**(item | {"latencies": tuple(item["latencies"])}))
 
 
 def to_json(records: Iterable[Record]) -> str:
@@ -126,11 +129,17 @@ def summaries(
 ) -> dict[Point, Summary]:
     """By (operation, backend, rows); only of one temperature when it is given.
 
-    `quantity` is a numeric field of Record.
+    `quantity` is a numeric field of Record; of seconds, every latency is a sample.
     """
     samples: dict[Point, list[float]] = {}
     for record in records:
         if temperature in (None, record.temperature):
             point = (record.operation, record.backend, record.rows)
-            samples.setdefault(point, []).append(float(getattr(record, quantity)))
+            samples.setdefault(point, []).extend(_values(record, quantity))
     return {point: Summary(tuple(values)) for point, values in samples.items()}
+
+
+def _values(record: Record, quantity: str) -> tuple[float, ...]:
+    if quantity == "seconds" and record.latencies:
+        return record.latencies
+    return (float(getattr(record, quantity)),)

@@ -15,7 +15,16 @@ from pathlib import Path
 from core.bench import backends
 from core.bench.child import Child
 from core.bench.plan import Trial, memory_problem, plan
-from core.bench.protocol import Doing, Expected, Failure, Measured, Message, Spec, Surroundings
+from core.bench.protocol import (
+    Doing,
+    Expected,
+    Failure,
+    Measured,
+    Message,
+    Spec,
+    Surroundings,
+    Unsupported,
+)
 from core.bench.results import Record
 from core.bench.workloads import Workload, workload_named
 from core.errors import FileProblem, LamellaError
@@ -25,7 +34,7 @@ Listener = Callable[[Message], None]
 
 
 def run(
-    workload: str,
+    workload: str | Workload,
     rows: Sequence[int],
     backends: Sequence[str],
     repeats: int | None = None,
@@ -37,10 +46,11 @@ def run(
     """The samples of a race, those with a wrong answer left out; failures go to `on_event`.
 
     `folder` chooses the disk: the databases are made in a new folder inside it, which is removed
-    whatever happens. Raises UnknownWorkload, UnknownBackend, FileProblem, and Cancelled when the
-    job is told to stop, which ends the child process at once.
+    whatever happens. A workload given whole may have a `table_rows` of its own. Raises UnknownWorkload,
+    UnknownBackend, FileProblem, and Cancelled when the job is told to stop, which ends the child
+    process at once.
     """
-    asked = workload_named(workload)
+    asked = _asked(workload, rows)
     names = _known(backends)
     _refuse_nothing(rows, names, repeats)
     trials = plan(asked, rows, names, asked.default_repeats if repeats is None else repeats, fresh)
@@ -60,6 +70,7 @@ class Race:
     records: list[Record] = field(default_factory=list)
     _answers: dict[tuple[str, int], str] = field(default_factory=dict)
     _out: set[tuple[str, int]] = field(default_factory=set)
+    _unsupported: set[Unsupported] = field(default_factory=set)
     _clock: _Clock = field(init=False)
 
     def run(self, trials: Sequence[Trial]) -> list[Record]:
@@ -72,16 +83,34 @@ class Race:
         return self.records
 
     def _run_one(self, trial: Trial) -> None:
+        entry = backends.entry_named(trial.backend)
+        if not entry.takes(self.workload.family):
+            reason = f"{entry.title} is not made for {self.workload.title.lower()}"
+            self._hear(Unsupported(self.workload.id, trial.backend, trial.steps[0], reason))
+            self._out.add((trial.backend, trial.rows))
+            return
         problem = self._too_large(trial)
         if problem:
             self._hear(problem)
             return
         home = self.folder / f"{trial.backend}-{trial.rows}".replace(":", "-")
         home.mkdir(exist_ok=True)
-        spec = Spec(self.workload.id, trial.backend, trial.rows, trial.repeats, trial.steps, home)
-        Child(spec, self._hear, self.job).run()
+        Child(self._spec(trial, home), self._hear, self.job).run()
         if trial.steps[-1] == self.workload.steps[-1]:
             shutil.rmtree(home)
+
+    def _spec(self, trial: Trial, home: Path) -> Spec:
+        names = (operation.id for operation in self.workload.operations)
+        return Spec(
+            workload=self.workload.id,
+            backend=trial.backend,
+            rows=trial.rows,
+            repeats=trial.repeats,
+            steps=trial.steps,
+            folder=home,
+            answers=tuple(name for name in names if (name, trial.rows) not in self._answers),
+            table_rows=self.workload.table_rows,
+        )
 
     def _hear(self, message: Message) -> None:
         match message:
@@ -94,6 +123,10 @@ class Race:
                 message = self._compared(message)
             case Doing():
                 self._clock.step(message)
+            case Unsupported():
+                if message in self._unsupported:
+                    return
+                self._unsupported.add(message)
             case Surroundings():
                 pass
         self.listener(message)
@@ -152,6 +185,16 @@ class _Clock:
 
     def _tell(self, seconds: float) -> None:
         self.job.report(round(seconds * 1000), round(self.whole * 1000))
+
+
+def _asked(workload: str | Workload, rows: Sequence[int]) -> Workload:
+    asked = workload_named(workload) if isinstance(workload, str) else workload
+    if asked.table_rows and max(rows, default=0) > asked.table_rows:
+        raise LamellaError(
+            f"{asked.title}: {max(rows):,} rows cannot change in a table of {asked.table_rows:,}",
+            fix="Ask for fewer rows, or for a larger table",
+        )
+    return asked
 
 
 def _known(names: Sequence[str]) -> list[str]:

@@ -11,17 +11,27 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import TextIO
+from dataclasses import dataclass, field, replace
+from typing import Any, TextIO
 
 from core.bench import backends
 from core.bench.backends.base import Backend
-from core.bench.checksum import expected
 from core.bench.cycle import Cycle, Sample
 from core.bench.environment import environment
-from core.bench.protocol import Doing, Expected, Failure, Measured, Message, Spec, Surroundings, to_line
+from core.bench.families import Family, family_of
+from core.bench.protocol import (
+    Doing,
+    Expected,
+    Failure,
+    Measured,
+    Message,
+    Spec,
+    Surroundings,
+    Unsupported,
+    to_line,
+)
 from core.bench.results import COLD, WARM, Record
-from core.bench.workloads import workload_named
+from core.bench.workloads import Workload, workload_named
 
 
 def main() -> int:
@@ -47,7 +57,7 @@ class Worker:
     def run(self) -> None:
         """Do every repeat; stops at the first failure of the backend, which is told."""
         try:
-            backend_class = backends.load(self.spec.backend)
+            backend_class = backends.load(self.spec.backend, self._workload.family)
             self._introduce(backend_class)
             self._expect()
             for repeat in self.spec.repeats:
@@ -55,29 +65,43 @@ class Worker:
         except Exception as error:  # noqa: BLE001 -- a system may fail in any way, and it is told
             self.tell(self._failure(error))
 
+    @property
+    def _workload(self) -> Workload:
+        named = workload_named(self.spec.workload)
+        return replace(named, table_rows=self.spec.table_rows) if self.spec.table_rows else named
+
+    @property
+    def _family(self) -> Family:
+        return family_of(self._workload)
+
     def _introduce(self, backend: type[Backend]) -> None:
         found = environment(self.spec.folder)
         self.tell(Surroundings(self.spec.backend, backend.version(), backend.describe(), found))
 
     def _expect(self) -> None:
-        workload = workload_named(self.spec.workload)
-        known: dict[tuple[int, bool], str] = {}
-        for operation in workload.operations:
-            kind = (operation.version, operation.filtered)
-            known[kind] = known.get(kind) or expected(workload, operation, self.spec.rows)
-            self.tell(Expected(operation.id, self.spec.rows, known[kind]))
+        workload, known = self._workload, dict[Any, str]()
+        for name in self.spec.answers:
+            operation = workload.operation(name)
+            same = operation.answer if workload.family == "table" else name
+            if same not in known:
+                known[same] = self._family.expected(workload, operation, self.spec.rows)
+            self.tell(Expected(name, self.spec.rows, known[same]))
 
     def _repeat(self, backend_class: type[Backend], repeat: int) -> None:
-        workload = workload_named(self.spec.workload)
+        workload = self._workload
         folder = self.spec.folder / str(repeat)
         backend = backend_class(folder, workload)
-        for sample in self._samples(Cycle(backend, workload, self.spec.rows), repeat):
+        for sample in self._samples(self._family.cycle(backend, workload, self.spec.rows), repeat):
             self.tell(Measured(self._record(sample, repeat, backend.columns)))
         if self.spec.steps[-1] == workload.steps[-1]:
             shutil.rmtree(folder)
 
-    def _samples(self, cycle: Cycle, repeat: int) -> Iterator[Sample]:
+    def _samples(self, cycle: Cycle[Any], repeat: int) -> Iterator[Sample]:
+        cannot = cycle.backend.cannot
         for step in self.spec.steps:
+            if step in cannot:
+                self.tell(Unsupported(self.spec.workload, self.spec.backend, step, cannot[step]))
+                continue
             self._begun = (repeat, step)
             self.tell(Doing(self.spec.backend, self.spec.rows, repeat, step))
             yield from cycle.step(step)
@@ -99,6 +123,7 @@ class Worker:
             disk_bytes=sample.disk_bytes,
             checksum=sample.checksum,
             temperature=WARM if warm else COLD,
+            latencies=sample.cost.latencies,
         )
 
     def _failure(self, error: Exception) -> Failure:

@@ -4,9 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.bench.checksum import checksum, expected
-from core.bench.data import BLOCK_ROWS, LARGEST_VALUE, blocks, python_rows
-from core.bench.workloads import SMALL, UPDATE_ALL, WORKLOADS
+from core.bench.answers import expected
+from core.bench.checksum import checksum
+from core.bench.data import BLOCK_ROWS, LARGEST_VALUE, blocks, picked, python_rows, rows_at
+from core.bench.workloads import NEEDLE, PARTIAL, SINGLE, SMALL, UPDATE_ALL, Pick
+from core.bench.workloads.few import CELL, GONE, GOT, ONE, SCATTERED_ROWS
 
 small_tables = st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(0, 9)), max_size=8)
 
@@ -67,9 +69,52 @@ def test_the_expected_query_is_the_filter_in_plain_python() -> None:
     assert expected(SMALL, query, size) == digest([tuple(row.values()) for row in hits])
 
 
-def test_every_operation_expects_the_version_that_its_steps_leave_behind() -> None:
-    versions = {operation.id: operation.version for operation in UPDATE_ALL.operations}
+def test_every_operation_expects_what_its_steps_leave_behind() -> None:
+    versions = {operation.id: operation.answer.version for operation in UPDATE_ALL.operations}
     assert versions["create"] == versions["read"] == versions["index"] == 0
     assert len({versions[name] for name in ("create", "update", "update_by_row_id")}) == 3
-    for workload in WORKLOADS.values():
-        assert {operation.id for operation in workload.operations} >= set(workload.steps)
+    assert versions["vacuum"] == versions["update_by_row_id"]
+
+
+def test_picked_rows_are_many_different_ones_but_never_over_half() -> None:
+    for pick in (GOT, ONE, CELL, GONE):
+        numbers = picked(pick, SINGLE, 1000).tolist()
+        assert len(set(numbers)) == 100 and set(numbers) <= set(range(1000))
+        assert numbers != sorted(numbers)
+    assert len(picked(SCATTERED_ROWS, SINGLE, 500)) == 250
+    assert picked(GONE, SINGLE, 1).tolist() == [0]
+    assert len(picked(Pick("some"), PARTIAL, 7)) == 7
+    assert picked(Pick("some"), PARTIAL, 7).max() > 7
+
+
+def test_rows_at_scattered_places_are_those_of_the_whole() -> None:
+    size = 2 * BLOCK_ROWS + 5
+    numbers = np.array([size - 1, 3, BLOCK_ROWS, 4, BLOCK_ROWS - 1])
+    every = python_rows(UPDATE_ALL, size, version=1)
+    assert rows_at(UPDATE_ALL, size, 1, numbers) == [every[number] for number in numbers]
+
+
+def test_the_right_answer_after_single_changes_is_the_plain_python_one() -> None:
+    rows, size = python_rows(SINGLE, 300), 300
+    others, cells = python_rows(SINGLE, size, version=1), python_rows(SINGLE, size, version=2)
+    for number in picked(ONE, SINGLE, size):
+        rows[number] = others[number]
+    assert expected(SINGLE, SINGLE.operation("update_one"), size) == digest(
+        [(*row.values(),) for row in rows]
+    )
+    for number in picked(CELL, SINGLE, size):
+        rows[number] = rows[number] | {"col1": cells[number]["col1"]}
+    assert expected(SINGLE, SINGLE.operation("update_cell"), size) == digest([(*r.values(),) for r in rows])
+    gone = set(picked(GONE, SINGLE, size).tolist())
+    left = [tuple(row.values()) for number, row in enumerate(rows) if number not in gone]
+    assert expected(SINGLE, SINGLE.operation("delete_one"), size) == digest(left)
+
+
+def test_there_is_one_needle_and_its_place_depends_on_the_size() -> None:
+    places = set()
+    for size in (10, 100, 1000, 20_000):
+        found = [n for n, row in enumerate(python_rows(NEEDLE, size)) if row["col0"] == -1]
+        assert len(found) == 1
+        places.add(found[0] / size)
+        assert expected(NEEDLE, NEEDLE.operation("find"), size) == digest([(-1,)])
+    assert len(places) > 1

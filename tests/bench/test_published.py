@@ -11,6 +11,7 @@ from core.bench.workloads import ALL_SIZES, WORKLOADS, UnknownWorkload
 
 SYSTEMS = {"small": {"parquetdb", "pyarrow", "sqlite"}, "update": {"parquetdb", "mongodb", "sqlite"}}
 OPERATIONS = {"small": {"create", "read", "query"}, "update": {"create", "read", "update"}}
+NOTEBOOKS = list(SYSTEMS)
 
 SPOTS = [
     ("small", "pyarrow", "create", 1, 0.03320021629333496),
@@ -44,7 +45,7 @@ def seconds(workload: str, system: str, operation: str, rows: int) -> float:
     return next(point.seconds for point in line(workload, system, operation).points if point.rows == rows)
 
 
-@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("workload", NOTEBOOKS)
 def test_every_system_operation_and_size_is_there_once(workload: str) -> None:
     lines = published(workload)
     assert {(one.system, one.operations[0]) for one in lines} == {
@@ -63,19 +64,19 @@ def test_figures_are_the_documents(spot: tuple[str, str, str, int, float]) -> No
 
 
 def test_the_sums_of_all_figures_are_the_documents() -> None:
-    totals = {name: sum(p.seconds for one in published(name) for p in one.points) for name in WORKLOADS}
+    totals = {name: sum(p.seconds for one in published(name) for p in one.points) for name in NOTEBOOKS}
     assert totals["small"] == pytest.approx(146.1104019641876, abs=1e-9)
     assert totals["update"] == pytest.approx(608.810639, abs=1e-9)
 
 
-@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("workload", NOTEBOOKS)
 def test_ten_times_the_rows_never_take_a_third_of_the_time(workload: str) -> None:
     for one in published(workload):
         times = [point.seconds for point in one.points if not point.below_resolution]
         assert all(after >= before / 3 for before, after in pairwise(times)), one
 
 
-@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("workload", NOTEBOOKS)
 def test_a_million_rows_take_longest(workload: str) -> None:
     assert all(
         max(one.points, key=lambda point: point.seconds).rows == 1_000_000 for one in published(workload)
@@ -125,3 +126,37 @@ def test_means_and_single_runs_are_told_apart() -> None:
 def test_an_unknown_workload_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(UnknownWorkload, match="Did you mean 'small'"):
         published("smal")
+
+
+@pytest.mark.parametrize(
+    ("workload", "system", "operation", "rows", "right"),
+    [
+        ("partial", "parquetdb", "update_some", 1, 9.0),
+        ("partial", "sqlite", "update_some", 100_000, 6.5),
+        ("partial", "mongodb", "update_some", 10, 0.004),
+        ("needle", "sqlite", "find", 1_000_000, 0.330),
+        ("needle", "sqlite", "find_indexed", 1_000_000, 0.002),
+        ("needle", "mongodb", "find", 1_000_000, 0.850),
+        ("entity", "parquedb", "update_push", 1, 0.0020),
+        ("entity", "parquedb", "create_batch", 10_000, 1.5),
+    ],
+)
+def test_figures_of_the_pages_are_there(
+    workload: str, system: str, operation: str, rows: int, right: float
+) -> None:
+    assert seconds(workload, system, operation, rows) == right
+
+
+def test_a_span_of_figures_is_said_at_its_point() -> None:
+    assert "21 to 30 ms" in line("needle", "parquetdb", "find").points[0].note
+    assert "1,500 to 2,500 ms" in line("entity", "parquedb", "create_batch").points[0].note
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_published_lines_belong_to_operations_that_are_raced(workload: str) -> None:
+    for one in published(workload):
+        assert all(WORKLOADS[workload].has(operation) for operation in one.operations)
+
+
+def test_a_workload_that_nobody_published_has_no_lines() -> None:
+    assert published("scattered") == ()

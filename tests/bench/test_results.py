@@ -27,6 +27,7 @@ FIELDS = [
     "disk_bytes",
     "checksum",
     "temperature",
+    "latencies",
 ]
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 
 from core.bench.backends.base import Backend
 from core.errors import LamellaError, UnknownName
+
+SMALL_PAGES = {"MIMALLOC_ALLOW_LARGE_OS_PAGES": "0"}
+"""Arrow's own default; large pages, which Lamella asks for, make fresh memory cheaper on Linux."""
+
+LARGE_PAGES = {"MIMALLOC_ALLOW_LARGE_OS_PAGES": "1"}
 
 
 class UnknownBackend(UnknownName):
@@ -15,18 +21,23 @@ class UnknownBackend(UnknownName):
 
 
 class MissingBackend(LamellaError):
-    """A backend whose package is not installed here."""
+    """A backend whose package is not installed here, or that has no part in a workload."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a backend's class is. `requires` is the module it cannot do without, `extra` what installs it."""
+    """Where a backend's classes are, by family of workloads.
+
+    `requires` is the module it cannot do without, `extra` what installs it. `environment` is what
+    its process starts with.
+    """
 
     id: str
     title: str
-    place: str
+    places: Mapping[str, str]
     requires: str | None = None
     extra: str = "bench"
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def missing(self) -> str:
@@ -35,13 +46,58 @@ class Entry:
             return ""
         return f'The package {self.requires} is not installed. Run: pip install "lamella[{self.extra}]"'
 
+    def takes(self, family: str) -> bool:
+        return family in self.places
+
 
 ENTRIES = {
     entry.id: entry
     for entry in (
-        Entry("lamella", "Lamella", "core.bench.backends.lamella:Lamella"),
-        Entry("sqlite", "SQLite (synchronous off)", "core.bench.backends.sqlite:SQLite"),
-        Entry("sqlite-wal", "SQLite (WAL, synchronous full)", "core.bench.backends.sqlite:SQLiteWal"),
+        Entry(
+            "lamella",
+            "Lamella",
+            {
+                "table": "core.bench.backends.lamella:Lamella",
+                "entity": "core.bench.backends.lamella_entities:LamellaEntities",
+            },
+        ),
+        Entry(
+            "sqlite",
+            "SQLite (synchronous off)",
+            {
+                "table": "core.bench.backends.sqlite:SQLite",
+                "entity": "core.bench.backends.sqlite_entities:SQLiteEntities",
+            },
+            environment=SMALL_PAGES,
+        ),
+        Entry(
+            "sqlite-wal",
+            "SQLite (WAL, synchronous full)",
+            {
+                "table": "core.bench.backends.sqlite:SQLiteWal",
+                "entity": "core.bench.backends.sqlite_entities:SQLiteWalEntities",
+            },
+            environment=SMALL_PAGES,
+        ),
+        Entry(
+            "parquetdb",
+            "ParquetDB",
+            {"table": "core.bench.backends.parquetdb:ParquetDB"},
+            requires="parquetdb",
+            environment=SMALL_PAGES,
+        ),
+        Entry(
+            "pyarrow",
+            "PyArrow (recipe)",
+            {"table": "core.bench.backends.pyarrow:Recipe"},
+            environment=SMALL_PAGES,
+        ),
+        Entry(
+            "pyarrow-tuned",
+            "PyArrow (tuned)",
+            {"table": "core.bench.backends.pyarrow:Tuned"},
+            environment=LARGE_PAGES,
+        ),
     )
 }
 
@@ -54,16 +110,18 @@ def entry_named(name: str) -> Entry:
     if name in ENTRIES:
         return ENTRIES[name]
     if ":" in name:
-        return Entry(name, name.rpartition(":")[2], name)
+        return Entry(name, name.rpartition(":")[2], dict.fromkeys(("table", "entity"), name))
     raise UnknownBackend(name, "The benchmark", ENTRIES)
 
 
-def load(name: str) -> type[Backend]:
+def load(name: str, family: str = "table") -> type[Backend]:
     """The backend's class. Raises UnknownBackend, or MissingBackend naming what to install."""
     entry = entry_named(name)
     if entry.missing:
         raise MissingBackend(f"{entry.title} cannot take part", entry.missing)
-    module, _, class_name = entry.place.partition(":")
+    if not entry.takes(family):
+        raise MissingBackend(f"{entry.title} takes no part in workloads of the kind '{family}'")
+    module, _, class_name = entry.places[family].partition(":")
     try:
         backend: type[Backend] = getattr(import_module(module), class_name)
     except (ImportError, AttributeError) as error:

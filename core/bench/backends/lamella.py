@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from core import Store, col
-from core.bench.backends.base import Backend, Rows
+from core.bench.backends.arrow import batches, columns_of
+from core.bench.backends.base import Backend, Row, Rows, TableBackend
 from core.bench.checksum import Integers
+from core.bench.data import Numbers
+from core.bench.workloads import Columns
 
-BLOCK_ROWS = 10_000
+NAME = "benchmark"
 
 
-class Lamella(Backend):
+class LamellaStore(Backend):
+    """What its backends share: one table in one store."""
+
     id = "lamella"
 
     @classmethod
@@ -29,39 +35,59 @@ class Lamella(Backend):
     def describe(cls) -> str:
         return "as installed: every commit is durable (files synced, catalog in WAL with synchronous=FULL)"
 
-    @property
-    def columns(self) -> int:
-        return len(self.workload.data_columns) + (self.workload.key is not None)
-
     def open(self, writing: bool) -> None:
         self._store = Store.open(self.folder)
 
     def close(self) -> None:
         self._store.close()
 
+    def ids_at(self, numbers: Numbers) -> list[int]:
+        """Rows come in the order of their ids."""
+        ids = self._store[NAME].read(columns=["_id"])["_id"].combine_chunks()
+        found: list[int] = np.asarray(ids)[numbers].tolist()
+        return found
+
+
+class Lamella(LamellaStore, TableBackend):
+    @property
+    def columns(self) -> int:
+        return len(self.workload.data_columns) + (self.workload.key is not None)
+
     def create(self, prepared: Rows) -> None:
-        self._store.create_table("benchmark", prepared)
+        self._store.create_table(NAME, prepared)
+
+    def fill(self, made: Iterable[Columns]) -> None:
+        self._store.create_table(NAME, batches(made))
 
     def read(self) -> pa.Table:
-        return self._store["benchmark"].read()
+        return self._store[NAME].read()
 
     def query(self) -> pa.Table:
-        return self._store["benchmark"].read(where=(col("col1") > 100) & (col("col97") < 1000))
+        return self._store[NAME].read(where=(col("col1") > 100) & (col("col97") < 1000))
+
+    def find(self) -> pa.Table:
+        return self._store[NAME].read(columns=["col0"], where=col("col0") == -1)
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        return self.ids_at(numbers)
+
+    def get(self, row_id: int) -> dict[str, Any] | None:
+        return self._store[NAME].get(row_id)
+
+    def as_row(self, answer: dict[str, Any]) -> Row:
+        return answer
 
     def update(self, prepared: Rows) -> None:
-        self._store["benchmark"].update(prepared, on=self.workload.key or "_id")
+        self._store[NAME].update(prepared, on=self.workload.key or "_id")
 
-    def prepare_update_by_row_id(self, rows: Rows) -> Rows:
-        ids = self._store["benchmark"].read(columns=["_id"])["_id"].to_pylist()
-        key = self.workload.key
-        return [
-            {"_id": row_id} | {name: value for name, value in row.items() if name != key}
-            for row_id, row in zip(ids, rows, strict=True)
-        ]
+    def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Rows:
+        return [{"_id": row_id} | row for row_id, row in zip(row_ids, rows, strict=True)]
 
     def update_by_row_id(self, prepared: Rows) -> None:
-        self._store["benchmark"].update(prepared)
+        self._store[NAME].update(prepared)
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        self._store[NAME].delete(ids=row_ids)
 
     def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Integers]]:
-        for batch in answer.select(list(names)).to_batches(max_chunksize=BLOCK_ROWS):
-            yield [np.asarray(column.to_numpy(zero_copy_only=False), np.int64) for column in batch.columns]
+        return columns_of(answer, names)

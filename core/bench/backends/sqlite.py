@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -11,41 +11,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from core.bench.backends.base import Backend, Rows
+from core.bench.backends.base import Backend, Row, Rows, TableBackend
 from core.bench.checksum import Integers
-from core.bench.workloads import Workload
+from core.bench.data import BLOCK_ROWS, Numbers
+from core.bench.workloads import Columns, Workload
 
 Tuples = list[tuple[int, ...]]
+Update = tuple[str, Tuples]
 
-BLOCK_ROWS = 10_000
 
+class SQLiteFile(Backend):
+    """What its backends share: one connection, set up when it writes."""
 
-class SQLite(Backend):
-    """As the published notebooks set it, on every connection that writes.
-
-    (The notebook of the full update leaves the pragmas out on the connection that updates; its
-    published update is therefore SQLite's default, durable and slower.)
-    """
-
-    id = "sqlite"
-    pragmas: ClassVar[tuple[str, ...]] = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = MEMORY")
-
-    def __init__(self, folder: Path, workload: Workload) -> None:
-        super().__init__(folder, workload)
-        # With a key, it takes the place of col0, as published: 100 columns with the key among them.
-        self._names = list(workload.checked_columns)
+    pragmas: ClassVar[tuple[str, ...]]
 
     @classmethod
     def version(cls) -> str:
         return sqlite3.sqlite_version
-
-    @classmethod
-    def describe(cls) -> str:
-        return "synchronous=OFF, journal in memory: not durable; a crash in a commit can corrupt the file"
-
-    @property
-    def columns(self) -> int:
-        return len(self._names)
 
     def open(self, writing: bool) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -56,17 +38,62 @@ class SQLite(Backend):
     def close(self) -> None:
         self._connection.close()
 
+    def vacuum(self) -> bool:
+        self._connection.execute("VACUUM")
+        return True
+
+
+class AsPublished(SQLiteFile):
+    """As the published notebooks set it, on every connection that writes.
+
+    (The notebook of the full update leaves the pragmas out on the connection that updates; its
+    published update is therefore SQLite's default, durable and slower.)
+    """
+
+    id = "sqlite"
+    pragmas = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = MEMORY")
+
+    @classmethod
+    def describe(cls) -> str:
+        return "synchronous=OFF, journal in memory: not durable; a crash in a commit can corrupt the file"
+
+
+class AsDeployed(SQLiteFile):
+    """As people deploy it when they care for their data."""
+
+    id = "sqlite-wal"
+    pragmas = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
+
+    @classmethod
+    def describe(cls) -> str:
+        return "write-ahead log, synchronous=FULL: every commit is durable"
+
+
+class SQLiteTable(SQLiteFile, TableBackend):
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        # With a key, it takes the place of col0, as published: 100 columns with the key among them.
+        self._names = list(workload.checked_columns)
+
+    @property
+    def columns(self) -> int:
+        return len(self._names)
+
     def prepare(self, rows: Rows) -> Tuples:
         if self.workload.key is None:
             return [tuple(row.values()) for row in rows]
         return list(map(itemgetter(*self._names), rows))
 
-    def create(self, prepared: Tuples) -> None:
+    def create(self, prepared: Iterable[tuple[int, ...]]) -> None:
         columns = ", ".join(f"{name} INTEGER" for name in self._names)
         self._connection.execute(f"CREATE TABLE benchmark ({columns})")
         holders = ", ".join("?" for _ in self._names)
         self._connection.executemany(f"INSERT INTO benchmark VALUES ({holders})", prepared)
         self._connection.commit()
+
+    def fill(self, made: Iterable[Columns]) -> None:
+        lists = ([block[name].tolist() for name in self._names] for block in made)
+        self.create(row for columns in lists for row in zip(*columns, strict=True))
 
     def read(self) -> Tuples:
         return self._connection.execute("SELECT * FROM benchmark").fetchall()
@@ -76,45 +103,71 @@ class SQLite(Backend):
             "SELECT * FROM benchmark WHERE col1 > 100 AND col97 < 1000"
         ).fetchall()
 
-    def index(self) -> bool:
-        self._connection.execute(f"CREATE INDEX benchmark_key ON benchmark ({self._names[0]})")
+    def find(self) -> Tuples:
+        return self._connection.execute("SELECT col0 FROM benchmark WHERE col0 = -1").fetchall()
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        found: list[int] = (numbers + 1).tolist()  # a new table numbers its rows from 1 as they come
+        return found
+
+    def get(self, row_id: int) -> tuple[int, ...]:
+        found: tuple[int, ...] = self._connection.execute(
+            "SELECT * FROM benchmark WHERE rowid = ?", (row_id,)
+        ).fetchone()
+        return found
+
+    def as_row(self, answer: tuple[int, ...]) -> Row:
+        return dict(zip(self._names, answer, strict=True))
+
+    def index(self, column: str) -> bool:
+        self._connection.execute(f"CREATE INDEX benchmark_{column} ON benchmark ({column})")
         self._connection.commit()
         return True
 
-    def prepare_update(self, rows: Rows) -> Tuples:
-        return list(map(itemgetter(*self._names[1:], self._names[0]), rows))
+    def prepare_update(self, rows: Rows) -> Update:
+        key, *others = self._names
+        return _update(others, key), list(map(itemgetter(*others, key), rows))
 
-    def update(self, prepared: Tuples) -> None:
-        self._update_where(self._names[0], prepared)
-
-    def prepare_update_by_row_id(self, rows: Rows) -> Tuples:
-        # SQLite numbers the rows of a new table from 1, in the order they were inserted.
-        values = map(itemgetter(*self._names[1:]), rows)
-        return [(*row, row_id) for row_id, row in enumerate(values, start=1)]
-
-    def update_by_row_id(self, prepared: Tuples) -> None:
-        self._update_where("rowid", prepared)
-
-    def blocks(self, answer: Tuples, names: Sequence[str]) -> Iterator[Sequence[Integers]]:
-        places = [self._names.index(name) for name in names]
-        for start in range(0, len(answer), BLOCK_ROWS):
-            rows = answer[start : start + BLOCK_ROWS]
-            flat = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * self.columns)
-            columns = flat.reshape(len(rows), self.columns).T
-            yield [columns[place] for place in places]
-
-    def _update_where(self, column: str, prepared: Tuples) -> None:
-        changes = ", ".join(f"{name} = ?" for name in self._names[1:])
-        self._connection.executemany(f"UPDATE benchmark SET {changes} WHERE {column} = ?", prepared)
+    def update(self, prepared: Update) -> None:
+        self._connection.executemany(*prepared)
         self._connection.commit()
 
+    def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Update:
+        names = [name for name in self._names if name in rows[0]]
+        numbered = zip(row_ids, rows, strict=True)
+        return _update(names, "rowid"), [(*(row[name] for name in names), number) for number, row in numbered]
 
-class SQLiteWal(SQLite):
-    """As people deploy it when they care for their data."""
+    def update_by_row_id(self, prepared: Update) -> None:
+        self.update(prepared)
 
-    id = "sqlite-wal"
-    pragmas = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
+    def delete(self, row_ids: Sequence[int]) -> None:
+        numbers = [(row_id,) for row_id in row_ids]
+        self._connection.executemany("DELETE FROM benchmark WHERE rowid = ?", numbers)
+        self._connection.commit()
 
-    @classmethod
-    def describe(cls) -> str:
-        return "write-ahead log, synchronous=FULL: every commit is durable"
+    def blocks(self, answer: Tuples, names: Sequence[str]) -> Iterator[Sequence[Integers]]:
+        for start in range(0, len(answer), BLOCK_ROWS):
+            yield self._columns(answer[start : start + BLOCK_ROWS], names)
+
+    def contents(self, names: Sequence[str]) -> Iterator[Sequence[Integers]]:
+        cursor = self._connection.execute("SELECT * FROM benchmark")
+        while rows := cursor.fetchmany(BLOCK_ROWS):
+            yield self._columns(rows, names)
+
+    def _columns(self, rows: Tuples, names: Sequence[str]) -> list[Integers]:
+        width = len(rows[0])  # an answer of fewer columns holds just those asked for
+        flat = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * width)
+        columns = flat.reshape(len(rows), width).T
+        held = self._names if width == self.columns else list(names)
+        return [columns[held.index(name)] for name in names]
+
+
+class SQLite(AsPublished, SQLiteTable): ...
+
+
+class SQLiteWal(AsDeployed, SQLiteTable): ...
+
+
+def _update(names: Sequence[str], key: str) -> str:
+    changes = ", ".join(f"{name} = ?" for name in names)
+    return f"UPDATE benchmark SET {changes} WHERE {key} = ?"

@@ -91,7 +91,7 @@ def test_a_race_draws_live_points_and_ends_in_sentences(
         "Lamella reads 10 ro",
         "Lamella reads 1 row",
     ]
-    assert panel.bar.status.text().startswith("Done: 40 samples after")
+    assert panel.bar.status.text().startswith("Done: 48 samples after")
     assert panel.controls.isEnabled() and panel.table.isVisible() and not panel.empty.isVisible()
     assert list(tmp_path.iterdir()) == []
 
@@ -145,7 +145,9 @@ def test_start_is_off_with_a_reason_while_nothing_is_chosen(panel: RacePanel) ->
 def test_a_system_that_cannot_run_here_says_what_to_install(
     qtbot: QtBot, tasks: Tasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    absent = Entry("absent", "Absent", "core.bench.backends.absent:Absent", requires="no_such_package")
+    absent = Entry(
+        "absent", "Absent", {"table": "core.bench.backends.absent:Absent"}, requires="no_such_package"
+    )
     monkeypatch.setitem(ENTRIES, "absent", absent)
     panel = RacePanel(tasks)
     qtbot.addWidget(panel)

@@ -1,0 +1,96 @@
+"""The words of a workload: what is asked, of which rows, and what the right answer is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Columns = dict[str, npt.NDArray[np.int64]]
+Condition = Callable[[Columns], npt.NDArray[np.bool_]]
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Rows scattered over a table by a seed: `count` of them but never over half, or as the size says."""
+
+    name: str
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The picked rows have the values of another version of the data, in all or some columns."""
+
+    pick: Pick
+    version: int
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The right rows: the data's `version`, with what was changed and without what is gone.
+
+    `only` and `where` say which of them are asked for, and `columns` which of their columns.
+    """
+
+    version: int = 0
+    changed: tuple[Changed, ...] = ()
+    gone: Pick | None = None
+    only: Pick | None = None
+    where: Condition | None = None
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One timed thing. `sentence` completes "Lamella … 3 × faster"; `{rows}` is "1,000 rows".
+
+    `resizes` marks those after which the size on disk is news.
+    """
+
+    id: str
+    title: str
+    sentence: str
+    about: str
+    answer: Answer = Answer()
+    resizes: bool = False
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`steps` run in order on one database; each step times one operation or several.
+
+    `opens_inside` says whether opening the database is part of each operation's time.
+    `key` is the integer column, beside `data_columns`, that tells the rows apart.
+    `table_rows` is the size of the table where a workload's sizes count something else: the rows it changes.
+    `needle` puts one row of -1 into the first column.
+    """
+
+    id: str
+    title: str
+    about: str
+    steps: tuple[str, ...]
+    operations: tuple[Operation, ...]
+    data_columns: tuple[str, ...]
+    key: str | None
+    checked_columns: tuple[str, ...]
+    default_rows: tuple[int, ...]
+    default_repeats: int
+    opens_inside: bool
+    family: str = "table"
+    table_rows: int | None = None
+    needle: bool = False
+
+    def operation(self, operation_id: str) -> Operation:
+        """Raises KeyError for an operation that this workload does not have."""
+        return {operation.id: operation for operation in self.operations}[operation_id]
+
+    def has(self, operation_id: str) -> bool:
+        return any(operation.id == operation_id for operation in self.operations)
+
+    def size(self, rows: int) -> int:
+        """Rows of the table when the workload is asked for `rows`."""
+        return self.table_rows or rows
