@@ -65,3 +65,13 @@ def test_a_file_that_changed_is_not_queried(tmp_path: Path, changed: str, ask: C
     os.utime(path, (1, 1))
     with pytest.raises(FileProblem, match=f"{changed}: changed on disk since it was opened. Reload"):
         ask(dataset)
+
+
+@pytest.mark.parametrize("text", ["", "a"])
+def test_one_text_among_nulls_is_no_null(tmp_path: Path, text: str) -> None:
+    pq.write_table(
+        pa.table({"x": pa.array([None, text, text])}), tmp_path / "t.parquet", use_dictionary=False
+    )
+    view = View(open_dataset(tmp_path / "t.parquet").snapshot(), Query(where=col("x").is_null()))
+    assert view.page(0, 10).column("x").to_pylist() == [None]
+    assert open_dataset(tmp_path / "t.parquet").count(col("x").not_null()) == 2
