@@ -7,6 +7,8 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.errors import BadData
+
 Values = TypeVar("Values", pa.Array, pa.ChunkedArray)
 
 
@@ -29,6 +31,20 @@ def exact_cast(values: Values, kind: pa.DataType) -> Values | None:
         return made if _same(values.cast(given), back) else None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         return None
+
+
+def inexact(column: str, given: pa.DataType, kind: pa.DataType) -> BadData:
+    """The refusal of values that would change on their way from one type into another."""
+    return BadData(
+        f"column '{column}' holds {given} values that do not all fit {kind} exactly",
+        "none is rounded or cut",
+        f"Cast the column first: {_offer(given, kind)}",
+    )
+
+
+def _offer(given: pa.DataType, kind: pa.DataType) -> str:
+    numeric = any(pa.types.is_floating(t) or pa.types.is_integer(t) for t in (given, kind))
+    return "decimals hold every digit, text holds anything" if numeric else "text holds anything"
 
 
 def _decoded(values: Values) -> Values:

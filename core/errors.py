@@ -60,12 +60,12 @@ class BadFilter(LamellaError):
     """A condition that does not fit its column: wrong operator, wrong value, bad pattern."""
 
 
-class TypeConflict(LamellaError):
-    """A value or column whose type does not fit what the table already holds."""
-
-
 class BadData(LamellaError):
     """Data handed over that cannot become rows of a table."""
+
+
+class TypeConflict(BadData):
+    """A value or column whose type does not fit what the table already holds."""
 
 
 class UnknownRow(LamellaError):

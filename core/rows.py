@@ -17,10 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import checked, from_numpy, plain
-from core.casts import exact_cast
+from core.block import Block, as_block, in_blocks
+from core.casts import exact_cast, inexact
 from core.errors import BadData
-from core.integer_rows import IntegerBlock, fits
-from core.schema import common_type
+from core.integer_rows import IntegerRows, fits
+from core.widening import wider_type
 
 ROWS_A_CHUNK = 1000
 Row = Mapping[str, Any]
@@ -34,21 +35,41 @@ _PLAIN = {
 }
 
 
-def tables(data: Any) -> Iterator[pa.Table]:
-    """`data` as Arrow tables in order: rows, a dict of columns, a DataFrame, or anything of Arrow.
+def blocks(data: Any) -> Iterator[Block]:
+    """`data` in blocks, in order: rows, a dict of columns, a DataFrame, or anything of Arrow.
 
     The caller's data is never modified. Raises `BadData` for what is none of these.
     """
+    for block in _blocks(data):
+        _refuse_duplicates(block.schema)
+        yield block
+
+
+def aligned(data: Any) -> pa.Table:
+    """All of `data` as one table: columns in order of first appearance, of the narrowest common type."""
+    return together(list(blocks(data)))
+
+
+def together(found: Sequence[Block]) -> pa.Table:
+    schema = unified(block.schema for block in found)
+    return pa.concat_tables(
+        [pa.Table.from_batches([], schema), *(fitted(block.table(), schema) for block in found)]
+    )
+
+
+def _blocks(data: Any) -> Iterator[Block]:
     if isinstance(data, pa.Table):
-        yield data
+        yield from in_blocks(data)
     elif isinstance(data, pa.RecordBatch):
-        yield pa.Table.from_batches([data])
+        yield from in_blocks(pa.Table.from_batches([data]))
     elif isinstance(data, Mapping):
-        yield from_columns(data)
+        yield from in_blocks(from_columns(data))
+    elif isinstance(data, pa.RecordBatchReader):
+        yield from _stream(data)
     elif hasattr(data, "__arrow_c_stream__"):
         yield from _stream(pa.RecordBatchReader.from_stream(data))
     elif isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
-        yield from _row_tables(data)
+        yield from _row_blocks(data)
     else:
         raise BadData(
             f"a {type(data).__name__} cannot become rows",
@@ -76,34 +97,33 @@ def _refuse_other_than_columns(name: str, values: Any) -> None:
         )
 
 
-def _stream(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    empty = True
+def _stream(reader: pa.RecordBatchReader) -> Iterator[Block]:
+    yield as_block(pa.Table.from_batches([], reader.schema))
     for batch in reader:
-        empty = False
-        yield pa.Table.from_batches([batch])
-    if empty:
-        yield pa.Table.from_batches([], reader.schema)
+        yield from in_blocks(pa.Table.from_batches([batch]))
 
 
-def _row_tables(rows: Iterable[Row]) -> Iterator[pa.Table]:
+def _row_blocks(rows: Iterable[Row]) -> Iterator[Block]:
     source, done = iter(rows), 0
-    block: IntegerBlock | None = None
+    integers: IntegerRows | None = None
     while chunk := list(itertools.islice(source, ROWS_A_CHUNK)):
         _refuse_other_than_rows(chunk, done)
-        if block is None or not block.add(chunk):
-            if block is not None:
-                yield block.table()
-            block = IntegerBlock(chunk[0]) if fits(chunk[0]) else None
-            if block is None or not block.add(chunk):
-                block = None
-                yield _chunk_table(chunk, done)
+        if integers is None or not integers.add(chunk):
+            if integers is not None and integers.rows:
+                yield integers.block()
+            integers = IntegerRows(chunk[0]) if fits(chunk[0]) else None
+            if integers is None or not integers.add(chunk):
+                integers = None
+                yield as_block(_chunk_table(chunk, done))
+        if integers is not None and integers.is_full:
+            yield integers.block()
         done += len(chunk)
-    if block is not None:
-        yield block.table()
+    if integers is not None and integers.rows:
+        yield integers.block()
 
 
 def _refuse_other_than_rows(chunk: list[Any], first: int) -> None:
-    if not all(isinstance(row, (dict, Mapping)) for row in chunk):
+    if set(map(type, chunk)) != {dict} and not all(isinstance(row, Mapping) for row in chunk):
         number, row = next((i, row) for i, row in enumerate(chunk) if not isinstance(row, Mapping))
         raise BadData(f"row {first + number} is a {type(row).__name__}", fix="Each row has to be a dict")
 
@@ -162,21 +182,6 @@ def _even(values: list[Any]) -> list[Any]:
     return values
 
 
-def aligned(data: Any) -> tuple[pa.Schema, Iterator[pa.Table]]:
-    """`data` as tables of one schema: columns in order of first appearance, of the narrowest common type.
-
-    Arrow readers are streamed; Python rows are gathered first, since the last may widen a column.
-    """
-    if isinstance(data, pa.RecordBatchReader):
-        _refuse_duplicates(data.schema)
-        return data.schema, (pa.Table.from_batches([batch], data.schema) for batch in data)
-    found = list(tables(data))
-    for table in found:
-        _refuse_duplicates(table.schema)
-    schema = unified(table.schema for table in found)
-    return schema, (fitted(table, schema) for table in found)
-
-
 def _refuse_duplicates(schema: pa.Schema) -> None:
     name, times = max(Counter(schema.names).items(), key=lambda item: item[1], default=("", 0))
     if times > 1:
@@ -191,7 +196,7 @@ def unified(schemas: Iterable[pa.Schema]) -> pa.Schema:
     types: dict[str, pa.DataType] = {}
     for field in itertools.chain.from_iterable(schemas):
         have = types.get(field.name, pa.null())
-        wider = _wider(have, field.type)
+        wider = wider_type(have, field.type)
         if wider is None:
             raise BadData(
                 f"column '{field.name}' is {have} in some rows and {field.type} in others",
@@ -199,29 +204,6 @@ def unified(schemas: Iterable[pa.Schema]) -> pa.Schema:
             )
         types[field.name] = wider
     return pa.schema(list(types.items()))
-
-
-def _wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    return common_type(a, b) or _number(a, b) or _list(a, b) or _struct(a, b)
-
-
-def _list(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    if not (pa.types.is_list(a) and pa.types.is_list(b)):
-        return None
-    values = _wider(a.value_type, b.value_type)
-    return None if values is None else pa.list_(values)
-
-
-def _struct(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    if not (pa.types.is_struct(a) and pa.types.is_struct(b)):
-        return None
-    types = {field.name: field.type for field in a}
-    for field in b:
-        wider = _wider(types.get(field.name, pa.null()), field.type)
-        if wider is None:
-            return None
-        types[field.name] = wider
-    return pa.struct(list(types.items()))
 
 
 def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -241,17 +223,5 @@ def _fitted_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     column = table.column(field.name)
     fit = exact_cast(column, field.type)
     if fit is None:
-        raise BadData(
-            f"column '{field.name}' holds {column.type} values that do not fit {field.type}",
-            fix="Cast the column, or give values that fit",
-        )
+        raise inexact(field.name, column.type, field.type)
     return fit
-
-
-def _number(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """Bools met numbers: these. Integers met floats: double, if the cast then finds every value exact."""
-    if pa.types.is_boolean(a) or pa.types.is_boolean(b):
-        other = b if pa.types.is_boolean(a) else a
-        return other if pa.types.is_integer(other) or pa.types.is_floating(other) else None
-    numeric = all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in (a, b))
-    return pa.float64() if numeric else None

@@ -10,7 +10,7 @@ import pyarrow as pa
 from core.errors import FileProblem
 from core.scan.footers import Footer
 from core.scan.snapshot import Column
-from core.schema import common_type
+from core.widening import common_type
 
 _EXACT_INTEGERS = range(-(1 << 53), (1 << 53) + 1)
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from core.casts import exact_cast
-from core.errors import BadData, TypeConflict
+from core.casts import exact_cast, inexact
+from core.errors import TypeConflict
 from core.scan.snapshot import Column
-from core.schema import ID, common_type, stored_type
+from core.schema import ID, stored_type
+from core.widening import wider_type
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,10 @@ class ColumnPlan:
 def plan_columns(
     table: str, have: tuple[Column, ...], arriving: pa.Schema, take_ids: Callable[[int], int]
 ) -> ColumnPlan:
-    """Raises `TypeConflict` naming the first column whose types have nothing in common."""
+    """Raises `TypeConflict` naming the first column whose types have nothing in common.
+
+    Whether the values a table holds already fit the wider types is not looked at.
+    """
     known = {c.name: c for c in have}
     fresh = [f for f in arriving if f.name not in known and f.name != ID]
     first = take_ids(len(fresh)) if fresh else 0
@@ -41,6 +45,12 @@ def plan_columns(
     return ColumnPlan(columns, tuple(added.values()), widened)
 
 
+def wider_columns(before: Sequence[Column], after: Sequence[Column]) -> list[Column]:
+    """Columns of `after` that have another type than they had."""
+    types = {c.key: c.type for c in before}
+    return [c for c in after if c.key in types and not types[c.key].equals(c.type)]
+
+
 def narrowed(rows: pa.Table, have: tuple[Column, ...]) -> pa.Table:
     """`rows` with each column in the table's type where all its values fit: a small int64 widens nothing."""
     known = {c.name: c.type for c in have}
@@ -49,7 +59,8 @@ def narrowed(rows: pa.Table, have: tuple[Column, ...]) -> pa.Table:
 
 
 def _narrowed(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    fits = exact_cast(values, kind) if _same_family(values.type, kind) else None
+    alike = values.type.equals(kind) or wider_type(values.type, kind) is not None
+    fits = exact_cast(values, kind) if alike or _both_times(values.type, kind) else None
     return values if fits is None else fits
 
 
@@ -68,10 +79,7 @@ def _stored(values: pa.ChunkedArray | None, column: Column, rows: int) -> pa.Chu
         return pa.chunked_array([pa.nulls(rows, column.type)])
     exact = exact_cast(values, column.type)
     if exact is None:
-        raise BadData(
-            f"column '{column.name}' is {column.type}, and not all the {values.type} values fit it exactly",
-            fix="Cast the column first, or give values that do",
-        )
+        raise inexact(column.name, values.type, column.type)
     return exact
 
 
@@ -83,20 +91,14 @@ def as_keys(table: str, rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
 
 
 def _met(table: str, column: Column, arriving: pa.DataType) -> Column:
-    wider = common_type(column.type, arriving)
-    if wider is not None:
-        return Column(column.name, wider, column.key)
-    if _same_family(column.type, arriving):
-        return column  # the cast decides value by value
-    raise TypeConflict(
-        f"{table}: column '{column.name}' is {column.type} and cannot take {arriving} values",
-        fix="Cast the values, or the column, first",
-    )
+    wider = wider_type(column.type, arriving)
+    if wider is None:
+        raise TypeConflict(
+            f"{table}: column '{column.name}' is {column.type} and cannot take {arriving} values",
+            fix="Cast the values, or the column, first",
+        )
+    return column if wider.equals(column.type) else Column(column.name, stored_type(wider), column.key)
 
 
-def _same_family(a: pa.DataType, b: pa.DataType) -> bool:
-    numeric = all(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in (a, b))
-    textual = all(
-        pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_dictionary(t) for t in (a, b)
-    )
-    return numeric or textual or all(pa.types.is_temporal(t) for t in (a, b))
+def _both_times(a: pa.DataType, b: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(a) and pa.types.is_temporal(b))

@@ -3,35 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
 from core.arrays import from_numpy
+from core.block import Block, as_block
 from core.errors import BadData
 from core.jobs import Job
+from core.rows import together, unified
 from core.scan.snapshot import Column
 from core.schema import ID
 from core.store.commit import Change
-from core.store.evolution import ColumnPlan, stored_as
+from core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
 from core.store.ids import ID_COLUMN
 from core.store.layout import Staging
-from core.store.writer import ROWS_A_GROUP, write_files
+from core.store.stored_values import refuse_misfits
+from core.store.writer import ROWS_A_GROUP, Encoder, FileSeries
 
 FEW_ROWS = 1_000
+FIRST_ROWS = 10_000
 TakeIds = Callable[[int], int]
 Columns = tuple[Column, ...]
 
 
-def few_or_many(schema: pa.Schema, tables: Iterator[pa.Table]) -> tuple[pa.Table | None, Iterator[pa.Table]]:
-    """All the rows as one table if they are few, else None; and an iterator over all of them."""
-    head: list[pa.Table] = []
-    while sum(t.num_rows for t in head) <= FEW_ROWS and (table := next(tables, None)) is not None:
-        head.append(table)
-    if sum(t.num_rows for t in head) > FEW_ROWS:
-        return None, chain(head, tables)
-    return pa.concat_tables([pa.Table.from_batches([], schema), *head]), iter(head)
+def few_or_many(blocks: Iterator[Block]) -> tuple[pa.Table | None, Iterator[Block]]:
+    """All the rows as one table if they are few, else None; and an iterator over all of them.
+
+    The first thousands are looked at together, so that files are not begun with types that are too narrow.
+    """
+    head: list[Block] = []
+    while sum(b.num_rows for b in head) <= FIRST_ROWS and (block := next(blocks, None)) is not None:
+        head.append(block)
+    if sum(b.num_rows for b in head) <= FEW_ROWS:
+        table = together(head)
+        return table, iter([as_block(table)])
+    schema = unified(block.schema for block in head)
+    return None, chain([as_block(pa.Table.from_batches([], schema))], head, blocks)
 
 
 def few_change(plan: ColumnPlan, columns: Columns, rows: pa.Table, message: str) -> Change:
@@ -42,20 +52,57 @@ def few_change(plan: ColumnPlan, columns: Columns, rows: pa.Table, message: str)
     return Change(message, columns, rows=(values, count), inserted=count)
 
 
-def many_change(
-    plan: ColumnPlan,
-    columns: Columns,
-    tables: Iterable[pa.Table],
-    take_ids: TakeIds,
-    staging: Staging,
-    message: str,
-    job: Job,
-) -> Change:
-    """A change whose rows are staged as data files, encoded while the next ones come in."""
-    rows = _with_ids(tables, plan, take_ids, job)
-    files = tuple(write_files(rows, (ID_COLUMN, *plan.columns), staging, end_at_gaps=True))
-    count = sum(f.rows for f in files)
-    return Change(message, columns, files=files, inserted=count)
+class Intake:
+    """Many rows become data files of a table that has the columns `have`; each block may add columns or
+    widen them, and the next file is written that way."""
+
+    def __init__(self, table: str, have: Columns, take_column_ids: TakeIds, take_ids: TakeIds) -> None:
+        self._table, self._before, self.columns = table, have, have
+        self._take_column_ids, self._take_ids = take_column_ids, take_ids
+        self._file_columns: Columns = ()
+        self._ids = range(0)
+
+    def change(self, blocks: Iterable[Block], staging: Staging, message: str, job: Job) -> Change:
+        """Raises `BadData` where a column widened and a value that was written before does not fit."""
+        done = 0
+        with Encoder(FileSeries(staging, end_at_gaps=True)) as encoder:
+            for block in blocks:
+                job.report(done, text=f"{done:,} rows written")
+                self._add(block, encoder)
+                done += block.num_rows
+            files = tuple(encoder.finish())
+        refuse_misfits(files, self.columns)
+        return Change(message, self.columns, files=files, inserted=done)
+
+    def _add(self, block: Block, encoder: Encoder) -> None:
+        fitting = self._met(block)
+        columns, start = self._file_columns, 0
+        while start < fitting.num_rows:
+            ids = self._next_ids(fitting.num_rows - start)
+            make = partial(_with_ids, fitting, columns, start, ids)
+            encoder.add((ID_COLUMN, *columns), len(ids), make)
+            start += len(ids)
+
+    def _met(self, block: Block) -> Block:
+        """The block, in the types of older columns where its values fit them; columns widen for the rest."""
+        known = {c.name: c.type for c in self._file_columns}
+        if all(known.get(field.name) == field.type for field in block.schema):
+            return block
+        refuse_ids(self._table, block.schema)
+        block = _narrowed(block, self._before)
+        plan = plan_columns(self._table, self.columns, block.schema, self._take_column_ids)
+        self.columns = plan.applied(self.columns)
+        given = {c.key for c in (*self._file_columns, *plan.columns)}
+        self._file_columns = tuple(c for c in self.columns if c.key in given)
+        return block
+
+    def _next_ids(self, most: int) -> range:
+        """Ids are taken in lots, so that an insert of a million rows asks the catalog ten times."""
+        if not self._ids:
+            first = self._take_ids(ROWS_A_GROUP)
+            self._ids = range(first, first + ROWS_A_GROUP)
+        taken, self._ids = self._ids[:most], self._ids[most:]
+        return taken
 
 
 def refuse_ids(table: str, schema: pa.Schema) -> None:
@@ -65,18 +112,14 @@ def refuse_ids(table: str, schema: pa.Schema) -> None:
         )
 
 
-def _with_ids(
-    tables: Iterable[pa.Table], plan: ColumnPlan, take_ids: TakeIds, job: Job
-) -> Iterator[pa.Table]:
-    """Ids are taken in blocks, so that an insert of a million rows asks the catalog ten times."""
-    done, left, first = 0, 0, 0
-    for table in tables:
-        job.report(done, text=f"{done:,} rows written")
-        stored, start = stored_as(table, plan.columns), 0
-        while start < stored.num_rows:
-            if not left:
-                first, left = take_ids(ROWS_A_GROUP), ROWS_A_GROUP
-            count = min(left, stored.num_rows - start)
-            ids = from_numpy(np.arange(first, first + count, dtype=np.int64))
-            yield stored.slice(start, count).add_column(0, pa.field(ID, pa.int64()), ids)
-            first, left, start, done = first + count, left - count, start + count, done + count
+def _narrowed(block: Block, have: Columns) -> Block:
+    types = {c.name: c.type for c in have}
+    if all(types.get(field.name, field.type) == field.type for field in block.schema):
+        return block
+    return as_block(narrowed(block.table(), have))
+
+
+def _with_ids(block: Block, columns: Columns, start: int, ids: range) -> pa.Table:
+    rows = stored_as(block.table().slice(start, len(ids)), columns)
+    numbers = from_numpy(np.arange(ids.start, ids.stop, dtype=np.int64))
+    return rows.add_column(0, pa.field(ID, pa.int64()), numbers)

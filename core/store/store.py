@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
-from core.errors import BadData, ReadOnlyStore, StoreProblem, UnknownTable
+from core.block import Block
+from core.errors import ReadOnlyStore, StoreProblem, UnknownTable
 from core.jobs import Job
-from core.rows import aligned
-from core.scan.snapshot import Column
-from core.schema import stored_type
+from core.rows import blocks
 from core.store.catalog import NAME, Catalog
 from core.store.commit import Change
-from core.store.evolution import ColumnPlan
-from core.store.incoming import few_change, few_or_many, many_change, refuse_ids
+from core.store.evolution import plan_columns
+from core.store.incoming import Intake, few_change, few_or_many, refuse_ids
 from core.store.layout import OWN_NAMES, Layout, Staging, new_folder_name
 from core.store.publish import Publication, commit_row
 from core.store.reader import Reader
@@ -93,12 +92,8 @@ class Store:
             raise ReadOnlyStore(f"{self.path}: the store is open read-only", fix="Open it for writing")
         self._refuse_name(name)
         started = time.perf_counter()
-        schema, tables = aligned(data)
-        _refuse_schema(name, schema)
-        columns = tuple(Column(f.name, stored_type(f.type), 1 + i) for i, f in enumerate(schema))
-        plan = ColumnPlan(columns, columns, ())
         with self._layout.stage() as staging:
-            change = _staged(plan, schema, tables, staging, job or Job(), message or f"create {name}")
+            change = _staged(name, blocks(data), staging, job or Job(), message or f"create {name}")
             return self._table(self._entered(name, change, staging, started))
 
     def drop_table(self, name: str) -> None:
@@ -157,29 +152,26 @@ class Store:
                 raise _taken(self.name, known)
 
 
-def _staged(
-    plan: ColumnPlan, schema: pa.Schema, tables: Iterator[pa.Table], staging: Staging, job: Job, message: str
-) -> Change:
-    few, rows = few_or_many(schema, tables)
-    if few is not None:
-        return few_change(plan, plan.columns, few, message)
-    taken = itertools.count(0, ROWS_A_GROUP)
-    return many_change(plan, plan.columns, rows, lambda _: next(taken), staging, message, job)
+def _staged(name: str, data: Iterator[Block], staging: Staging, job: Job, message: str) -> Change:
+    column_ids, row_ids = itertools.count(1), itertools.count(0, ROWS_A_GROUP)
+    few, rows = few_or_many(data)
+    if few is None:
+        intake = Intake(name, (), partial(_taken_from, column_ids), lambda _: next(row_ids))
+        return intake.change(rows, staging, message, job)
+    refuse_ids(name, few.schema)
+    plan = plan_columns(name, (), few.schema, partial(_taken_from, column_ids))
+    return few_change(plan, plan.columns, few, message)
+
+
+def _taken_from(numbers: Iterator[int], count: int) -> int:
+    """The first of `count` numbers in a row."""
+    return next(iter(list(itertools.islice(numbers, count))))
 
 
 def _enter_rows(publication: Publication, change: Change, entries: dict[int, int], paths: list[str]) -> None:
     publication.files(change.files, paths)
     if change.rows is not None and change.inserted:
         publication.rows(change.rows[0], change.inserted, entries)
-
-
-def _refuse_schema(table: str, schema: pa.Schema) -> None:
-    refuse_ids(table, schema)
-    twice = [name for name, times in Counter(schema.names).items() if times > 1]
-    if twice:
-        raise BadData(
-            f"{table}: two columns are called '{twice[0]}'", fix="Give each column a name of its own"
-        )
 
 
 def _refuse_folder(folder: Path, read_only: bool) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
-
-import numpy as np
-import pyarrow as pa
 
 from core.errors import BadData
 from core.filters.expr import Filter
 from core.jobs import Job
-from core.rows import aligned
+from core.rows import aligned, blocks
 from core.schema import ID
 from core.store import changes
 from core.store.commit import Change, Commit
 from core.store.handle import TableHandle
+from core.store.operators import Operators, assignments, told
+from core.store.row_ids import chosen_ids
 from core.store.state import State
 
 
@@ -27,7 +26,7 @@ class TableChanges(TableHandle):
         self, data: Any, message: str = "", job: Job | None = None, expected_version: int | None = None
     ) -> Commit:
         """Add rows; columns the table lacks appear, types widen where no value is lost."""
-        return self._writer.insert(*aligned(data), message or "insert", job or Job(), expected_version)
+        return self._writer.insert(blocks(data), message or "insert", job or Job(), expected_version)
 
     def update(
         self,
@@ -41,8 +40,7 @@ class TableChanges(TableHandle):
 
         Raises `UnknownRow` for a key that is not there, `BadData` for one given twice; nothing changes then.
         """
-        schema, tables = aligned(data)
-        whole = pa.concat_tables([pa.Table.from_batches([], schema), *tables])
+        whole = aligned(data)
         keys = [on] if isinstance(on, str) else list(on)
 
         def build(state: State) -> Change:
@@ -53,18 +51,29 @@ class TableChanges(TableHandle):
     def update_where(
         self,
         where: Filter | Iterable[int] | None,
-        operators: Mapping[str, Mapping[str, Any]],
+        operators: Operators,
         message: str = "",
         job: Job | None = None,
         expected_version: int | None = None,
     ) -> Commit:
-        """Apply `{"$set": {column: value}}` to the rows a filter or these ids choose; None: to all."""
+        """Apply update operators, `{"$set": {"late": True}, "$inc": {"fee": 5}}`, to the rows that a filter
+        or these ids choose; None: to all.
+
+        They compute from what a cell holds when the commit is made, so none of two increments is lost. A path
+        like "address.city" or "tags.0" changes a value inside a nested value; a column of exactly that name
+        comes first. Null stands for a missing value: `$inc`, `$min`, `$max` and `$push` begin with it, `$mul`
+        makes it 0. Only rows whose values change are written and counted.
+
+        Raises `UnknownName` for an operator, `UnknownColumn` for a column that an operator has to find,
+        `BadData` or `TypeConflict` for what does not fit; nothing changes then.
+        """
         chosen = where if where is None or isinstance(where, Filter) else list(where)
 
         def build(state: State) -> Change:
-            ids = _chosen(state, chosen)
-            said = message or _told(operators)
-            return changes.set_where(state, ids, operators, self._writer.take_column_ids, said)
+            found = assignments(operators, state.columns, state.snapshot.name)
+            ids = chosen_ids(state, chosen)
+            said = message or told(operators)
+            return changes.operated(state, ids, found, self._writer.take_column_ids, said)
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 
@@ -83,17 +92,7 @@ class TableChanges(TableHandle):
         listed = None if ids is None else list(ids)
 
         def build(state: State) -> Change:
-            gone = changes.ids_where(state, where) if listed is None else changes.known_ids(state, listed)
+            gone = chosen_ids(state, where if listed is None else listed)
             return changes.deleted(state, gone, message or "delete")
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
-
-
-def _chosen(state: State, where: Filter | Iterable[int] | None) -> np.ndarray:
-    if where is None or isinstance(where, Filter):
-        return changes.ids_where(state, where)
-    return changes.known_ids(state, where)
-
-
-def _told(operators: Mapping[str, Mapping[str, Any]]) -> str:
-    return "set " + ", ".join(name for assigned in operators.values() for name in assigned)

@@ -18,7 +18,7 @@ from core.store.layout import Staging
 ROWS_A_GROUP = 100_000
 CELLS_A_GROUP = 2_000_000
 ROWS_A_FILE = 1_000_000
-AHEAD = 2
+CELLS_AHEAD = 4_000_000
 TRIES_WITHOUT_NULLS = 3
 
 Columns = tuple[Column, ...]
@@ -38,7 +38,7 @@ def write_files(
     """
     with Encoder(FileSeries(staging, end_at_gaps, suffix)) as encoder:
         for table in tables:
-            encoder.add(tuple(columns), partial(_as_made, table))
+            encoder.add(tuple(columns), table.num_rows, partial(_as_made, table))
         return encoder.finish()
 
 
@@ -57,7 +57,7 @@ class Encoder:
     def __init__(self, files: FileSeries) -> None:
         self._files = files
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
-        self._running: deque[Future[None]] = deque()
+        self._running: deque[tuple[Future[None], int]] = deque()
 
     def __enter__(self) -> Encoder:
         return self
@@ -68,18 +68,18 @@ class Encoder:
         self._thread.shutdown(wait=True, cancel_futures=True)
         self._files.abandon()
 
-    def add(self, columns: Columns, make: Callable[[], pa.Table]) -> None:
-        """Encode what `make` answers, columns named and typed as `columns`; it is called in the thread.
+    def add(self, columns: Columns, rows: int, make: Callable[[], pa.Table]) -> None:
+        """Encode the rows that `make` answers, columns named and typed as `columns`; the thread calls it.
 
-        Raises what went wrong with rows added before.
+        Waits while too much is on its way. Raises what went wrong with rows added before.
         """
-        while len(self._running) >= AHEAD:
-            self._running.popleft().result()
-        self._running.append(self._thread.submit(self._take, columns, make))
+        while sum(cells for _, cells in self._running) > CELLS_AHEAD:
+            self._running.popleft()[0].result()
+        self._running.append((self._thread.submit(self._take, columns, make), rows * len(columns)))
 
     def finish(self) -> list[WrittenFile]:
         while self._running:
-            self._running.popleft().result()
+            self._running.popleft()[0].result()
         return self._files.finish()
 
     def _take(self, columns: Columns, make: Callable[[], pa.Table]) -> None:

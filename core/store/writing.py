@@ -11,19 +11,21 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from core.block import Block
 from core.errors import BadData, Cancelled, LamellaError, VersionConflict
 from core.jobs import Job
 from core.store.catalog import Catalog
 from core.store.catalog_schema import VERSIONED
 from core.store.commit import Change, Commit
-from core.store.evolution import ColumnPlan, narrowed, plan_columns
+from core.store.evolution import narrowed, plan_columns, wider_columns
 from core.store.history import commit_from_row
-from core.store.incoming import few_change, few_or_many, many_change, refuse_ids
+from core.store.incoming import Intake, few_change, few_or_many, refuse_ids
 from core.store.layout import Layout, Staging
 from core.store.placement import Place, Staged, place, stage
 from core.store.publish import Overtaken, Publication, commit_row, still_at
 from core.store.reader import Reader
 from core.store.state import State
+from core.store.stored_values import refuse_stored_misfits
 from core.store.tidying import Tidier
 
 ATTEMPTS = 5
@@ -49,35 +51,28 @@ class TableWriter:
             return transaction.take_column_ids(self._table_id, count)
 
     def insert(
-        self,
-        schema: pa.Schema,
-        tables: Iterator[pa.Table],
-        message: str,
-        job: Job,
-        expected_version: int | None = None,
+        self, blocks: Iterator[Block], message: str, job: Job, expected_version: int | None = None
     ) -> Commit:
-        """The rows of `tables`; few go into the catalog, more are written while they come in."""
+        """Few rows go into the catalog, more are written while they come in."""
         started = time.perf_counter()
-        refuse_ids(self._reader.current().snapshot.name, schema)
-        few, rows = few_or_many(schema, tables)
+        few, rows = few_or_many(blocks)
         if few is not None:
+            refuse_ids(self._reader.current().snapshot.name, few.schema)
             return self.commit(lambda state: self._few(state, few, message), job, started, expected_version)
         state = self._reader.current()
-        plan = self._plan(state, schema)
-        columns = plan.applied(state.columns)
+        intake = Intake(state.snapshot.name, state.columns, self.take_column_ids, self._take_ids)
         with self._layout.stage() as staging:
-            change = many_change(plan, columns, rows, self._take_ids, staging, message, job)
+            change = intake.change(rows, staging, message, job)
+            refuse_stored_misfits(state, wider_columns(state.columns, change.columns))
             return self._retried(
                 lambda now: self._publish(_same_columns(now, state), change, staging, job, started),
                 expected_version,
             )
 
-    def _plan(self, state: State, schema: pa.Schema) -> ColumnPlan:
-        return plan_columns(state.snapshot.name, state.columns, schema, self.take_column_ids)
-
     def _few(self, state: State, rows: pa.Table, message: str) -> Change:
         rows = narrowed(rows, state.columns)
-        plan = self._plan(state, rows.schema)
+        plan = plan_columns(state.snapshot.name, state.columns, rows.schema, self.take_column_ids)
+        refuse_stored_misfits(state, plan.widened)
         return few_change(plan, plan.applied(state.columns), rows, message)
 
     def commit(

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from core.arrays import from_values
 from core.datasets.text.numbers import doubles, integers
-from core.schema import common_type
+from core.widening import common_type
 
 NULL_MARKERS = ("", "NA", "N/A", "n/a", "NULL", "Null", "null", "None", "none", "\\N", "<NA>", "NaT")
 _SHORTEST_TIMESTAMP = len("2013-01-31 10:00")

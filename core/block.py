@@ -1,0 +1,30 @@
+"""Rows on their way in, a block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+ROWS_A_BLOCK = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows whose columns and types are known. `table` does what is left of converting them, in the
+    thread that asks for it."""
+
+    schema: pa.Schema
+    num_rows: int
+    table: Callable[[], pa.Table]
+
+
+def as_block(table: pa.Table) -> Block:
+    return Block(table.schema, table.num_rows, lambda: table)
+
+
+def in_blocks(table: pa.Table) -> Iterator[Block]:
+    """A table in parts that are no larger than a row group; an empty one is one part."""
+    for start in range(0, max(1, table.num_rows), ROWS_A_BLOCK):
+        yield as_block(table.slice(start, ROWS_A_BLOCK))
