@@ -24,10 +24,13 @@ class IdRanges:
 
     def locate(self, snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
         """Positions of these ids, -1 where no segment holds one; deleted rows are still found."""
+        if len(self.first) == 0 or len(ids) == 0:
+            return np.full(len(ids), -1, np.int64)
+        segment = self.first.searchsorted(ids, side="right") - 1
+        low, high = int(segment.min()), int(segment.max())
+        if low == high >= 0 and int(ids.max()) <= self.last[low]:
+            return self._within(snapshot, low, ids)
         found = np.full(len(ids), -1, np.int64)
-        if len(self.first) == 0:
-            return found
-        segment = np.searchsorted(self.first, ids, side="right") - 1
         inside = (segment >= 0) & (ids <= self.last[np.maximum(segment, 0)])
         for number in distinct(segment[inside]):
             chosen = np.flatnonzero(inside & (segment == number))

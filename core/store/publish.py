@@ -26,6 +26,8 @@ class Publication:
 
     def columns(self, state: State | None, change: Change) -> dict[int, int]:
         """Enter columns that are new or differ, end what is gone; answers the entry of every column id."""
+        if state is not None and change.columns == state.columns:
+            return state.column_entries
         entries = {} if state is None else dict(state.column_entries)
         before = {} if state is None else {c.key: (place, c) for place, c in enumerate(state.columns)}
         after = {c.key: (place, c) for place, c in enumerate(change.columns)}
