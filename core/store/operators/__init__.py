@@ -1,0 +1,18 @@
+"""Update operators: `{"$set": {"late": True}, "$inc": {"fee": 5}}`, over whole columns at once."""
+
+from __future__ import annotations
+
+from core.store.operators.applying import applied, columns_read
+from core.store.operators.assignments import Assignment, Operators, UnknownOperator, assignments, told
+from core.store.operators.table import OPERATORS
+
+__all__ = [
+    "OPERATORS",
+    "Assignment",
+    "Operators",
+    "UnknownOperator",
+    "applied",
+    "assignments",
+    "columns_read",
+    "told",
+]

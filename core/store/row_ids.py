@@ -1,0 +1,91 @@
+"""Which rows a change is about: those a filter chooses, or those named by `_id`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import to_numpy
+from core.casts import exact_cast
+from core.errors import BadData, UnknownRow
+from core.filters.expr import Filter
+from core.jobs import Job
+from core.query import masks
+from core.query.positions import find
+from core.scan.rows import live_positions, take_rows
+from core.schema import ID
+from core.store.ids import ID_COLUMN
+from core.store.state import State
+
+Where = Filter | Sequence[int] | None
+"""A condition, `_id`s, or None for all rows."""
+
+
+def chosen_ids(state: State, where: Where) -> np.ndarray:
+    """Ids of the live rows that `where` chooses, ascending. Raises like `known_ids`."""
+    if where is None or isinstance(where, Filter):
+        return ids_at(state, _positions(state, where))
+    return known_ids(state, where)
+
+
+def ids_at(state: State, positions: np.ndarray) -> np.ndarray:
+    return to_numpy(take_rows(state.snapshot, positions, [ID_COLUMN]).column(0))
+
+
+def known_ids(state: State, ids: Iterable[int]) -> np.ndarray:
+    """`ids`, ascending and each once; raises `UnknownRow` naming the first that is not in the table."""
+    wanted = np.unique(_whole_numbers(state, list(ids)))
+    refuse_unknown(state, wanted)
+    return wanted
+
+
+def refuse_unknown(state: State, ids: np.ndarray) -> None:
+    lost = ids[state.locate(ids) < 0]
+    if len(lost):
+        raise UnknownRow(
+            f"{state.snapshot.name} has no row with {ID} {lost[0]}",
+            fix="It may have been deleted; read the table again",
+        )
+
+
+def refuse_duplicates(name: str, ids: np.ndarray, on: Sequence[str]) -> None:
+    """`ids` are ascending."""
+    twice = ids[1:][ids[1:] == ids[:-1]]
+    if len(twice):
+        raise BadData(
+            f"{name}: two of the rows given are for the same row ({ID} {twice[0]}, found by {', '.join(on)})",
+            fix="Give each row once",
+        )
+
+
+def ids_given(state: State, column: pa.ChunkedArray) -> np.ndarray:
+    """The `_id`s that rows brought along; raises `BadData` where one is no whole number."""
+    given = exact_cast(column, pa.int64()) if pa.types.is_integer(column.type) else None
+    if given is None or given.null_count:
+        raise _bad_ids(state)
+    return to_numpy(given)
+
+
+def _positions(state: State, where: Filter | None) -> np.ndarray:
+    if where is None:
+        return live_positions(state.snapshot, np.arange(state.snapshot.num_rows))
+    if masks.pays(state.snapshot):
+        return masks.find_by_mask(state.snapshot, where, Job())
+    return find(state.snapshot, where).positions
+
+
+def _whole_numbers(state: State, ids: Sequence[Any]) -> np.ndarray:
+    try:
+        return np.fromiter((operator.index(i) for i in ids), np.int64, len(ids))
+    except (TypeError, OverflowError) as error:
+        raise _bad_ids(state) from error
+
+
+def _bad_ids(state: State) -> BadData:
+    return BadData(
+        f"{state.snapshot.name}: every {ID} has to be a whole number", fix="Leave the other rows out"
+    )
