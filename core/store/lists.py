@@ -55,8 +55,9 @@ def is_list(kind: pa.DataType) -> bool:
 def lists_of(values: pa.Array) -> Lists:
     if pa.types.is_map(values.type):
         values = values.cast(pa.list_(pa.struct([values.type.key_field, values.type.item_field])))
-    lengths = pc.fill_null(pc.list_value_length(values).cast(pa.int64()), 0)
-    return Lists(to_numpy(lengths), to_numpy(values.is_valid()), pc.list_flatten(values))
+    valid = to_numpy(values.is_valid())
+    lengths = np.where(valid, to_numpy(pc.list_value_length(values)), 0).astype(np.int64)
+    return Lists(lengths, valid, pc.list_flatten(values))
 
 
 def as_array(lists: Lists) -> pa.Array:
