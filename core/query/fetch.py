@@ -13,7 +13,8 @@ from core.arrays import from_numpy
 from core.jobs import Job
 from core.query.engine import cursor
 from core.query.source import POSITION, identifier, stored_relation
-from core.scan.rows import live_positions, patch_scattered, piece_at, read_rows, schema_of, take_rows
+from core.scan.pieces import piece_at, schema_of
+from core.scan.rows import live_positions, patch_scattered, read_rows, take_rows
 from core.scan.snapshot import Column, Snapshot
 
 DECODED_CELLS = 8_000_000

@@ -12,7 +12,8 @@ from core.filters.expr import Filter
 from core.filters.walk import predicates
 from core.jobs import Job
 from core.scan.chunks import cache
-from core.scan.rows import pieces, with_changes
+from core.scan.pieces import pieces
+from core.scan.rows import with_changes
 from core.scan.snapshot import Snapshot
 
 LARGEST_ROWS = 2_000_000

@@ -17,7 +17,8 @@ from sqlglot import exp
 from core.arrays import from_numpy
 from core.ascending import EMPTY, union, without
 from core.scan.footers import unchanged
-from core.scan.rows import in_memory, schema_of, take_rows
+from core.scan.pieces import in_memory, schema_of
+from core.scan.rows import take_rows
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
 POSITION = "pos"

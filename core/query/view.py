@@ -12,7 +12,8 @@ from core.jobs import Job
 from core.query.fetch import fetch, fetch_next
 from core.query.positions import Found, find
 from core.query.query import Query
-from core.scan.rows import live_positions, schema_of
+from core.scan.pieces import schema_of
+from core.scan.rows import live_positions
 from core.scan.snapshot import Snapshot
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import psutil
@@ -12,16 +12,20 @@ import pyarrow as pa
 
 from core.errors import FileProblem
 from core.scan.footers import Footer, unchanged, unreadable
+from core.scan.paths import project, type_at
 from core.scan.snapshot import Column, FileSegment
 
-ChunkKey = tuple[Path, tuple[int, int], int, str]
+Leaf = tuple[str, ...]
+"""A column of a file by its name, or a field inside one by the names that lead to it."""
+ChunkKey = tuple[Footer, int, Leaf]
+"""By the footer itself: a file that changes gets another one."""
 
 DEFAULT_CACHE_BYTES = min(2 << 30, psutil.virtual_memory().total // 4)
 MOST_BROWSED_BYTES = 128 << 20
 
 
 class ChunkCache:
-    """Least recently used column chunks by (path, fingerprint, row group, column). Any thread."""
+    """Least recently used column chunks by (footer, row group, column). Any thread."""
 
     def __init__(self, max_bytes: int = 0) -> None:
         self.max_bytes = max_bytes
@@ -29,24 +33,28 @@ class ChunkCache:
         self._chunks: OrderedDict[ChunkKey, pa.ChunkedArray] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: ChunkKey) -> pa.ChunkedArray | None:
+    def get(self, keys: Iterable[ChunkKey]) -> list[pa.ChunkedArray | None]:
         with self._lock:
-            chunk = self._chunks.get(key)
-            if chunk is not None:
-                self._chunks.move_to_end(key)
-            return chunk
+            return [self._used(key) for key in keys]
 
-    def put(self, key: ChunkKey, chunk: pa.ChunkedArray) -> None:
+    def put(self, chunks: Iterable[tuple[ChunkKey, pa.ChunkedArray]]) -> None:
         with self._lock:
-            if key not in self._chunks and chunk.nbytes <= self.max_bytes // 2:
-                self._chunks[key] = chunk
-                self.held_bytes += chunk.nbytes
+            for key, chunk in chunks:
+                if key not in self._chunks and chunk.nbytes <= self.max_bytes // 2:
+                    self._chunks[key] = chunk
+                    self.held_bytes += chunk.nbytes
             self._make_room()
 
     def resize(self, max_bytes: int) -> None:
         with self._lock:
             self.max_bytes = max_bytes
             self._make_room()
+
+    def _used(self, key: ChunkKey) -> pa.ChunkedArray | None:
+        chunk = self._chunks.get(key)
+        if chunk is not None:
+            self._chunks.move_to_end(key)
+        return chunk
 
     def _make_room(self) -> None:
         while self.held_bytes > self.max_bytes:
@@ -74,40 +82,83 @@ def column_chunks(
 ) -> list[pa.ChunkedArray]:
     """The columns of one row group, of the columns' types; null where the file lacks a column.
 
-    What had to be decoded is kept in `into`; None, for passes over everything, keeps nothing.
+    What had to be decoded is kept in `into`; None keeps nothing.
     """
     told = unchanged(segment)
-    chunks = _stored_chunks(told, row_group, [segment.names.get(c.key) for c in columns], into)
+    leaves = [_leaf(segment, told, column) for column in columns]
+    keys = [(told, row_group, leaf) for leaf in leaves if leaf is not None]
+    found = {key: chunk for key, chunk in _kept(keys, into) if chunk is not None}
+    missing = list(dict.fromkeys(key for key in keys if key not in found))
+    if missing:
+        decoded = decode(told, [row_group], [leaf for _, _, leaf in missing])
+        fresh = list(zip(missing, decoded, strict=True))
+        found.update(fresh)
+        if into is not None:
+            into.put(fresh)
     rows = told.metadata.row_group(row_group).num_rows
+    chunks = [None if leaf is None else found[told, row_group, leaf] for leaf in leaves]
     return [_typed(chunk, column, rows, segment.path) for chunk, column in zip(chunks, columns, strict=True)]
 
 
-def _stored_chunks(
-    told: Footer, row_group: int, names: Sequence[str | None], into: ChunkCache | None
-) -> list[pa.ChunkedArray | None]:
-    keys = [None if n is None else (told.path, told.fingerprint, row_group, n) for n in names]
-    found = {key: _kept(key, into) for key in keys if key is not None}
-    missing = [key for key, chunk in found.items() if chunk is None]
-    if missing:
-        decoded = _decode(told, row_group, [key[3] for key in missing])
-        for key in missing:
-            found[key] = chunk = decoded.column(key[3])
-            if into is not None:
-                into.put(key, chunk)
-    return [None if key is None else found[key] for key in keys]
+def run_chunks(
+    segment: FileSegment, row_groups: Sequence[int], columns: Sequence[Column]
+) -> tuple[list[pa.ChunkedArray], list[bool]]:
+    """The columns of several row groups, laid end to end; nothing is kept.
+
+    Second, for each: whether nobody else holds its memory, so that it may be written to.
+    """
+    told = unchanged(segment)
+    leaves = [_leaf(segment, told, column) for column in columns]
+    shared = _kept_whole(told, row_groups, leaves)
+    missing = list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in shared))
+    fresh = dict(zip(missing, decode(told, row_groups, missing), strict=True)) if missing else {}
+    rows = sum(told.metadata.row_group(group).num_rows for group in row_groups)
+    chunks = [None if leaf is None else fresh.get(leaf, shared.get(leaf)) for leaf in leaves]
+    typed = [_typed(chunk, column, rows, segment.path) for chunk, column in zip(chunks, columns, strict=True)]
+    times = Counter(leaves)
+    own = [leaf in fresh and times[leaf] == len(leaf) == 1 for leaf in leaves]
+    return typed, own
 
 
-def _kept(key: ChunkKey, into: ChunkCache | None) -> pa.ChunkedArray | None:
-    chunk = cache.get(key)
-    return into.get(key) if chunk is None and into is not None else chunk
-
-
-def _decode(told: Footer, row_group: int, names: list[str]) -> pa.Table:
+def decode(told: Footer, row_groups: Sequence[int], leaves: Sequence[Leaf]) -> list[pa.ChunkedArray]:
+    """These columns of these row groups, into fresh memory; of a nested column only the fields asked for."""
+    names = [".".join(leaf) for leaf in leaves]
     try:
         with told.open() as file:
-            return file.read_row_group(row_group, columns=names, use_threads=len(names) > 1)
+            read = file.read_row_groups(list(row_groups), columns=names, use_threads=len(names) > 1)
     except (OSError, pa.ArrowInvalid) as error:
         raise unreadable(told.path, error) from error
+    return [project(read.column(leaf[0]), leaf[1:]) for leaf in leaves]
+
+
+def _leaf(segment: FileSegment, told: Footer, column: Column) -> Leaf | None:
+    name = segment.names.get(column.key)
+    if name is None or not column.path:
+        return None if name is None else (name,)
+    there = type_at(told.schema.field(name).type, column.path)
+    return None if there is None else (name, *column.path)
+
+
+def _kept(
+    keys: Sequence[ChunkKey], into: ChunkCache | None
+) -> Iterable[tuple[ChunkKey, pa.ChunkedArray | None]]:
+    found = cache.get(keys)
+    if into is not None and into is not cache and None in found:
+        found = [a if a is not None else b for a, b in zip(found, into.get(keys), strict=True)]
+    return zip(keys, found, strict=True)
+
+
+def _kept_whole(
+    told: Footer, row_groups: Sequence[int], leaves: Iterable[Leaf | None]
+) -> dict[Leaf, pa.ChunkedArray]:
+    """The columns of which every one of these row groups is in the cache."""
+    whole = {}
+    for leaf in dict.fromkeys(leaf for leaf in leaves if leaf is not None):
+        chunks = cache.get((told, group, leaf) for group in row_groups)
+        if all(chunk is not None for chunk in chunks):
+            parts = [part for chunk in chunks if chunk is not None for part in chunk.chunks]
+            whole[leaf] = pa.chunked_array(parts, parts[0].type)
+    return whole
 
 
 def _typed(chunk: pa.ChunkedArray | None, column: Column, rows: int, path: Path) -> pa.ChunkedArray:

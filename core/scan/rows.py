@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from core.arrays import take
-from core.scan.chunks import ChunkCache, browsed, cache, column_chunks
-from core.scan.footers import unchanged
-from core.scan.overlay import Changed
-from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Rows that are decoded together: one row group, or a whole segment in memory."""
-
-    segment: Segment
-    row_group: int
-    first: int
-    stop: int
-
-    def stored(
-        self, snapshot: Snapshot, columns: Sequence[Column], into: ChunkCache | None = cache
-    ) -> list[pa.ChunkedArray]:
-        """Like `chunks`, but a column that pending changes cover whole is not decoded first."""
-        needed = [c for c in columns if not _covered(snapshot, c, self.first, self.stop)]
-        decoded = dict(zip(needed, self.chunks(needed, into), strict=True)) if needed else {}
-        return [decoded.get(c, pa.chunked_array([], c.type)) for c in columns]
-
-    def chunks(self, columns: Sequence[Column], into: ChunkCache | None = cache) -> list[pa.ChunkedArray]:
-        if isinstance(self.segment, FileSegment):
-            return column_chunks(self.segment, self.row_group, columns, into)
-        return list(in_memory(self.segment, columns).columns)
-
-
-def pieces(snapshot: Snapshot, first: int, stop: int) -> Iterator[Piece]:
-    """The pieces that hold positions first … stop-1, in order; each is whole."""
-    starts = snapshot.segment_starts
-    at = max(0, int(np.searchsorted(starts, first, side="right")) - 1)
-    while at < len(snapshot.segments) and starts[at] < stop:
-        yield from _segment_pieces(snapshot.segments[at], int(starts[at]), first, stop)
-        at += 1
-
-
-def piece_at(snapshot: Snapshot, position: int) -> Piece:
-    return next(pieces(snapshot, position, position + 1))
+from core.scan.chunks import ChunkCache, browsed, cache
+from core.scan.patch import Gaps, patched
+from core.scan.pieces import Piece, changed_cells, piece_at, pieces, schema_of
+from core.scan.snapshot import Column, Snapshot
 
 
 def read_range(snapshot: Snapshot, first: int, stop: int, columns: Sequence[Column]) -> pa.Table:
@@ -70,6 +33,20 @@ def read_rows(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Col
         return _together([], columns)
     first, last = live_positions(snapshot, np.array([offset, offset + count - 1]))
     return read_range(snapshot, int(first), int(last) + 1, columns)
+
+
+def read_piece(snapshot: Snapshot, piece: Piece, columns: Sequence[Column]) -> pa.Table:
+    """The live rows of a piece, pending changes applied; nothing of it is kept."""
+    needed = [c for c in columns if not piece.covered(snapshot, c)]
+    chunks, own = piece.passing(needed) if needed else ([], [])
+    decoded = dict(zip(needed, zip(chunks, own, strict=True), strict=True))
+    gaps = _gaps(snapshot, piece.first, piece.stop)
+    arrays = []
+    for column in columns:
+        chunk, mine = decoded.get(column, (pa.chunked_array([], column.type), False))
+        chunk = _patch_range(snapshot, column, piece.first, piece.stop, chunk, mine)
+        arrays.append(chunk if gaps is None else gaps.without(chunk))
+    return pa.Table.from_arrays(arrays, schema=schema_of(columns))
 
 
 def take_rows(
@@ -103,12 +80,10 @@ def finish(
 ) -> pa.Table:
     """Chunks of positions first … stop-1 as a table: pending changes put in, deleted rows left out."""
     table = with_changes(snapshot, first, stop, columns, chunks)
-    low, high = np.searchsorted(snapshot.deleted, [first, stop])
-    if low == high:
+    gaps = _gaps(snapshot, first, stop)
+    if gaps is None:
         return table
-    live = np.ones(stop - first, bool)
-    live[snapshot.deleted[low:high] - first] = False
-    return take(table, np.flatnonzero(live))
+    return pa.Table.from_arrays([gaps.without(column) for column in table.columns], schema=table.schema)
 
 
 def with_changes(
@@ -119,66 +94,35 @@ def with_changes(
     return pa.Table.from_arrays(arrays, schema=schema_of(columns))
 
 
-def patched(chunk: pa.ChunkedArray, places: np.ndarray, values: pa.Array) -> pa.ChunkedArray:
-    """`chunk` with `values` at the given ascending places."""
-    base = chunk.combine_chunks() if chunk.num_chunks != 1 else chunk.chunk(0)
-    indices = np.arange(len(base), dtype=np.int64)
-    indices[places] = len(base) + np.arange(len(places))
-    return pa.chunked_array([take(pa.concat_arrays([base, values]), indices)])
+def patch_scattered(
+    snapshot: Snapshot, column: Column, positions: np.ndarray, taken: pa.ChunkedArray
+) -> pa.ChunkedArray:
+    """What was taken at these positions, in any order, with pending changes put in."""
+    pending = changed_cells(snapshot, column)
+    if pending is None:
+        return taken
+    changed, values = pending
+    at = np.minimum(np.searchsorted(changed, positions), len(changed) - 1)
+    hits = np.flatnonzero(changed[at] == positions)
+    return patched(taken, hits, take(values, at[hits])) if len(hits) else taken
 
 
-def _segment_pieces(segment: Segment, start: int, first: int, stop: int) -> Iterator[Piece]:
-    if isinstance(segment, MemorySegment):
-        yield Piece(segment, 0, start, start + segment.num_rows)
-        return
-    groups = unchanged(segment).row_group_starts + start
-    at = max(0, int(np.searchsorted(groups, first, side="right")) - 1)
-    while at < len(groups) - 1 and groups[at] < stop:
-        if groups[at] < groups[at + 1]:
-            yield Piece(segment, at, int(groups[at]), int(groups[at + 1]))
-        at += 1
-
-
-def in_memory(segment: MemorySegment, columns: Sequence[Column]) -> pa.Table:
-    """The columns of a segment in memory, of the columns' types; null where it lacks one."""
-    held = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))
-    arrays = [_of_type(held.get(str(c.key)), c, segment.num_rows) for c in columns]
-    return pa.Table.from_arrays(arrays, schema=schema_of(columns))
-
-
-def schema_of(columns: Sequence[Column]) -> pa.Schema:
-    return pa.schema([pa.field(c.name, c.type) for c in columns])
-
-
-def _of_type(chunk: pa.ChunkedArray | None, column: Column, rows: int) -> pa.ChunkedArray:
-    if chunk is None:
-        return pa.chunked_array([pa.nulls(rows, column.type)])
-    return chunk if chunk.type.equals(column.type) else chunk.cast(column.type)
-
-
-def _covered(snapshot: Snapshot, column: Column, first: int, stop: int) -> bool:
-    changed = _changed(snapshot, column)
-    if changed is None:
-        return False
-    low, high = np.searchsorted(changed[0], [first, stop])
-    return bool(high - low == stop - first)
-
-
-def _changed(snapshot: Snapshot, column: Column) -> Changed | None:
-    return None if snapshot.overlay is None else snapshot.overlay.changed(column.key)
+def _gaps(snapshot: Snapshot, first: int, stop: int) -> Gaps | None:
+    low, high = np.searchsorted(snapshot.deleted, [first, stop])
+    return None if low == high else Gaps(snapshot.deleted[low:high] - first, stop - first)
 
 
 def _patch_range(
-    snapshot: Snapshot, column: Column, first: int, stop: int, chunk: pa.ChunkedArray
+    snapshot: Snapshot, column: Column, first: int, stop: int, chunk: pa.ChunkedArray, own: bool = False
 ) -> pa.ChunkedArray:
-    changed = _changed(snapshot, column)
+    changed = changed_cells(snapshot, column)
     if changed is None:
         return chunk
     positions, values = changed
     low, high = np.searchsorted(positions, [first, stop])
     if high - low == stop - first:
         return pa.chunked_array([values[low:high]])
-    return chunk if low == high else patched(chunk, positions[low:high] - first, values[low:high])
+    return chunk if low == high else patched(chunk, positions[low:high] - first, values[low:high], own)
 
 
 def _take_from(
@@ -194,19 +138,6 @@ def _take_from(
         for column, chunk in zip(columns, piece.chunks(columns, into), strict=True)
     ]
     return pa.Table.from_arrays(taken, schema=schema_of(columns))
-
-
-def patch_scattered(
-    snapshot: Snapshot, column: Column, positions: np.ndarray, taken: pa.ChunkedArray
-) -> pa.ChunkedArray:
-    """What was taken at these positions, in any order, with pending changes put in."""
-    pending = _changed(snapshot, column)
-    if pending is None:
-        return taken
-    changed, values = pending
-    at = np.minimum(np.searchsorted(changed, positions), len(changed) - 1)
-    hits = np.flatnonzero(changed[at] == positions)
-    return patched(taken, hits, take(values, at[hits])) if len(hits) else taken
 
 
 def _in_order(table: pa.Table, order: np.ndarray) -> pa.Table:

@@ -24,11 +24,12 @@ from core.scan.overlay import Overlay
 @dataclass(frozen=True)
 class Column:
     """A column as people see it. `key` is how segments find it: the permanent id in a store, the
-    place in the first file's schema elsewhere."""
+    place in the first file's schema elsewhere. `path` leads to a field inside a nested column."""
 
     name: str
     type: pa.DataType
     key: int
+    path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ class Snapshot:
     """`token` is equal for two snapshots only when their content is; caches are keyed by it. The same
     content may get another one: flushing and merging pending changes do that.
 
-    `deleted` holds ascending positions. `complete` is False while a text file's cache still fills.
+    `deleted` holds ascending positions. `complete` is False while a text file's cache still fills. `keeps`
+    lives as long as the snapshot: what keeps its files from being removed.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Snapshot:
     deleted: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     overlay: Overlay | None = None
     complete: bool = True
+    keeps: object = None
 
     @property
     def schema(self) -> pa.Schema:

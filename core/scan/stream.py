@@ -7,8 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from core.jobs import Job
-from core.scan.rows import finish, pieces, schema_of
+from core.scan.pieces import pieces, runs, schema_of
+from core.scan.rows import read_piece
 from core.scan.snapshot import Column, Snapshot
+
+CELLS_AT_ONCE = 1 << 25
+"""What is decoded at once for a reader who wants everything: memory that cannot be let go in between."""
 
 
 def stream(
@@ -30,12 +34,16 @@ def tables_between(
     """The live rows of the pieces that hold positions first … stop-1."""
     for piece in pieces(snapshot, first, stop):
         job.report(piece.first, snapshot.num_positions)
-        chunks = piece.stored(snapshot, columns, into=None)
-        yield finish(snapshot, piece.first, piece.stop, columns, chunks)
+        yield read_piece(snapshot, piece, columns)
 
 
 def read_all(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> pa.Table:
-    return pa.concat_tables([pa.Table.from_batches([], schema_of(columns)), *tables(snapshot, columns, job)])
+    """All live rows, decoded several row groups at a time."""
+    tables = [pa.Table.from_batches([], schema_of(columns))]
+    for run in runs(snapshot, 0, snapshot.num_positions, CELLS_AT_ONCE // max(1, len(columns))):
+        job.report(run.first, snapshot.num_positions)
+        tables.append(read_piece(snapshot, run, columns))
+    return pa.concat_tables(tables)
 
 
 def _batches(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> Iterator[pa.RecordBatch]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import to_numpy
-from core.scan.rows import Piece, pieces
+from core.scan.pieces import Piece, pieces
 from core.scan.snapshot import Column, Snapshot
 from core.schema import ID
 

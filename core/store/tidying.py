@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.jobs import Job
-from core.scan.rows import in_memory
+from core.scan.pieces import in_memory
 from core.scan.snapshot import Column, MemorySegment
 from core.store.catalog import Catalog
 from core.store.cells import Cells, latest
