@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
-import time
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
-from core.block import Block
 from core.errors import ReadOnlyStore, StoreProblem, UnknownTable
 from core.jobs import Job
-from core.rows import blocks
+from core.store import creating
 from core.store.catalog import NAME, Catalog
-from core.store.commit import Change
-from core.store.evolution import plan_columns
-from core.store.incoming import Intake, few_change, few_or_many, refuse_ids
-from core.store.layout import OWN_NAMES, Layout, Staging, new_folder_name
-from core.store.publish import Publication, commit_row
+from core.store.layout import OWN_NAMES, Layout
 from core.store.reader import Reader
 from core.store.table import Table
-from core.store.writer import ROWS_A_GROUP
 from core.store.writing import TableWriter
 
 
@@ -90,11 +80,9 @@ class Store:
         """A new table of these rows. It appears whole when all are written, or not at all."""
         if self.read_only:
             raise ReadOnlyStore(f"{self.path}: the store is open read-only", fix="Open it for writing")
-        self._refuse_name(name)
-        started = time.perf_counter()
-        with self._layout.stage() as staging:
-            change = _staged(name, blocks(data), staging, job or Job(), message or f"create {name}")
-            return self._table(self._entered(name, change, staging, started))
+        creating.refuse_name(self.catalog, name)
+        said = message or f"create {name}"
+        return self._table(creating.create(self.catalog, self._layout, name, data, said, job or Job()))
 
     def drop_table(self, name: str) -> None:
         """Remove a table with its history; this cannot be undone."""
@@ -106,7 +94,7 @@ class Store:
 
     def rename_table(self, old: str, new: str) -> None:
         table_id = self[old].table_id
-        self._refuse_name(new, besides=old)
+        creating.refuse_name(self.catalog, new, besides=old)
         with self.catalog.transaction() as transaction:
             transaction.rename_table(table_id, new)
 
@@ -116,62 +104,12 @@ class Store:
 
         return run_sql(text, f"store {self.name}", self.tables, self.__getitem__, job)
 
-    def _entered(self, name: str, change: Change, staging: Staging, started: float) -> int:
-        folder = new_folder_name(name)
-        try:
-            paths = staging.publish([f.path for f in change.files], folder) if change.files else []
-            with self.catalog.transaction() as transaction:
-                if name in transaction.table_names():
-                    raise _taken(self.name, name)
-                table_id = transaction.add_table(name, folder)
-                transaction.take_column_ids(table_id, len(change.columns))
-                publication = Publication(transaction, table_id, 1)
-                entries = publication.columns(None, change)
-                _enter_rows(publication, change, entries, paths)
-                if change.files:
-                    transaction.take_ids(table_id, change.inserted)
-                row = commit_row(1, "create", None, (change.inserted, 0, 0), started, change.message)
-                transaction.move_on(table_id, row)
-        except BaseException:
-            staging.withdraw()
-            raise
-        return table_id
-
     def _table(self, table_id: int) -> Table:
         if table_id not in self._open:
             reader = Reader(self.catalog, table_id, self._layout.data)
             writer = TableWriter(self.catalog, self._layout, table_id, reader)
             self._open[table_id] = Table(self, table_id, reader, writer)
         return self._open[table_id]
-
-    def _refuse_name(self, name: str, besides: str | None = None) -> None:
-        if not name.strip():
-            raise StoreProblem(f"store {self.name}: a table needs a name", fix="Give it one")
-        for known in self.tables:
-            if known != besides and known.casefold() == name.casefold():
-                raise _taken(self.name, known)
-
-
-def _staged(name: str, data: Iterator[Block], staging: Staging, job: Job, message: str) -> Change:
-    column_ids, row_ids = itertools.count(1), itertools.count(0, ROWS_A_GROUP)
-    few, rows = few_or_many(data)
-    if few is None:
-        intake = Intake(name, (), partial(_taken_from, column_ids), lambda _: next(row_ids))
-        return intake.change(rows, staging, message, job)
-    refuse_ids(name, few.schema)
-    plan = plan_columns(name, (), few.schema, partial(_taken_from, column_ids))
-    return few_change(plan, plan.columns, few, message)
-
-
-def _taken_from(numbers: Iterator[int], count: int) -> int:
-    """The first of `count` numbers in a row."""
-    return next(iter(list(itertools.islice(numbers, count))))
-
-
-def _enter_rows(publication: Publication, change: Change, entries: dict[int, int], paths: list[str]) -> None:
-    publication.files(change.files, paths)
-    if change.rows is not None and change.inserted:
-        publication.rows(change.rows[0], change.inserted, entries)
 
 
 def _refuse_folder(folder: Path, read_only: bool) -> None:
@@ -189,9 +127,3 @@ def _refuse_folder(folder: Path, read_only: bool) -> None:
 def _own(name: str) -> bool:
     """What a store that was not made to its end may have left."""
     return name in OWN_NAMES or name.startswith(NAME)
-
-
-def _taken(store: str, name: str) -> StoreProblem:
-    return StoreProblem(
-        f"store {store} already has a table '{name}'", fix="Choose another name, or drop that one"
-    )

@@ -1,0 +1,68 @@
+"""What is noted about a table and its columns: keys and values, of Arrow's schema and of people's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from core.scan.snapshot import Column
+from core.store.columns_change import known
+from core.store.commit import Change, Metadata
+from core.store.ids import ID_COLUMN
+from core.store.state import State
+
+TABLE = 0
+"""The column id under which the table's own are kept."""
+Values = Mapping[str | bytes, str | bytes | None]
+_FIELD_ID = b"PARQUET:field_id"
+
+
+def from_schema(schema: pa.Schema, columns: Sequence[Column]) -> Metadata:
+    """What a schema says of the table, and its fields of the columns.
+
+    All of it is kept, what pandas noted of a DataFrame too; but not the field ids of a Parquet file that the
+    data came from.
+    """
+    noted = {(TABLE, key): value for key, value in (schema.metadata or {}).items()}
+    keys = {c.name: c.key for c in columns}
+    for field in schema:
+        noted |= {(keys[field.name], key): v for key, v in (field.metadata or {}).items() if key != _FIELD_ID}
+    return noted
+
+
+def with_metadata(state: State) -> pa.Schema:
+    by_column: dict[int, dict[bytes, bytes]] = {}
+    for (column, key), value in state.metadata.items():
+        by_column.setdefault(column, {})[key] = value
+    fields = [pa.field(c.name, c.type, metadata=by_column.get(c.key)) for c in state.columns]
+    return pa.schema([pa.field(ID_COLUMN.name, ID_COLUMN.type), *fields], by_column.get(TABLE))
+
+
+def of_column(state: State, name: str | None) -> dict[str, str]:
+    """What is noted about a column, or about the table where `name` is None."""
+    wanted = _key(state, name)
+    return {_text(key): _text(value) for (column, key), value in state.metadata.items() if column == wanted}
+
+
+def changed(state: State, name: str | None, values: Values, message: str) -> Change:
+    about = _key(state, name)
+    noted = dict(state.metadata)
+    for key, value in values.items():
+        if value is None:
+            noted.pop((about, _bytes(key)), None)
+        else:
+            noted[about, _bytes(key)] = _bytes(value)
+    return Change(message, state.columns, noted)
+
+
+def _key(state: State, name: str | None) -> int:
+    return TABLE if name is None else known(state, [name])[0].key
+
+
+def _text(stored: bytes) -> str:
+    return stored.decode(errors="surrogateescape")
+
+
+def _bytes(given: str | bytes) -> bytes:
+    return given.encode(errors="surrogateescape") if isinstance(given, str) else given
