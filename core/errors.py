@@ -56,6 +56,13 @@ class UnknownTable(UnknownName):
     kind = "table"
 
 
+class UnknownVersion(UnknownName):
+    kind = "version named"
+
+    def _way_out(self) -> str:
+        return super()._way_out() if self.known else "No version of it has a name"
+
+
 class BadFilter(LamellaError):
     """A condition that does not fit its column: wrong operator, wrong value, bad pattern."""
 
@@ -66,6 +73,10 @@ class BadData(LamellaError):
 
 class TypeConflict(BadData):
     """A value or column whose type does not fit what the table already holds."""
+
+
+class NoRoom(LamellaError):
+    """A query needs more memory, and then more temporary disk space, than there is."""
 
 
 class UnknownRow(LamellaError):

@@ -12,13 +12,11 @@ import duckdb
 import psutil
 import pyarrow as pa
 
-from core.errors import Cancelled
+from core.errors import Cancelled, LamellaError, NoRoom
+from core.forks import let_go_in_children, never_finalize
 from core.jobs import Job
 
 INTERRUPT_EVERY_SECONDS = 0.02
-
-_lock = threading.Lock()
-_configured: list[duckdb.DuckDBPyConnection] = []
 
 
 class _Stop:
@@ -64,13 +62,17 @@ def cursor(job: Job | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     the block is interrupted within about 20 ms, and the block is left as `Cancelled`.
     """
     job = job or Job()
-    own = _database().cursor()
+    own = _engine.database().cursor()
     stop = _Stop(own)
     try:
         with job.interrupted_by(stop.ask):
             yield own
     except duckdb.InterruptException as error:
         raise Cancelled from error
+    except duckdb.OutOfMemoryException as error:
+        raise no_room(str(error)) from error
+    except duckdb.IOException as error:
+        raise LamellaError("a file could not be read or written", str(error)) from error
     except (OSError, pa.ArrowException) as error:  # an interrupt, on its way through an Arrow stream
         if job.cancelled:
             raise Cancelled from error
@@ -79,21 +81,47 @@ def cursor(job: Job | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         stop.close()
 
 
+def no_room(why: str) -> NoRoom:
+    return NoRoom(
+        "the query needs more temporary disk space than there is",
+        why.partition("\n")[0],
+        f"Make room in {tempfile.gettempdir()}, or ask for fewer rows and columns",
+    )
+
+
 def limit_memory(total_bytes: int) -> None:
     """Queries that need more than this spill to the temporary folder."""
-    _database().execute(f"SET memory_limit = '{int(total_bytes)}B'")
+    _engine.database().execute(f"SET memory_limit = '{int(total_bytes)}B'")
 
 
-def _database() -> duckdb.DuckDBPyConnection:
-    with _lock:
-        if not _configured:
-            connection = duckdb.connect(":memory:", config=_configuration())
-            connection.execute("SET TimeZone = 'UTC'")
-            connection.execute("SET enable_progress_bar = false")
-            connection.execute("SET parquet_metadata_cache = true")
-            _configured.append(connection)
-            atexit.register(connection.close)
-        return _configured[0]
+class _Engine:
+    """The process's DuckDB, made when it is first asked for. A forked child makes its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        atexit.register(self._close)
+        let_go_in_children(self)
+
+    def database(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            if self._connection is None:
+                connection = duckdb.connect(":memory:", config=_configuration())
+                connection.execute("SET TimeZone = 'UTC'")
+                connection.execute("SET enable_progress_bar = false")
+                connection.execute("SET parquet_metadata_cache = true")
+                self._connection = connection
+            return self._connection
+
+    def forked(self) -> None:
+        """The connection's threads stayed in the parent: without them, closing it ends the process."""
+        self._lock = threading.Lock()
+        never_finalize(self._connection)
+        self._connection = None
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
 
 def _configuration() -> dict[str, str | bool | int | float | list[str]]:
@@ -105,3 +133,6 @@ def _configuration() -> dict[str, str | bool | int | float | list[str]]:
         "autoload_known_extensions": False,
         "python_enable_replacements": False,
     }
+
+
+_engine = _Engine()

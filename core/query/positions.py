@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from core.filters.expr import Filter
 from core.filters.to_sql import to_sql
 from core.filters.walk import predicates
 from core.jobs import Job
-from core.query.engine import cursor
+from core.query.engine import cursor, no_room
 from core.query.query import SortKey
 from core.query.source import POSITION, identifier, relation
 from core.scan.snapshot import Column, Snapshot
@@ -116,4 +117,16 @@ def _grown(answer: np.ndarray, filled: int, needed: int, at_most: int) -> np.nda
 def _mapped(size: int) -> np.ndarray:
     """Backed by an unnamed temporary file: the system takes it back when the array is gone."""
     with tempfile.TemporaryFile(prefix="lamella-positions-") as file:
-        return np.memmap(file, np.int64, "w+", shape=(size,))
+        try:
+            _reserve(file.fileno(), 8 * size)
+        except OSError as error:
+            raise no_room(error.strerror or str(error)) from error
+        return np.memmap(file, np.int64, "r+", shape=(size,))
+
+
+def _reserve(file: int, size: int) -> None:
+    """Take the room on disk at once: a mapped page that finds none would end the process."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:
+        os.truncate(file, size)

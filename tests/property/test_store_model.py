@@ -1,45 +1,42 @@
 """Random changes to a table against a model of plain dicts that is changed the same way.
 
 The sizes at which the store takes another way (catalog, change files, rewritten files, several files, flush,
-merge) are made so small that a few rows take them all. LAMELLA_LONG_RUNS=5000 runs it for as long as you like.
+merge) are made so small that a few rows take them all. LAMELLA_LONG_RUNS=5000 runs it longer.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from core import Store, col
 from core.errors import LamellaError
-from core.store import change_files, incoming, placement, store, tidying, writer
 from tests.property.table_model import Content, History, Row
 
 RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "200"))
 STEPS = 50
 
-SMALL_SIZES = (
-    (placement, "SMALL_ROWS", 3),
-    (placement, "SMALL_CELLS", 8),
-    (placement, "MOST_CHANGED_ROWS", 40),
-    (incoming, "FEW_ROWS", 3),
-    (incoming, "ROWS_A_GROUP", 5),
-    (store, "ROWS_A_GROUP", 5),
-    (tidying, "ENTRIES", 4),
-    (tidying, "CHANGE_FILES", 2),
-    (tidying, "FLUSH_ROWS_ABOVE", 12),
-    (change_files, "ROWS_A_GROUP", 4),
-    (writer, "ROWS_A_FILE", 12),
-    (writer, "rows_a_group", lambda columns: 5),
-)
+SMALL_SIZES = {
+    "SMALL_ROWS": 3,
+    "SMALL_CELLS": 8,
+    "MOST_CHANGED_ROWS": 40,
+    "FEW_ROWS": 3,
+    "ROWS_A_GROUP": 5,
+    "ROWS_A_FILE": 12,
+    "ENTRIES": 4,
+    "CHANGE_FILES": 2,
+    "FLUSH_ROWS_ABOVE": 12,
+    "rows_a_group": lambda columns: 5,
+}
 
 NUMBERS = st.none() | st.integers(-5, 5)
 WORDS = st.none() | st.sampled_from(["", "a", "b", "ä"])
@@ -48,12 +45,21 @@ SCHEMA = pa.schema({"n": pa.int64(), "word": pa.string()})
 ROW = st.fixed_dictionaries({}, optional=VALUES).filter(bool)
 
 
+def small_sizes() -> pytest.MonkeyPatch:
+    """Sets each size in every module of the store that goes by it."""
+    sizes, found = pytest.MonkeyPatch(), set()
+    for module in [module for name, module in sys.modules.items() if name.startswith("core.store.")]:
+        for name in SMALL_SIZES.keys() & vars(module).keys():
+            sizes.setattr(module, name, SMALL_SIZES[name])
+            found.add(name)
+    assert found == SMALL_SIZES.keys()
+    return sizes
+
+
 class TableMachine(RuleBasedStateMachine):
     @initialize(rows=st.lists(st.fixed_dictionaries(VALUES), min_size=1, max_size=30))
     def create(self, rows: list[Row]) -> None:
-        self.sizes = pytest.MonkeyPatch()
-        for module, name, size in SMALL_SIZES:
-            self.sizes.setattr(module, name, size)
+        self.sizes = small_sizes()
         self.folder = Path(tempfile.mkdtemp())
         self.store = Store.open(self.folder / "s")
         self.table = self.store.create_table(
@@ -90,7 +96,7 @@ class TableMachine(RuleBasedStateMachine):
         ids = self.some_ids(data)
         if ids:
             self.table.update([{"_id": i, **change} for i in ids])
-            self.history.changed(self.now.grown_by(change).with_rows({i: change for i in ids}))
+            self.history.changed(self.now.grown_by(change).with_rows(dict.fromkeys(ids, change)))
 
     @rule(data=st.data(), rows=st.lists(NUMBERS, min_size=1, max_size=20))
     def update_each(self, data: st.DataObject, rows: list[int | None]) -> None:

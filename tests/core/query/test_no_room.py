@@ -1,0 +1,63 @@
+"""A full disk under a query's temporary files is an error with its reason; the next query works."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import open_dataset
+from core.errors import NoRoom
+from core.query import positions
+from tests.mounts import small_disk
+
+ROWS = 400_000
+
+SORTS = """
+import sys
+from core import open_dataset
+from core.errors import NoRoom
+from core.query.engine import limit_memory
+limit_memory(24 << 20)
+dataset = open_dataset(sys.argv[1])
+try:
+    dataset.read(sort=["-text"])
+except NoRoom as error:
+    assert "more temporary disk space" in str(error), error
+else:
+    sys.exit("it was sorted without room")
+assert dataset.count() == 400_000
+"""
+
+
+@pytest.fixture
+def numbers(tmp_path: Path) -> Path:
+    path = tmp_path / "numbers.parquet"
+    texts = pa.array([f"{i * 7919 % ROWS:032}" for i in range(ROWS)])
+    pq.write_table(pa.table({"text": texts}), path)
+    return path
+
+
+def test_a_sort_that_cannot_spill_says_so_and_the_next_query_works(numbers: Path) -> None:
+    program = [sys.executable, "-c", SORTS, str(numbers)]
+    with small_disk(1_000) as disk:
+        done = subprocess.run(program, env={**os.environ, "TMPDIR": str(disk)}, timeout=60, check=False)
+    assert done.returncode == 0
+
+
+def test_positions_that_find_no_room_on_disk_are_an_error_and_not_the_end_of_the_process(
+    numbers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(positions, "MAPPED_ABOVE", 1_000)
+    snapshot = open_dataset(numbers).snapshot()
+    with small_disk(1_000) as disk, monkeypatch.context() as full:
+        full.setattr(tempfile, "tempdir", str(disk))
+        with pytest.raises(NoRoom, match="No space left"):
+            positions.find(snapshot)
+    assert len(positions.find(snapshot).positions) == ROWS
