@@ -18,7 +18,7 @@ from core.bench.workloads import Workload
 T = TypeVar("T")
 B = TypeVar("B", bound=Backend)
 
-ENOUGH_SECONDS = 10.0
+ENOUGH_SECONDS = 5.0
 """For changes one at a time: a slow system does the rest in one go, so that all end at the same rows."""
 
 

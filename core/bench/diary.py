@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.bench.environment import sentence
+from core.bench.markdown import markdown_report
 from core.bench.protocol import Doing, Failure, Message, Surroundings, Unsupported
 from core.bench.report import text_report
 from core.bench.results import Record, write_json, write_text
@@ -19,6 +20,7 @@ class Diary:
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
         self.failures: list[Failure] = []
+        self.unsupported: list[Unsupported] = []
         self.surroundings: dict[str, dict[str, Any]] = {}
 
     def hear(self, message: Message) -> None:
@@ -29,15 +31,17 @@ class Diary:
                 self.failures.append(message)
                 self.say(_shown(message))
             case Unsupported(_, backend, step, reason):
+                self.unsupported.append(message)
                 self.say(f"{backend}, {step.replace('_', ' ')}: cannot. {reason}")
             case Surroundings():
                 self._note(message)
 
-    def close(self, records: Sequence[Record], out: Path | None = None) -> int:
+    def close(self, records: Sequence[Record], out: Path | None = None, report: Path | None = None) -> int:
         """Say the ratios; the exit status is 1 when a system failed or answered wrongly.
 
         `out` gets one JSON array of records, and machine and versions go to a file beside it:
-        `race.json` and `race.environment.json`. Raises FileProblem when they cannot be written.
+        `race.json` and `race.environment.json`; `report` gets all of it as Markdown. Raises FileProblem
+        when they cannot be written.
         """
         self.say("\n" + text_report(records) if records else "\nNothing was measured.")
         for failure in self.failures:
@@ -45,6 +49,10 @@ class Diary:
         if out is not None:
             beside = write_results(records, self.surroundings, out)
             self.say(f"\nSamples: {out}\nMachine and versions: {beside}")
+        if report is not None:
+            lost: list[Failure | Unsupported] = [*self.unsupported, *self.failures]
+            write_text(report, markdown_report(records, self.surroundings, lost))
+            self.say(f"Report: {report}")
         return 1 if self.failures else 0
 
     def _note(self, found: Surroundings) -> None:

@@ -41,17 +41,21 @@ class Record:
 
     @classmethod
     def from_dict(cls, item: dict[str, Any]) -> Record:
-        """Raises BadData unless `item` has exactly the fields of a record."""
+        """Raises BadData unless `item` has exactly the fields of a record; latencies may be left out."""
         names = {field.name for field in fields(cls)}
-        if not isinstance(item, dict) or set(item) != names:
+        if not isinstance(item, dict) or set(item) | {"latencies"} != names:
             raise BadData(
                 "A benchmark record has the wrong fields", f"It is {item!r}", f"Needed: {sorted(names)}"
             )
-        return cls(**(item | {"latencies": tuple(item["latencies"])}))
+        return cls(**(item | {"latencies": tuple(item.get("latencies", ()))}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Latencies only where there are some."""
+        return {name: value for name, value in asdict(self).items() if name != "latencies" or value}
 
 
 def to_json(records: Iterable[Record]) -> str:
-    return json.dumps([asdict(record) for record in records], indent=1)
+    return json.dumps([record.to_dict() for record in records], indent=1)
 
 
 def from_json(text: str) -> list[Record]:

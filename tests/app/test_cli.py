@@ -154,6 +154,27 @@ def test_a_race_writes_every_sample(tmp_path):
     }  # fmt: skip
 
 
+def test_the_race_names_what_it_has():
+    done = lamella("bench", "--list")
+    assert done.returncode == 0, done.stderr
+    assert {"small", "partial", "entity", "lamella", "pyarrow-tuned"} <= set(done.stdout.split())
+    assert "PyArrow (tuned). Ready." in done.stdout
+
+
+def test_a_race_inside_a_smaller_table_is_reported_with_the_machine(tmp_path):
+    report = tmp_path / "report.md"
+    words = ("--workload", "partial", "--rows", "1,5", "--table-rows", "20", "--backends", "sqlite,pyarrow")
+    done = lamella("bench", *words, "--report", report)
+    assert done.returncode == 0, done.stderr
+    text = report.read_text()
+    assert "Machine:" in text and "| 5 |" in text
+    assert "PyArrow (recipe), update some: PyArrow has no update" in text
+
+
+def test_a_table_size_where_it_means_nothing_is_refused():
+    assert "--table-rows 20" in refused(lamella("bench", "--workload", "small", "--table-rows", "20"))
+
+
 @pytest.mark.parametrize("words", [("--backends", "sqlit"), ("--workload", "smal"), ("--rows", "0")])
 def test_a_race_that_cannot_be_run_says_why(words):
     assert words[1] in refused(lamella("bench", *words))

@@ -52,7 +52,7 @@ def backend_class(request: pytest.FixtureRequest) -> Iterator[type[Backend]]:
         (name, workload.id)
         for name, entry in ENTRIES.items()
         for workload in WORKLOADS.values()
-        if name not in HEAVY and entry.takes(workload.family) and (name, workload.id) != ("lamella", "entity")
+        if name not in HEAVY and entry.takes(workload.family)
     ],
 )
 def test_every_operation_answers_rightly(name: str, workload: str, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_system_that_needs_a_process_of_its_own_answers_rightly(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("workload", [name for name in WORKLOADS if name != "entity"])
+@pytest.mark.parametrize("workload", WORKLOADS)
 def test_sqlite_does_every_operation_and_so_does_lamella_without_an_index(
     workload: str, tmp_path: Path
 ) -> None:

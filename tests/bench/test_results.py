@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,10 @@ def record(
 
 def test_a_record_has_exactly_the_documented_fields() -> None:
     assert [field.name for field in fields(Record)] == FIELDS
-    assert list(json.loads(to_json([record("sqlite", 0.5)]))[0]) == FIELDS
+    once, often = record("sqlite", 0.5), replace(record("sqlite", 0.5), latencies=(0.4, 0.6))
+    assert list(json.loads(to_json([once]))[0]) == FIELDS[:-1]
+    assert list(json.loads(to_json([often]))[0]) == FIELDS
+    assert from_json(to_json([once, often])) == [once, often]
 
 
 def test_records_come_back_from_json_as_they_were(tmp_path: Path) -> None:
@@ -91,6 +94,21 @@ def test_summaries_tell_cold_from_warm_and_one_quantity_from_another() -> None:
     assert summaries(records, "cold")[point].samples == (0.9,)
     assert summaries(records, "warm")[point].samples == (0.1, 0.3)
     assert summaries(records, None, "disk_bytes")[point].mean == 4096
+
+
+def test_every_latency_is_a_sample_of_time_and_of_nothing_else() -> None:
+    records = [replace(record("sqlite", 0.2, repeat=n), latencies=(0.1, 0.3)) for n in range(2)]
+    point = ("read", "sqlite", 1000)
+    assert summaries(records)[point].samples == (0.1, 0.3, 0.1, 0.3)
+    assert summaries(records, quantity="disk_bytes")[point].samples == (4096, 4096)
+
+
+def test_the_report_gives_the_slowest_hundredth_of_many_and_the_sizes_on_disk() -> None:
+    latencies = tuple(n / 1000 for n in range(1, 101))
+    many = replace(record("sqlite", 0.05, operation="create"), latencies=latencies)
+    text = text_report([many])
+    assert "50.5 ms, p99 99.0 ms" in text
+    assert "Size on disk after: Create (median)" in text and "4.10 kB" in text
 
 
 def test_a_ratio_says_who_was_faster_by_how_much_and_on_what_ground() -> None:

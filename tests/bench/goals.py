@@ -1,0 +1,157 @@
+"""What the store has to reach: ratios within one run, and a few times of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.bench.backends import entry_named
+from core.bench.ratios import shown_bytes, shown_factor, shown_seconds
+from core.bench.report import ReportTable
+from core.bench.results import Point, Record, Summary, summaries
+from core.bench.workloads import workload_named
+
+OURS = "lamella"
+LARGE, MIDDLE = 1_000_000, 100_000
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Our statistic is at most `limit`: times that of `rival`, or seconds where there is no rival.
+
+    `rows` are the sizes that it was set for; none: all. `rival_operation` is ours where it is not given.
+    """
+
+    workload: str
+    operation: str
+    limit: float
+    rival: str | None = None
+    rows: tuple[int, ...] = ()
+    rival_operation: str | None = None
+    quantity: str = "seconds"
+    percent: float = 50
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A goal at one size, measured."""
+
+    goal: Goal
+    rows: int
+    ours: float
+    theirs: float | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the goal was set for this size."""
+        return not self.goal.rows or self.rows in self.goal.rows
+
+    @property
+    def met(self) -> bool:
+        return self.ours <= self.goal.limit * (1.0 if self.theirs is None else self.theirs)
+
+
+def _faster(workload: str, operation: str, times: dict[str, float], rows: Sequence[int]) -> list[Goal]:
+    return [Goal(workload, operation, 1 / factor, rival, tuple(rows)) for rival, factor in times.items()]
+
+
+def _entity(operation: str) -> list[Goal]:
+    return [Goal("entity", operation, 0.001), Goal("entity", operation, 0.005, percent=99)]
+
+
+GOALS: tuple[Goal, ...] = (
+    *_faster("small", "create", {"sqlite": 1.8, "parquetdb": 10}, [MIDDLE]),
+    *_faster("small", "create", {"sqlite": 2.2}, [LARGE]),
+    *_faster("small", "read", {"sqlite": 50, "pyarrow": 3}, [MIDDLE]),
+    *_faster("small", "read", {"sqlite": 40, "pyarrow": 4}, [LARGE]),
+    *_faster("small", "read_again", {"sqlite": 50, "pyarrow": 3}, [MIDDLE]),
+    *_faster("small", "read_again", {"sqlite": 40, "pyarrow": 4}, [LARGE]),
+    *_faster("small", "query", {"sqlite": 1.5}, [MIDDLE]),
+    *_faster("small", "query", {"sqlite": 2.5}, [LARGE]),
+    *_faster("small", "query_again", {"sqlite": 30}, [LARGE]),
+    *_faster("update", "update_by_row_id", {"sqlite": 1.3, "parquetdb": 8}, [MIDDLE]),
+    Goal("single", "update_one", 3.0, "sqlite-wal"),
+    Goal("single", "update_cell", 3.0, "sqlite-wal"),
+    Goal("single", "delete_one", 3.0, "sqlite-wal"),
+    Goal("single", "update_one", 1 / 1000, "parquetdb", (LARGE,)),
+    Goal("single", "delete_one", 1 / 1000, "parquetdb", (LARGE,)),
+    Goal("single", "get", 0.015, rows=(LARGE,)),
+    Goal("single", "get_again", 0.0003, rows=(LARGE,)),
+    Goal("small", "create", 0.65, "sqlite", (LARGE,), quantity="disk_bytes"),
+    Goal("scattered", "read_updated", 1.3, OURS, (LARGE,), "read"),
+    Goal("scattered", "read_updated_again", 1.3, OURS, (LARGE,), "read_again"),
+    Goal("scattered", "read_deleted", 1.8, OURS, (LARGE,), "read"),
+    Goal("scattered", "read_deleted_again", 1.8, OURS, (LARGE,), "read_again"),
+    *(goal for name in ("create_one", "update_set", "update_inc", "update_push") for goal in _entity(name)),
+    *_entity("delete_one"),
+    Goal("entity", "get_again", 0.0002),
+    Goal("entity", "create_batch", 0.030),
+)
+
+
+def verdicts(records: Sequence[Record]) -> list[Verdict]:
+    """Every goal at the sizes it was set for; where none of them was measured, at the largest there is."""
+    return [verdict for goal in GOALS for verdict in _of_goal(goal, records)]
+
+
+def goal_table(found: Sequence[Verdict]) -> ReportTable:
+    header = ("workload", "operation", "rows", "Lamella", "rival", "ratio", "goal", "")
+    return ReportTable("Goals (medians, or the percentile named)", header, tuple(map(_line, found)))
+
+
+def _of_goal(goal: Goal, records: Sequence[Record]) -> list[Verdict]:
+    points = summaries(
+        [record for record in records if record.workload == goal.workload], quantity=goal.quantity
+    )
+    sizes = sorted({rows for _, _, rows in points})
+    found = [verdict for rows in sizes if (verdict := _verdict(goal, rows, points))]
+    return [verdict for verdict in found if verdict.counts] or found[-1:]
+
+
+def _verdict(goal: Goal, rows: int, points: Mapping[Point, Summary]) -> Verdict | None:
+    ours = points.get((goal.operation, OURS, rows))
+    theirs = points.get((goal.rival_operation or goal.operation, goal.rival or "", rows))
+    if ours is None or (goal.rival and theirs is None):
+        return None
+    percent = goal.percent
+    return Verdict(goal, rows, ours.percentile(percent), theirs.percentile(percent) if theirs else None)
+
+
+def _line(verdict: Verdict) -> tuple[str, ...]:
+    goal, theirs = verdict.goal, verdict.theirs
+    shown = shown_bytes if goal.quantity == "disk_bytes" else shown_seconds
+    title = workload_named(goal.workload).operation(goal.operation).title
+    what = ", bytes on disk" if goal.quantity == "disk_bytes" else f", p{goal.percent:.0f}"
+    return (
+        goal.workload,
+        title + (what if what != ", p50" or theirs is None else ""),
+        f"{verdict.rows:,}",
+        shown(verdict.ours),
+        _rival(goal, shown(theirs)) if theirs is not None else "–",
+        _ratio(verdict.ours / theirs) if theirs else "–",
+        _wanted(goal),
+        _mark(verdict),
+    )
+
+
+def _rival(goal: Goal, shown: str) -> str:
+    if goal.rival == OURS:
+        return f"nothing pending {shown}"
+    return f"{entry_named(goal.rival or OURS).title} {shown}"
+
+
+def _wanted(goal: Goal) -> str:
+    if not goal.rival:
+        return f"at most {shown_seconds(goal.limit)}"
+    return f"{'at least' if goal.limit < 1 else 'at most'} {_ratio(goal.limit)}"
+
+
+def _ratio(value: float) -> str:
+    """Under 1 as a fraction of the rival's: "÷ 12"."""
+    return f"÷ {shown_factor(1 / value)}" if value < 1 else f"× {shown_factor(value)}"
+
+
+def _mark(verdict: Verdict) -> str:
+    if not verdict.counts:
+        return "(set for another size)"
+    return "met" if verdict.met else "MISSED"

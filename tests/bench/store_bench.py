@@ -1,0 +1,194 @@
+"""The store's numbers beside its rivals', with the goals: `python -m tests.bench.store_bench`.
+
+From 100,000 rows on every step of every repeat is a process of its own and the systems take turns.
+Results come as JSON and, with --report, replace the measured part of a Markdown page.
+`--tiny` takes seconds and only shows that everything runs; the full form takes hours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from core.bench import runner
+from core.bench.backends import ENTRIES
+from core.bench.diary import Diary, write_results
+from core.bench.markdown import lost_lines, machine_and_systems, tables
+from core.bench.protocol import Failure, Message, Unsupported
+from core.bench.results import Record, write_text
+from core.bench.workloads import ALL_SIZES, PARTIAL, Workload, workload_named
+from core.jobs import Job, Progress
+from tests.bench.goals import goal_table, verdicts
+
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One workload with the systems it is asked of; `fresh`: every step in a process of its own."""
+
+    workload: Workload
+    systems: tuple[str, ...]
+    rows: tuple[int, ...]
+    repeats: int = 5
+    fresh: bool = True
+
+
+RIVALS = ("sqlite", "parquetdb", "pyarrow", "pyarrow-tuned")
+DURABLE = ("sqlite", "sqlite-wal", "parquetdb")
+FEW, MANY, MOST = ALL_SIZES[:5], ALL_SIZES[5:6], ALL_SIZES[6:]
+
+
+def _sizes(name: str, systems: tuple[str, ...], at_most: int = 5) -> list[Plan]:
+    """All sizes; a process for every step only where the work outweighs its start."""
+    asked = workload_named(name)
+    return [
+        Plan(asked, systems, FEW, fresh=False),
+        Plan(asked, systems, MANY),
+        Plan(asked, systems, MOST, at_most),
+    ]
+
+
+FULL = (
+    *_sizes("small", ("lamella", *RIVALS)),
+    *_sizes("update", ("lamella", *DURABLE), at_most=1),
+    *_sizes("single", ("lamella", *DURABLE, "pyarrow", "pyarrow-tuned")),
+    Plan(workload_named("scattered"), ("lamella",), (*MANY, *MOST)),
+    Plan(workload_named("entity"), ("lamella", "sqlite", "sqlite-wal"), (1_000, 10_000, 100_000)),
+    *_sizes("needle", ("lamella", *RIVALS)),
+    Plan(PARTIAL, ("lamella", *DURABLE), ALL_SIZES, repeats=1),
+)
+
+
+def tiny(plan: Plan) -> Plan:
+    """The same on a few rows, once."""
+    workload = replace(plan.workload, table_rows=200) if plan.workload.table_rows else plan.workload
+    return Plan(workload, plan.systems, (20,), 1, plan.fresh)
+
+
+class Told:
+    """Says what happens with the time since the start, and keeps what was lost."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self.share = 0.0
+        self.diary = Diary(self.say)
+
+    def say(self, line: str) -> None:
+        minutes = (time.monotonic() - self.started) / 60
+        print(f"[{minutes:6.1f} min, {self.share:4.0%}] {line}", flush=True)
+
+    def hear(self, message: Message) -> None:
+        self.diary.hear(message)
+
+    def progress(self, progress: Progress) -> None:
+        self.share = progress.fraction or 0.0
+
+    @property
+    def lost(self) -> list[Failure | Unsupported]:
+        return [*self.diary.unsupported, *self.diary.failures]
+
+
+def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | None) -> list[Record]:
+    """Race after race; `out` is written anew after each, so that an end in between loses little."""
+    records: list[Record] = []
+    for plan in plans:
+        told.say(f"== {plan.workload.title}: {', '.join(plan.systems)}")
+        records += runner.run(
+            plan.workload,
+            plan.rows,
+            plan.systems,
+            repeats=plan.repeats,
+            folder=folder,
+            on_event=told.hear,
+            job=Job(told.progress),
+            fresh=plan.fresh,
+        )
+        if out is not None:
+            write_results(records, told.diary.surroundings, out)
+    return records
+
+
+def report(records: Sequence[Record], told: Told, command: str) -> str:
+    found = verdicts(records)
+    missed = sum(verdict.counts and not verdict.met for verdict in found)
+    counted = sum(verdict.counts for verdict in found)
+    goals = f"{counted - missed} of {counted} goals met.\n\n{goal_table(found).as_markdown()}"
+    names = dict.fromkeys(record.workload for record in records)
+    told_tables = [table for name in names for table in tables([r for r in records if r.workload == name])]
+    head = f"Measured by `{command}`."
+    parts = [head, machine_and_systems(told.diary.surroundings), goals, *told_tables, *lost_lines(told.lost)]
+    return "\n\n".join(parts)
+
+
+def put_into(page: Path, text: str) -> None:
+    """Replace what stands between the markers of a page; a page without them is written anew."""
+    before, after = f"# Benchmarks of the store\n\n{BEGIN}", f"{END}\n"
+    if page.exists() and BEGIN in (old := page.read_text(encoding="utf-8")):
+        before = old[: old.index(BEGIN) + len(BEGIN)]
+        after = old[old.index(END) :]
+    write_text(page, f"{before}\n\n{text}\n\n{after}")
+
+
+def chosen(arguments: argparse.Namespace) -> list[Plan]:
+    names = arguments.only or [plan.workload.id for plan in FULL]
+    plans = [plan for plan in FULL if plan.workload.id in names]
+    if arguments.tiny:
+        plans = list({plan.workload.id: tiny(plan) for plan in plans}.values())
+    if arguments.rows:
+        plans = [replace(plan, rows=tuple(n for n in plan.rows if n in arguments.rows)) for plan in plans]
+        plans = [plan for plan in plans if plan.rows]
+    if arguments.repeats:
+        plans = [replace(plan, repeats=arguments.repeats) for plan in plans]
+    return [_installed(plan, arguments.systems) for plan in plans]
+
+
+def _installed(plan: Plan, wanted: Sequence[str] | None) -> Plan:
+    for name in plan.systems:
+        if ENTRIES[name].missing:
+            print(f"{name} is left out. {ENTRIES[name].missing}", file=sys.stderr)
+    there = tuple(name for name in plan.systems if not ENTRIES[name].missing and name in (wanted or ENTRIES))
+    return replace(plan, systems=there)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit status 1 when a system failed or answered wrongly; a missed goal is said, not a failure."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", type=_words, metavar="WORKLOAD,…", help="some of the workloads")
+    parser.add_argument("--systems", type=_words, metavar="NAME,…", help="some of the systems")
+    parser.add_argument("--rows", type=_numbers, metavar="N,…", help="some of the sizes")
+    parser.add_argument("--repeats", type=int)
+    parser.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="every sample")
+    parser.add_argument("--report", type=Path, metavar="PAGE.md", help="the page whose measured part it is")
+    parser.add_argument("--tiny", action="store_true", help="few rows, one repeat: only to see that it runs")
+    words = list(sys.argv[1:] if argv is None else argv)
+    arguments = parser.parse_args(words)
+    told = Told()
+    records = measure(chosen(arguments), told, arguments.folder, arguments.json)
+    print("\n" + goal_table(verdicts(records)).as_text())
+    if arguments.report:
+        command = shlex.join(["python", "-m", "tests.bench.store_bench", *words])
+        put_into(arguments.report, report(records, told, command))
+    for one in told.diary.failures:
+        print(f"{one.backend}, {one.operation}, {one.rows:,} rows: {one.message}", file=sys.stderr)
+    return 1 if told.diary.failures else 0
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(float(word)) for word in _words(text)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

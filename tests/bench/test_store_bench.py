@@ -1,0 +1,80 @@
+"""The commands that measure the store run from end to end, on few rows, and judge rightly."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.bench.results import Record
+from core.bench.workloads import WORKLOADS
+from tests.bench import store_bench
+from tests.bench.goals import GOALS, Goal, goal_table, verdicts
+from tests.bench.store_bench import BEGIN, END, FULL, put_into
+
+
+def record(backend: str, operation: str, seconds: float, rows: int = 100_000) -> Record:
+    return Record("small", backend, operation, rows, 100, 0, seconds, seconds, 1, 4096, "1:0", "cold")
+
+
+def told(records: list[Record]) -> dict[tuple[str, str | None], bool]:
+    return {(v.goal.operation, v.goal.rival): v.met for v in verdicts(records) if v.counts}
+
+
+@pytest.mark.parametrize(("seconds", "met"), [(0.55, True), (0.56, False)])
+def test_a_ratio_is_judged_against_the_rival_of_the_same_run(seconds: float, met: bool) -> None:
+    found = told([record("lamella", "create", seconds), record("sqlite", "create", 1.0)])
+    assert found == {("create", "sqlite"): met}
+
+
+def test_a_percentile_is_judged_where_the_goal_is_one() -> None:
+    latencies = (*[0.0001] * 98, 0.5, 0.5)
+    slow = replace(record("lamella", "create_one", 0.01), workload="entity", latencies=latencies)
+    p50, p99 = (v for v in verdicts([slow]) if v.goal.operation == "create_one")
+    assert p50.met and not p99.met
+    assert "MISSED" in goal_table([p99]).as_text() and "p99" in goal_table([p99]).as_text()
+
+
+def test_a_size_that_no_goal_was_set_for_is_shown_and_not_judged() -> None:
+    found = verdicts([record("lamella", "create", 9.0, rows=20), record("sqlite", "create", 1.0, rows=20)])
+    assert found and not any(verdict.counts for verdict in found)
+    assert "set for another size" in goal_table(found).as_text()
+
+
+def test_what_was_not_measured_on_both_sides_has_no_verdict() -> None:
+    assert verdicts([record("lamella", "create", 0.1)]) == []
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_every_goal_is_measured_by_the_full_run(goal: Goal) -> None:
+    assert WORKLOADS[goal.workload].has(goal.operation)
+    sizes = {n for plan in FULL if plan.workload.id == goal.workload for n in plan.rows}
+    systems = {s for plan in FULL if plan.workload.id == goal.workload for s in plan.systems}
+    assert sizes >= set(goal.rows) and systems >= {"lamella", goal.rival or "lamella"}
+
+
+def test_the_measured_part_of_a_page_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# Mine\n\n{BEGIN}\nold figures\n{END}\n\nSaid by hand.\n", encoding="utf-8")
+    put_into(page, "new figures")
+    text = page.read_text(encoding="utf-8")
+    assert "new figures" in text and "old figures" not in text
+    assert text.startswith("# Mine\n") and text.endswith("Said by hand.\n")
+
+
+def test_the_tiny_form_measures_reports_and_leaves_nothing_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, page, work = tmp_path / "out.json", tmp_path / "page.md", tmp_path / "work"
+    work.mkdir()
+    words = ["--tiny", "--only", "small", "--systems", "lamella,sqlite", "--folder", str(work)]
+    assert store_bench.main([*words, "--json", str(out), "--report", str(page)]) == 0
+    records = json.loads(out.read_text(encoding="utf-8"))
+    assert {item["backend"] for item in records} == {"lamella", "sqlite"}
+    text = page.read_text(encoding="utf-8")
+    assert "Machine:" in text and "durable" in text and "| small | Create | 20 |" in text
+    assert "goals met" in text and "Small benchmark" in text
+    assert "Goals" in capsys.readouterr().out
+    assert list(work.iterdir()) == []
