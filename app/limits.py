@@ -10,9 +10,9 @@ MEGABYTE = 1 << 20
 def apply(settings: Settings) -> None:
     """A 0 leaves the engine's own choice, and its libraries unloaded."""
     if settings["page_cache_mb"]:
-        from core.scan import chunks
+        from core.scan import caches
 
-        chunks.limit(settings["page_cache_mb"] * MEGABYTE)
+        caches.limit(settings["page_cache_mb"] * MEGABYTE)
     if settings["query_memory_mb"]:
         from core.query.engine import limit_memory
 

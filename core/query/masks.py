@@ -11,7 +11,7 @@ from core.filters import bind, mask
 from core.filters.expr import Filter
 from core.filters.walk import predicates
 from core.jobs import Job
-from core.scan.chunks import cache
+from core.scan.caches import cache
 from core.scan.pieces import pieces
 from core.scan.rows import with_changes
 from core.scan.snapshot import Snapshot

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from core.scan.chunks import ChunkCache, cache, column_chunks, run_chunks
+from core.scan.caches import ChunkCache, cache
+from core.scan.chunks import column_chunks, run_chunks
 from core.scan.footers import unchanged
 from core.scan.overlay import Changed
 from core.scan.paths import project, type_at

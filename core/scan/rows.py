@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from core.arrays import take
-from core.scan.chunks import ChunkCache, browsed, cache
+from core.scan.caches import browsed
 from core.scan.patch import Gaps, patched
 from core.scan.pieces import Piece, changed_cells, piece_at, pieces, schema_of
-from core.scan.snapshot import Column, Snapshot
+from core.scan.snapshot import Column, FileSegment, Snapshot
+from core.scan.taken import take_each, taken
 
 
 def read_range(snapshot: Snapshot, first: int, stop: int, columns: Sequence[Column]) -> pa.Table:
@@ -49,21 +50,20 @@ def read_piece(snapshot: Snapshot, piece: Piece, columns: Sequence[Column]) -> p
     return pa.Table.from_arrays(arrays, schema=schema_of(columns))
 
 
-def take_rows(
-    snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], into: ChunkCache | None = cache
-) -> pa.Table:
+def take_rows(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column]) -> pa.Table:
     """The rows at these live positions, in the order given, pending changes applied."""
     if len(positions) == 0:
         return _together([], columns)
-    order = np.argsort(positions, kind="stable")
-    ascending = positions[order]
+    sorted_already = bool(np.all(positions[1:] >= positions[:-1]))
+    order = None if sorted_already else np.argsort(positions, kind="stable")
+    ascending = positions if order is None else positions[order]
     tables, done = [], 0
-    while done < len(ascending):
-        piece = piece_at(snapshot, int(ascending[done]))
+    for piece in _pieces_at(snapshot, ascending):
         end = int(np.searchsorted(ascending, piece.stop))
-        tables.append(_take_from(snapshot, piece, ascending[done:end], columns, into))
+        tables.append(_take_from(snapshot, piece, ascending[done:end], columns))
         done = end
-    return _in_order(_together(tables, columns), order)
+    together = _together(tables, columns)
+    return together if order is None else _in_order(together, order)
 
 
 def live_positions(snapshot: Snapshot, live: np.ndarray) -> np.ndarray:
@@ -125,24 +125,28 @@ def _patch_range(
     return chunk if low == high else patched(chunk, positions[low:high] - first, values[low:high], own)
 
 
+def _pieces_at(snapshot: Snapshot, ascending: np.ndarray) -> Iterator[Piece]:
+    """The pieces that hold these positions."""
+    done = 0
+    while done < len(ascending):
+        piece = piece_at(snapshot, int(ascending[done]))
+        yield piece
+        done = int(np.searchsorted(ascending, piece.stop))
+
+
 def _take_from(
-    snapshot: Snapshot,
-    piece: Piece,
-    positions: np.ndarray,
-    columns: Sequence[Column],
-    into: ChunkCache | None,
+    snapshot: Snapshot, piece: Piece, positions: np.ndarray, columns: Sequence[Column]
 ) -> pa.Table:
     places = positions - piece.first
-    taken = [
-        patch_scattered(snapshot, column, positions, take(chunk, places))
-        for column, chunk in zip(columns, piece.chunks(columns, into), strict=True)
-    ]
-    return pa.Table.from_arrays(taken, schema=schema_of(columns))
+    if isinstance(piece.segment, FileSegment):
+        stored = taken(piece.segment, piece.row_groups[0], places, columns)
+    else:
+        stored = take_each(piece.chunks(columns), places)
+    changed = [patch_scattered(snapshot, c, positions, held) for c, held in zip(columns, stored, strict=True)]
+    return pa.Table.from_arrays(changed, schema=schema_of(columns))
 
 
 def _in_order(table: pa.Table, order: np.ndarray) -> pa.Table:
-    if np.array_equal(order, np.arange(len(order))):
-        return table
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
     return take(table, back)

@@ -13,10 +13,11 @@ import pytest
 from core import col, open_dataset
 from core.dataset import Dataset
 from core.query.view import View
-from core.scan import chunks
+from core.scan import caches
 
 GROUP = 20_000
 GROUP_BYTES = GROUP * 8
+EVERY = (caches.cache, caches.browsed, caches.few_rows)
 
 
 @pytest.fixture
@@ -24,14 +25,14 @@ def dataset(tmp_path: Path) -> Iterator[Dataset]:
     """Ten row groups of 160 kB once decoded; the caches get their own size back in the end."""
     values = np.random.default_rng(1).permutation(10 * GROUP)
     pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet", row_group_size=GROUP)
-    before = chunks.cache.max_bytes + chunks.browsed.max_bytes
-    chunks.limit(0)
+    before = sum(cache.max_bytes for cache in EVERY)
+    caches.limit(0)
     yield open_dataset(tmp_path / "x.parquet")
-    chunks.limit(before)
+    caches.limit(before)
 
 
 def held() -> int:
-    return chunks.cache.held_bytes + chunks.browsed.held_bytes
+    return sum(cache.held_bytes for cache in EVERY)
 
 
 def read_in_every_way(dataset: Dataset) -> None:
@@ -43,21 +44,21 @@ def read_in_every_way(dataset: Dataset) -> None:
 
 @pytest.mark.parametrize("groups", [0, 3, 8, 12, 100])
 def test_both_caches_together_stay_within_the_limit(dataset: Dataset, groups: int) -> None:
-    chunks.limit(groups * GROUP_BYTES)
+    caches.limit(groups * GROUP_BYTES)
     read_in_every_way(dataset)
     assert held() <= groups * GROUP_BYTES
     assert (held() > 0) == (groups > 0)
 
 
 def test_a_lower_limit_lets_go_at_once(dataset: Dataset) -> None:
-    chunks.limit(100 * GROUP_BYTES)
+    caches.limit(100 * GROUP_BYTES)
     read_in_every_way(dataset)
     assert held() > 4 * GROUP_BYTES
-    chunks.limit(4 * GROUP_BYTES)
+    caches.limit(4 * GROUP_BYTES)
     assert 0 < held() <= 4 * GROUP_BYTES
 
 
 def test_pages_never_take_more_than_a_small_part(dataset: Dataset) -> None:
-    chunks.limit(8 << 30)
-    assert chunks.browsed.max_bytes == chunks.MOST_BROWSED_BYTES
-    assert chunks.cache.max_bytes + chunks.browsed.max_bytes == 8 << 30
+    caches.limit(8 << 30)
+    assert caches.browsed.max_bytes == caches.MOST_BROWSED_BYTES
+    assert sum(cache.max_bytes for cache in EVERY) == 8 << 30

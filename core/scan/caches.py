@@ -1,0 +1,57 @@
+"""What of decoded files is kept in memory: column chunks, and rows that were asked for one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import psutil
+import pyarrow as pa
+
+from core.scan.footers import Footer
+from core.scan.lru import LruCache
+
+Leaf = tuple[str, ...]
+"""A column of a file by its name, or a field inside one by the names that lead to it."""
+ChunkKey = tuple[Footer, int, Leaf]
+"""By the footer itself: a file that changes gets another one."""
+
+DEFAULT_CACHE_BYTES = min(2 << 30, psutil.virtual_memory().total // 4)
+MOST_BROWSED_BYTES = 128 << 20
+MOST_ROWS_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """Some rows of a row group: ascending places, and the values there of some columns."""
+
+    places: np.ndarray
+    columns: Mapping[Leaf, pa.ChunkedArray]
+
+    @cached_property
+    def nbytes(self) -> int:
+        return int(self.places.nbytes + sum(column.nbytes for column in self.columns.values()))
+
+
+ChunkCache = LruCache[ChunkKey, pa.ChunkedArray]
+
+cache = ChunkCache()
+browsed = ChunkCache()
+"""For pages that people leaf through. Small, so that memory just used is used again: decoding a row
+group into fresh memory takes three times as long."""
+few_rows = LruCache[tuple[Footer, int], KeptRows]()
+"""Scattered rows that were asked for once, by row group."""
+
+
+def limit(total_bytes: int) -> None:
+    """What all caches may hold together: at most a quarter of it, and never more than 128 MB, for pages."""
+    for_pages = min(MOST_BROWSED_BYTES, total_bytes // 4)
+    for_rows = min(MOST_ROWS_BYTES, total_bytes // 8)
+    browsed.resize(for_pages)
+    few_rows.resize(for_rows)
+    cache.resize(total_bytes - for_pages - for_rows)
+
+
+limit(DEFAULT_CACHE_BYTES)
