@@ -20,12 +20,11 @@ from core.bench.backends import ENTRIES
 from core.bench.diary import Diary, write_results
 from core.bench.markdown import lost_lines, machine_and_systems, tables
 from core.bench.protocol import Failure, Message, Unsupported
-from core.bench.results import Record, write_text
+from core.bench.results import Record
 from core.bench.workloads import ALL_SIZES, PARTIAL, Workload, workload_named
 from core.jobs import Job, Progress
 from tests.bench.goals import goal_table, verdicts
-
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+from tests.bench.page import put_into
 
 
 @dataclass(frozen=True)
@@ -126,15 +125,6 @@ def report(records: Sequence[Record], told: Told, command: str) -> str:
     return "\n\n".join(parts)
 
 
-def put_into(page: Path, text: str) -> None:
-    """Replace what stands between the markers of a page; a page without them is written anew."""
-    before, after = f"# Benchmarks of the store\n\n{BEGIN}", f"{END}\n"
-    if page.exists() and BEGIN in (old := page.read_text(encoding="utf-8")):
-        before = old[: old.index(BEGIN) + len(BEGIN)]
-        after = old[old.index(END) :]
-    write_text(page, f"{before}\n\n{text}\n\n{after}")
-
-
 def chosen(arguments: argparse.Namespace) -> list[Plan]:
     names = arguments.only or [plan.workload.id for plan in FULL]
     plans = [plan for plan in FULL if plan.workload.id in names]
@@ -176,7 +166,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print("\n" + goal_table(verdicts(records)).as_text())
     if arguments.report:
         command = shlex.join(["python", "-m", "tests.bench.store_bench", *words])
-        put_into(arguments.report, report(records, told, command))
+        put_into(arguments.report, "measured", report(records, told, command))
     for one in told.diary.failures:
         print(f"{one.backend}, {one.operation}, {one.rows:,} rows: {one.message}", file=sys.stderr)
     return 1 if told.diary.failures else 0

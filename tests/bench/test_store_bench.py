@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from core import Store
 from core.bench.results import Record
 from core.bench.workloads import WORKLOADS
-from tests.bench import store_bench
+from core.errors import BadData
+from tests.bench import memory_bench, store_bench
 from tests.bench.goals import GOALS, Goal, goal_table, verdicts
-from tests.bench.store_bench import BEGIN, END, FULL, put_into
+from tests.bench.page import put_into
+from tests.bench.store_bench import FULL
 
 
 def record(backend: str, operation: str, seconds: float, rows: int = 100_000) -> Record:
@@ -57,11 +60,20 @@ def test_every_goal_is_measured_by_the_full_run(goal: Goal) -> None:
 
 def test_the_measured_part_of_a_page_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"# Mine\n\n{BEGIN}\nold figures\n{END}\n\nSaid by hand.\n", encoding="utf-8")
-    put_into(page, "new figures")
+    parts = "".join(f"<!-- {part}: begin -->\nold {part}\n<!-- {part}: end -->\n" for part in "ab")
+    page.write_text(f"# Mine\n\n{parts}\nSaid by hand.\n", encoding="utf-8")
+    put_into(page, "b", "new figures")
     text = page.read_text(encoding="utf-8")
-    assert "new figures" in text and "old figures" not in text
+    assert "new figures" in text and "old a" in text and "old b" not in text
     assert text.startswith("# Mine\n") and text.endswith("Said by hand.\n")
+
+
+def test_a_page_without_the_place_is_left_alone(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("Somebody's own.\n", encoding="utf-8")
+    with pytest.raises(BadData, match="measured: begin"):
+        put_into(page, "measured", "figures")
+    assert page.read_text(encoding="utf-8") == "Somebody's own.\n"
 
 
 def test_the_tiny_form_measures_reports_and_leaves_nothing_behind(
@@ -78,3 +90,34 @@ def test_the_tiny_form_measures_reports_and_leaves_nothing_behind(
     assert "goals met" in text and "Small benchmark" in text
     assert "Goals" in capsys.readouterr().out
     assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", memory_bench.BYTES_PER_ROW)
+def test_every_step_of_the_memory_measurement_keeps_the_rows(kind: str, tmp_path: Path) -> None:
+    for step, work in memory_bench.STEPS.items():
+        work(tmp_path, kind, 2_000)
+        assert not list(tmp_path.glob("large.csv")) or step == "write csv"
+    with Store.open(tmp_path / "batches") as store:
+        deleted = len(range(0, 2_000, 2))
+        assert store["large"].num_rows == 2_000 - deleted + memory_bench.INSERTS * 2_000
+
+
+def test_the_memory_measurement_judges_and_reports(tmp_path: Path) -> None:
+    page, out = tmp_path / "page.md", tmp_path / "out.json"
+    words = ["--gigabytes", "0.0002", "--folder", str(tmp_path), "--report", str(page), "--json", str(out)]
+    assert memory_bench.main(words) == 0
+    assert "| compact | 250 |" in page.read_text(encoding="utf-8")
+    steps = {item["step"]: item for item in json.loads(out.read_text(encoding="utf-8"))}
+    assert set(steps) == set(memory_bench.STEPS)
+    assert all(item["peak_rss_bytes"] > 10_000_000 and item["disk_bytes"] > 0 for item in steps.values())
+    assert not list(tmp_path.glob("lamella-memory-*"))
+
+
+def test_a_step_that_takes_too_much_is_said() -> None:
+    greedy = memory_bench.Measurement("compact", 1, 1.0, 1_000_000_000, 1)
+    assert not greedy.met and "NO" in memory_bench.table_of([greedy]).as_text()
+
+
+def test_a_disk_that_is_too_small_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="are needed"):
+        memory_bench.refuse_full_disk(tmp_path, 10**18)

@@ -1,0 +1,226 @@
+"""Peak memory of importing and compacting a large table: `python -m tests.bench.memory_bench --gigabytes 10`.
+
+Each step is a process of its own, whose peak of resident memory counts, mapped files included. A
+gigabyte is 10^9 bytes of the data in memory: 1,250,000 rows of 100 integers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import csv
+
+from core import Store
+from core.bench.backends.arrow import batches
+from core.bench.data import blocks
+from core.bench.environment import environment, sentence
+from core.bench.measure import measured
+from core.bench.ratios import shown_bytes, shown_seconds
+from core.bench.report import ReportTable
+from core.bench.results import write_text
+from core.bench.workloads import SMALL
+from core.transfer.importing import import_file
+from core.transfer.mixed_data import GROUP_ROWS, MIXED, group_of
+from tests.bench.page import put_into
+
+LIMIT_BYTES = 10**9
+ROOT = Path(__file__).resolve().parents[2]
+DISK_PER_BYTE = 2.5
+"""Of the data: the text of it, the table, and the table once more while it is compacted."""
+
+TABLE = "large"
+BYTES_PER_ROW = {"wide": 800, "mixed": 170}
+CHANGED_ROWS, INSERTS, INSERT_ROWS = 100_000, 30, 20_000
+
+
+@dataclass(frozen=True)
+class Measurement:
+    step: str
+    rows: int
+    seconds: float
+    peak_rss_bytes: int
+    disk_bytes: int
+
+    @property
+    def met(self) -> bool:
+        return self.peak_rss_bytes < LIMIT_BYTES
+
+
+# ------------------------------------------------------------------- the data
+
+
+def reader(kind: str, rows: int) -> pa.RecordBatchReader:
+    if kind == "wide":
+        return batches(blocks(SMALL, rows))
+    return pa.RecordBatchReader.from_batches(MIXED, _mixed(rows))
+
+
+def _mixed(rows: int) -> Iterator[pa.RecordBatch]:
+    for start in range(0, rows, GROUP_ROWS):
+        yield from group_of(start, min(GROUP_ROWS, rows - start)).to_batches()
+
+
+# ------------------------------------------------------------------ the steps
+
+
+def import_batches(folder: Path, kind: str, rows: int) -> None:
+    """create_table from a stream of record batches."""
+    with Store.open(folder / "batches") as store:
+        store.create_table(TABLE, reader(kind, rows))
+
+
+def write_text_file(folder: Path, kind: str, rows: int) -> None:
+    """The same rows as CSV; not judged."""
+    source = reader(kind, rows)
+    with csv.CSVWriter(folder / "large.csv", source.schema) as writer:
+        for batch in source:
+            writer.write_batch(batch)
+
+
+def import_csv(folder: Path, kind: str, rows: int) -> None:
+    """import_file of the text."""
+    with Store.open(folder / "text") as store:
+        assert import_file(folder / "large.csv", store, TABLE).num_rows == rows
+    shutil.rmtree(folder / "text")
+    (folder / "large.csv").unlink()
+
+
+def change(folder: Path, kind: str, rows: int) -> None:
+    """Scattered updates and deletes, and many small inserts, so that there is much to put in order."""
+    with Store.open(folder / "batches") as store:
+        table = store[TABLE]
+        step = max(1, rows // CHANGED_ROWS)
+        column = next(name for name, type_ in _types(table) if pa.types.is_integer(type_))
+        table.update([{"_id": number, column: 7} for number in range(0, rows, step)])
+        table.delete(ids=range(step // 2, rows, 2 * step))
+        for _ in range(INSERTS):
+            table.insert(reader(kind, min(rows, INSERT_ROWS)))
+
+
+def compact(folder: Path, kind: str, rows: int) -> None:
+    """All of it in few files again."""
+    with Store.open(folder / "batches") as store:
+        before = store[TABLE].num_rows
+        store[TABLE].flush()
+        assert store[TABLE].num_rows == before
+
+
+def _types(table: object) -> list[tuple[str, pa.DataType]]:
+    return [(field.name, field.type) for field in table.schema if field.name != "_id"]  # type: ignore[attr-defined]
+
+
+STEPS: dict[str, Callable[[Path, str, int], None]] = {
+    "import batches": import_batches,
+    "write csv": write_text_file,
+    "import csv": import_csv,
+    "change": change,
+    "compact": compact,
+}
+
+
+# ---------------------------------------------------------------- the command
+
+
+def in_a_process(step: str, folder: Path, kind: str, rows: int) -> Measurement:
+    words = [sys.executable, "-m", "tests.bench.memory_bench", "--step", step, "--kind", kind]
+    words += ["--rows", str(rows), "--folder", str(folder)]
+    done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return Measurement(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def child(step: str, folder: Path, kind: str, rows: int) -> None:
+    """One step, here; its measurement is the last line said."""
+    _, cost = measured(lambda: STEPS[step](folder, kind, rows))
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    print(json.dumps(asdict(Measurement(step, rows, cost.seconds, cost.peak_rss_bytes, size))))
+
+
+def run(kind: str, rows: int, parent: Path | None) -> Iterator[Measurement]:
+    folder = Path(tempfile.mkdtemp(prefix="lamella-memory-", dir=parent))
+    try:
+        refuse_full_disk(folder, rows * BYTES_PER_ROW[kind])
+        for step in STEPS:
+            print(f"{step} …", flush=True)
+            found = in_a_process(step, folder, kind, rows)
+            print(f"  {shown_seconds(found.seconds)}, peak {shown_bytes(found.peak_rss_bytes)}", flush=True)
+            yield found
+    finally:
+        shutil.rmtree(folder)
+
+
+def refuse_full_disk(folder: Path, data_bytes: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < DISK_PER_BYTE * data_bytes:
+        needed = shown_bytes(DISK_PER_BYTE * data_bytes)
+        raise SystemExit(
+            f"{folder}: {needed} are needed and {shown_bytes(free)} are free; choose another --folder"
+        )
+
+
+def table_of(found: Sequence[Measurement]) -> ReportTable:
+    header = (
+        "step",
+        "rows",
+        "time",
+        "on disk afterwards",
+        "peak memory",
+        f"under {shown_bytes(LIMIT_BYTES)}",
+    )
+    lines = tuple(
+        (
+            one.step,
+            f"{one.rows:,}",
+            shown_seconds(one.seconds),
+            shown_bytes(one.disk_bytes),
+            shown_bytes(one.peak_rss_bytes),
+            "–" if one.step == "write csv" else "yes" if one.met else "NO",
+        )
+        for one in found
+    )
+    return ReportTable("Peak memory", header, lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit status 1 when a step took more memory than it may."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--gigabytes", type=float, default=1.0)
+    parser.add_argument(
+        "--kind", choices=BYTES_PER_ROW, default="wide", help="100 integers, or 20 mixed columns"
+    )
+    parser.add_argument("--folder", type=Path, help="on which disk")
+    parser.add_argument("--json", type=Path, metavar="OUT")
+    parser.add_argument("--report", type=Path, metavar="PAGE.md", help="the page whose part on memory it is")
+    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
+    parser.add_argument("--rows", type=int, help=argparse.SUPPRESS)
+    words = list(sys.argv[1:] if argv is None else argv)
+    arguments = parser.parse_args(words)
+    if arguments.step:
+        child(arguments.step, arguments.folder, arguments.kind, arguments.rows)
+        return 0
+    rows = int(arguments.gigabytes * 1e9 / BYTES_PER_ROW[arguments.kind])
+    machine = sentence(environment(arguments.folder or Path(tempfile.gettempdir())))
+    found = list(run(arguments.kind, rows, arguments.folder))
+    print("\n" + table_of(found).as_text())
+    if arguments.json:
+        write_text(arguments.json, json.dumps([asdict(one) for one in found], indent=1) + "\n")
+    if arguments.report:
+        command = shlex.join(["python", "-m", "tests.bench.memory_bench", *words])
+        text = f"Measured by `{command}`. Machine: {machine}.\n\n{table_of(found).as_markdown()}"
+        put_into(arguments.report, "memory", text)
+    return 0 if all(one.met for one in found if one.step != "write csv") else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

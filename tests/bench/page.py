@@ -1,0 +1,18 @@
+"""The parts of a page in the docs that a command writes, between two markers each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core.bench.results import write_text
+from core.errors import BadData
+
+
+def put_into(page: Path, part: str, text: str) -> None:
+    """Replace what stands between `<!-- part: begin -->` and its end; a page that is not there is made."""
+    begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
+    old = page.read_text(encoding="utf-8") if page.exists() else f"{begin}\n{end}\n"
+    if begin not in old or end not in old:
+        raise BadData(f"{page} has no place for this", f"It lacks {begin} and {end}", "Add both lines to it")
+    before, after = old[: old.index(begin) + len(begin)], old[old.index(end) :]
+    write_text(page, f"{before}\n\n{text}\n\n{after}")
