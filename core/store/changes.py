@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,25 +17,23 @@ from core.store.cells import Cells
 from core.store.commit import Change
 from core.store.differing import differs
 from core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
-from core.store.keys import ids_by_key
+from core.store.keys import known_matches
 from core.store.operators import Assignment, applied, columns_read
 from core.store.row_ids import ids_given, refuse_duplicates, refuse_unknown
 from core.store.state import State
 from core.store.stored_values import refuse_stored_misfits
 
 TakeIds = Callable[[int], int]
+Rows = TypeVar("Rows", pa.ChunkedArray, pa.Table)
 
 
 def updated(state: State, data: pa.Table, on: Sequence[str], take_ids: TakeIds, message: str) -> Change:
     """Rows found by `on` get the other columns' values."""
-    name = state.snapshot.name
-    refuse_missing_keys(name, data, on)
+    refuse_missing_keys(state.snapshot.name, data, on)
     ids, values = _found_rows(state, data, on)
     plan, values = fitted(state, values, take_ids)
-    order = np.argsort(ids, kind="stable")
-    refuse_duplicates(name, ids[order], on)
-    cells = {c.key: take(values.column(i).combine_chunks(), order) for i, c in enumerate(plan.columns)}
-    return Change(message, plan.applied(state.columns), cells=Cells(ids[order], cells))
+    cells = {c.key: values.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
+    return Change(message, plan.applied(state.columns), cells=Cells(ids, cells))
 
 
 def operated(
@@ -98,11 +97,22 @@ def _differ(held: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> np.
     return changed
 
 
+def taken(rows: Rows, places: np.ndarray) -> Rows:
+    """The rows at these places; those already in place are not copied."""
+    if len(places) == len(rows) and bool((places[1:] > places[:-1]).all()):
+        return rows
+    return take(rows, places)
+
+
 def _found_rows(state: State, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, pa.Table]:
+    """Ascending ids of the rows that `on` finds, and the other columns' values in the same order."""
     values = data.drop_columns(list({*on, ID} & set(data.column_names)))
     if list(on) == [ID]:
-        ids = ids_given(state, data.column(ID))
-        refuse_unknown(state, np.unique(ids))
-        return ids, values
-    rows, ids = ids_by_key(state, data.select(list(on)))
-    return ids, take(values, rows)
+        given = ids_given(state, data.column(ID))
+        order = np.argsort(given, kind="stable")
+        ids = given[order]
+        refuse_duplicates(state.snapshot.name, ids)
+        refuse_unknown(state, ids)
+        return ids, taken(values, order)
+    found = known_matches(state, data.select(list(on)))
+    return found.ids, taken(values, found.keys)

@@ -52,6 +52,18 @@ def few_change(plan: ColumnPlan, columns: Columns, rows: pa.Table, message: str)
     return Change(message, columns, rows=(values, count), inserted=count)
 
 
+def has_many_rows(change: Change) -> bool:
+    """Whether the new rows of a change are too many for the catalog."""
+    return change.rows is not None and change.rows[1] > FEW_ROWS
+
+
+def rows_of(change: Change) -> Block:
+    """The new rows of a change, under their columns' names."""
+    values, _count = change.rows or ({}, 0)
+    names = {c.key: c.name for c in change.columns}
+    return as_block(pa.Table.from_arrays(list(values.values()), names=[names[key] for key in values]))
+
+
 class Intake:
     """Many rows become data files of a table that has the columns `have`; each block may add columns or
     widen them, and the next file is written that way."""

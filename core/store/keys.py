@@ -2,54 +2,126 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
-from sqlglot import exp
+import pyarrow.compute as pc
 
 from core.arrays import from_numpy, to_numpy
-from core.errors import UnknownRow
-from core.query.engine import cursor
-from core.query.source import identifier, relation
+from core.errors import BadData, UnknownRow
+from core.filters.arrow_values import scalar_of
+from core.scan.pieces import pieces
+from core.scan.rows import finish
+from core.scan.snapshot import Column
 from core.store.evolution import as_keys
 from core.store.ids import ID_COLUMN
 from core.store.state import State
 
 
-def ids_by_key(state: State, keys: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """(row numbers of `keys`, `_id`s they match); a key that matches several rows is there several times.
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Ascending `_id`s of rows that have one of the keys, and the number of the key each has: a key may match
+    several rows. `unknown` are the numbers of keys that no row has."""
 
-    Raises `UnknownRow` naming the first key that no row has. Null matches null.
-    """
+    ids: np.ndarray
+    keys: np.ndarray
+    unknown: np.ndarray
+
+
+def known_matches(state: State, keys: pa.Table) -> Matches:
+    """Like `matches`; raises `UnknownRow` naming the first key that no row has."""
     columns = [state.snapshot.column(name) for name in keys.column_names]
-    keys = as_keys(state.snapshot.name, keys, columns)
-    with cursor() as own:
-        numbered = keys.rename_columns([f"k{i}" for i in range(len(columns))])
-        own.register("keys", numbered.append_column("row", from_numpy(np.arange(len(keys)))))
-        same = [
-            exp.NullSafeEQ(this=_column(f"k{i}", "keys"), expression=_column(identifier(c), "rows"))
-            for i, c in enumerate(columns)
-        ]
-        rows = relation(state.snapshot, [*columns, ID_COLUMN], own)
-        query = (
-            exp.select(_column("row", "keys"), _column(identifier(ID_COLUMN), "rows"))
-            .from_("keys")
-            .join(rows, on=exp.and_(*same), join_type="left")
-            .order_by(_column("row", "keys"))
+    given = as_keys(state.snapshot.name, keys, columns)
+    found = matches(state, given)
+    if len(found.unknown):
+        raise UnknownRow(
+            f"{state.snapshot.name} has no row with {_told(given, int(found.unknown[0]))}",
+            fix="Insert it, or leave it out of the update",
         )
-        found = own.sql(query.sql("duckdb")).to_arrow_table()
-    _refuse_unknown(state, keys, found)
-    return to_numpy(found.column(0)), to_numpy(found.column(1))
+    return found
 
 
-def _refuse_unknown(state: State, keys: pa.Table, found: pa.Table) -> None:
-    if not found.column(1).null_count:
-        return
-    row = to_numpy(found.column(0))[to_numpy(found.column(1).is_null())][0]
-    told = ", ".join(f"{name} = {keys.column(name)[int(row)].as_py()!r}" for name in keys.column_names)
-    raise UnknownRow(
-        f"{state.snapshot.name} has no row with {told}", fix="Insert it, or leave it out of the update"
-    )
+def matches(state: State, keys: pa.Table) -> Matches:
+    """The rows that have these values in the columns of the same names; null matches null, and NaN NaN.
+
+    `keys` are of the columns' types, or of types that hold all their values. Raises `BadData` for a key that
+    is given twice or nested, `UnknownColumn`.
+    """
+    codes = _Codes(state.snapshot.name, keys)
+    ids, found = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for table in _live_rows(state, state.snapshot.select(keys.column_names)):
+        values = [c.cast(k) for c, k in zip(table.columns, keys.schema.types, strict=False)]
+        numbers = codes.numbers(values)
+        hits = np.flatnonzero(numbers >= 0)
+        ids.append(to_numpy(table.columns[-1])[hits])
+        found.append(numbers[hits])
+    matched = np.concatenate(found)
+    known = np.zeros(keys.num_rows, bool)
+    known[matched] = True
+    return Matches(np.concatenate(ids), matched, np.flatnonzero(~known))
 
 
-def _column(name: str, table: str) -> exp.Column:
-    return exp.column(name, table=table, quoted=True)
+def _live_rows(state: State, columns: Sequence[Column]) -> Iterator[pa.Table]:
+    """The key columns and `_id`, piece by piece; what was decoded is kept for the next look."""
+    snapshot, wanted = state.snapshot, [*columns, ID_COLUMN]
+    for piece in pieces(snapshot, 0, snapshot.num_positions):
+        chunks = piece.stored(snapshot, wanted)
+        yield finish(snapshot, piece.first, piece.stop, wanted, chunks)
+
+
+class _Codes:
+    """Rows of key values as numbers below the count of the keys: column after column, each pair of what was
+    counted so far and the next value is counted again."""
+
+    def __init__(self, table: str, keys: pa.Table) -> None:
+        for name in keys.column_names:
+            if pa.types.is_nested(keys.schema.field(name).type):
+                raise BadData(f"{table}: column '{name}' holds nested values", "no row is found by these")
+        self._values = [pc.unique(_comparable(column)) for column in keys.columns[1:]]
+        self._counted: list[pa.Array] = []
+        code = _comparable(keys.column(0))
+        for values, column in zip(self._values, keys.columns[1:], strict=True):
+            self._counted.append(pc.unique(code))
+            code = _paired(code, self._counted[-1], column, values)
+        self._keys = code
+        self._refuse_twice(table, keys)
+
+    def numbers(self, columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
+        """For each row the number of the key it has, -1 for none."""
+        code = _comparable(columns[0])
+        for counted, values, column in zip(self._counted, self._values, columns[1:], strict=True):
+            code = _paired(code, counted, column, values)
+        found = pc.index_in(code, value_set=self._keys)
+        return np.where(to_numpy(found.is_valid()), to_numpy(found), -1).astype(np.int64)
+
+    def _refuse_twice(self, table: str, keys: pa.Table) -> None:
+        first = to_numpy(pc.index_in(self._keys, value_set=self._keys))
+        again = np.flatnonzero(first != np.arange(len(first)))
+        if len(again):
+            raise BadData(
+                f"{table}: two of the rows given have {_told(keys, int(again[0]))}", fix="Give each row once"
+            )
+
+
+def _paired(code: pa.Array, counted: pa.Array, column: pa.ChunkedArray, values: pa.Array) -> pa.Array:
+    """One number for what `code` and `column` hold in a row, null where either is not among the keys'."""
+    before, own = pc.index_in(code, value_set=counted), pc.index_in(_comparable(column), value_set=values)
+    valid = to_numpy(before.is_valid()) & to_numpy(own.is_valid())
+    return from_numpy(to_numpy(before).astype(np.int64) * len(values) + to_numpy(own), valid=valid)
+
+
+def _comparable(column: pa.ChunkedArray) -> pa.Array:
+    """Values that are equal where their bytes are."""
+    values, kind = column.combine_chunks(), column.type
+    if pa.types.is_dictionary(kind):
+        return values.cast(kind.value_type)
+    if pa.types.is_floating(kind):
+        return pc.add(values.cast(pa.float64()), scalar_of(0.0, pa.float64()))
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return values.cast(views[kind]) if kind in views else values
+
+
+def _told(keys: pa.Table, row: int) -> str:
+    return ", ".join(f"{name} = {keys.column(name)[row].as_py()!r}" for name in keys.column_names)

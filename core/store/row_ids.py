@@ -52,13 +52,12 @@ def refuse_unknown(state: State, ids: np.ndarray) -> None:
         )
 
 
-def refuse_duplicates(name: str, ids: np.ndarray, on: Sequence[str]) -> None:
+def refuse_duplicates(name: str, ids: np.ndarray) -> None:
     """`ids` are ascending."""
     twice = ids[1:][ids[1:] == ids[:-1]]
     if len(twice):
         raise BadData(
-            f"{name}: two of the rows given are for the same row ({ID} {twice[0]}, found by {', '.join(on)})",
-            fix="Give each row once",
+            f"{name}: two of the rows given are for the same row ({ID} {twice[0]})", fix="Give each row once"
         )
 
 

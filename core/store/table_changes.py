@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.errors import BadData
@@ -16,6 +16,7 @@ from core.store.handle import TableHandle
 from core.store.operators import Operators, assignments, told
 from core.store.row_ids import chosen_ids
 from core.store.state import State
+from core.store.upserts import upserted
 
 
 class TableChanges(TableHandle):
@@ -38,13 +39,38 @@ class TableChanges(TableHandle):
     ) -> Commit:
         """Change the rows that the columns `on` find: only the columns given, None sets null.
 
-        Raises `UnknownRow` for a key that is not there, `BadData` for one given twice; nothing changes then.
+        Null is a key like any other, and every row that has a key is changed. Raises `UnknownRow` for a key
+        that is not there, `BadData` for one given twice; nothing changes then.
         """
-        whole = aligned(data)
-        keys = [on] if isinstance(on, str) else list(on)
+        whole, keys = aligned(data), _names(on)
 
         def build(state: State) -> Change:
             return changes.updated(state, whole, keys, self._writer.take_column_ids, message or "update")
+
+        return self._writer.commit(build, job or Job(), expected_version=expected_version)
+
+    def upsert(
+        self,
+        data: Any,
+        on: str | Sequence[str],
+        set_on_insert: Mapping[str, Any] | None = None,
+        message: str = "",
+        job: Job | None = None,
+        expected_version: int | None = None,
+    ) -> Commit:
+        """Update the rows whose columns `on` hold the same values, and insert the others, in one commit.
+
+        Rows that are there get the columns given, like `update`; new ones also `set_on_insert`, a value for
+        each of some other columns. Null is a key like any other, and every row that has a key is updated.
+
+        Raises `BadData` for a key given twice, `UnknownColumn` for a key column the table lacks; nothing
+        changes then.
+        """
+        whole, keys = aligned(data), _names(on)
+
+        def build(state: State) -> Change:
+            ids = self._writer.take_column_ids
+            return upserted(state, whole, keys, set_on_insert or {}, ids, message or "upsert")
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 
@@ -96,3 +122,7 @@ class TableChanges(TableHandle):
             return changes.deleted(state, gone, message or "delete")
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
+
+
+def _names(on: str | Sequence[str]) -> list[str]:
+    return [on] if isinstance(on, str) else list(on)

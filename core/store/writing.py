@@ -19,7 +19,7 @@ from core.store.catalog_schema import VERSIONED
 from core.store.commit import Change, Commit
 from core.store.evolution import narrowed, plan_columns, wider_columns
 from core.store.history import commit_from_row
-from core.store.incoming import Intake, few_change, few_or_many, refuse_ids
+from core.store.incoming import Intake, few_change, few_or_many, has_many_rows, refuse_ids, rows_of
 from core.store.layout import Layout, Staging
 from core.store.placement import Place, Staged, place, stage
 from core.store.publish import Overtaken, Publication, commit_row, still_at
@@ -130,17 +130,25 @@ class TableWriter:
         self, state: State, change: Change, staging: Staging | None, job: Job, started: float
     ) -> Commit:
         where = place(state, change)
-        if staging is None and where is Place.CATALOG:
+        if staging is None and where is Place.CATALOG and not has_many_rows(change):
             return self._commit(state, change, Staged(), None, started)
         if staging is None:
             with self._layout.stage() as own:
                 return self._publish(state, change, own, job, started)
         try:
+            change = self._with_rows_in_files(state, change, staging, job)
             staged = stage(state, change, where, staging, job)
             return self._commit(state, change, staged, staging, started)
         except BaseException:
             staging.withdraw()
             raise
+
+    def _with_rows_in_files(self, state: State, change: Change, staging: Staging, job: Job) -> Change:
+        if change.rows is None:
+            return change
+        intake = Intake(state.row.name, change.columns, self.take_column_ids, self._take_ids)
+        made = intake.change([rows_of(change)], staging, change.message, job)
+        return replace(change, files=(*change.files, *made.files), rows=None)
 
     def _commit(
         self, state: State, change: Change, staged: Staged, staging: Staging | None, started: float

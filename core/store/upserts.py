@@ -1,0 +1,76 @@
+"""Rows that update those with the same keys, and are inserted where there are none: one change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from core.errors import BadData
+from core.schema import ID
+from core.store.cells import Cells
+from core.store.changes import TakeIds, fitted, refuse_missing_keys, taken
+from core.store.commit import Change
+from core.store.evolution import ColumnPlan
+from core.store.keys import Matches, matches
+from core.store.operators.meeting import array_of, repeated
+from core.store.state import State
+
+
+def upserted(
+    state: State,
+    data: pa.Table,
+    on: Sequence[str],
+    set_on_insert: Mapping[str, Any],
+    take_ids: TakeIds,
+    message: str,
+) -> Change:
+    """Rows found by `on` get the other columns' values; the others are new, and get `set_on_insert` too."""
+    name = state.snapshot.name
+    _refuse(name, data, on, set_on_insert)
+    _plan, keys = fitted(state, data.select(list(on)), take_ids)
+    found = matches(state, keys)
+    if len(found.unknown):
+        data = _with_constants(data, set_on_insert)
+    plan, values = fitted(state, data, take_ids)
+    cells = _cells(plan, values, found, {*on, *set_on_insert})
+    change = Change(message, plan.applied(state.columns), cells=cells)
+    return _with_rows(change, plan, taken(values, found.unknown)) if len(found.unknown) else change
+
+
+def _refuse(name: str, data: pa.Table, on: Sequence[str], set_on_insert: Mapping[str, Any]) -> None:
+    refuse_missing_keys(name, data, on)
+    if ID in data.column_names:
+        raise BadData(
+            f"{name}: an upsert takes no {ID}",
+            "rows that are not there yet are given theirs by the table",
+            f"Find rows by columns of your own, or update() those whose {ID} you know",
+        )
+    for column in set_on_insert:
+        if column in data.column_names:
+            raise BadData(
+                f"{name}: column '{column}' is in the rows and in set_on_insert", fix="Leave it out of one"
+            )
+
+
+def _with_constants(data: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
+    for column, value in constants.items():
+        data = data.append_column(column, repeated(array_of([value]), data.num_rows))
+    return data
+
+
+def _cells(plan: ColumnPlan, values: pa.Table, found: Matches, others: set[str]) -> Cells | None:
+    """What the rows found are given, without the columns that found them and those for new rows."""
+    given = {c.key: values.column(i) for i, c in enumerate(plan.columns) if c.name not in others}
+    if not given or not len(found.ids):
+        return None
+    return Cells(
+        found.ids, {key: taken(column, found.keys).combine_chunks() for key, column in given.items()}
+    )
+
+
+def _with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
+    values = {c.key: rows.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
+    return replace(change, rows=(values, rows.num_rows), inserted=rows.num_rows)
