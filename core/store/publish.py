@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from core.schema import type_to_bytes
-from core.store.catalog import Transaction
+from core.store.catalog import Catalog, Transaction
 from core.store.cells import Cells, to_batch
 from core.store.commit import Change
 from core.store.data_file import WrittenFile
@@ -52,11 +52,13 @@ class Publication:
             if before.get((column, name)) != value:
                 self._add("metadata", (column, name, value))
 
-    def files(self, files: tuple[WrittenFile, ...], paths: list[str], made: int = 0) -> None:
-        """Enter data files; `made` is the version whose pending cells they already hold."""
+    def files(self, files: tuple[WrittenFile, ...], paths: list[str], made: int = 0) -> list[int]:
+        """Enter data files; `made` is the version whose pending cells they already hold. Their entries."""
+        entries = []
         for file, path in zip(files, paths, strict=True):
-            ids = (file.first_id, file.last_id)
-            self._add("data_files", (path, file.rows, *ids, file.size, file.names, file.checksum, made))
+            told = (path, file.rows, file.first_id, file.last_id, file.size, file.names, file.checksum, made)
+            entries.append(self._add("data_files", told))
+        return entries
 
     def staged(self, staged: Staged, paths: list[str]) -> None:
         """Enter the files of a change; `paths` are in the order of `staged.all_files`."""
@@ -91,11 +93,12 @@ class Publication:
     def deletions(self, ids: np.ndarray) -> int:
         return self._add("deletions", (np.sort(ids).astype("<i8").tobytes(),))
 
-    def replaced(self, rewritten: Rewrite, paths: list[str]) -> None:
-        """Enter the files of a rewrite in place of the segments and pending entries they hold."""
+    def replaced(self, rewritten: Rewrite, paths: list[str], made: int | None = None) -> list[int]:
+        """Enter the files of a rewrite in place of the segments and pending entries they hold, which is what
+        was pending at version `made`, or at this one. The files' entries."""
         self.ended((held.kind, held.entry) for held in rewritten.replaced)
         self.ended(rewritten.contained)
-        self.files(rewritten.files, paths, made=self._version)
+        return self.files(rewritten.files, paths, made=self._version if made is None else made)
 
     def ended(self, entries: Iterable[tuple[str, int]]) -> None:
         for kind, entry in entries:
@@ -109,10 +112,35 @@ class Overtaken(Exception):
     """Another commit came first: what was staged has to be staged again."""
 
 
-def still_at(transaction: Transaction, state: State) -> None:
-    """Raise `Overtaken` unless the table is where the change was staged from."""
+def still_at(transaction: Transaction, state: State) -> int:
+    """The table's version; raises `Overtaken` unless it is where the change was staged from."""
     if transaction.version(state.row.table_id) != (state.version, state.row.generation):
         raise Overtaken(state.row.name)
+    return state.version
+
+
+def version_holding(
+    catalog: Catalog, state: State, replaced: Sequence[Held], transaction: Transaction
+) -> int:
+    """The table's version, if all that was pending at `state` for the `replaced` segments is pending still,
+    and what came to be pending since was made since; raises `Overtaken` otherwise."""
+    now = transaction.version(state.row.table_id)
+    if now == (state.version, state.row.generation):
+        return state.version
+    if now is None or now[1] != state.row.generation:
+        raise Overtaken(state.row.name)
+
+    def made_now(kind: str, column: str = "entry") -> dict[tuple[str, int], int]:
+        found = catalog.valid(kind, state.row.table_id, now[0], ("entry", column))
+        return {(kind, entry): value for entry, value in found}
+
+    cells = made_now("pending_cells", "made") | made_now("change_files", "made")
+    others = made_now("data_files") | made_now("pending_rows") | made_now("deletions")
+    used = {(h.kind, h.entry) for h in replaced} | {("deletions", e) for e in state.deletions}
+    earlier = {key for key, made in cells.items() if made <= state.version}
+    if not used <= others.keys() or earlier != set(state.cells):
+        raise Overtaken(state.row.name)
+    return now[0]
 
 
 def commit_row(version: int, kind: str, restores: int | None, counts: tuple[int, int, int],

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 
 from core.ascending import union
 from core.jobs import Job
@@ -15,7 +18,7 @@ from core.store.data_file import WrittenFile
 from core.store.ids import distinct
 from core.store.layout import Staging
 from core.store.state import Held, State, overlaid
-from core.store.writer import write_files
+from core.store.writer import FileShape, write_files
 
 Entries = tuple[tuple[str, int], ...]
 
@@ -37,15 +40,25 @@ def rewrite(
     deleted: np.ndarray,
     staging: Staging,
     job: Job,
+    shape: FileShape | None = None,
 ) -> Rewrite:
     """Stage the given segments (ascending numbers) with pending and new changes applied."""
     after = _after(state, columns, cells, deleted)
     files: list[WrittenFile] = []
     for first, last in _runs(segments):
-        start, stop = int(after.segment_starts[first]), int(after.segment_starts[last + 1])
-        files += write_files(tables_between(after, columns, start, stop, job), columns, staging)
+        files += write_files(_live_tables(after, columns, first, last, job), columns, staging, shape=shape)
     replaced = tuple(state.held[i] for i in segments)
     return Rewrite(replaced, tuple(files), _contained(state, replaced))
+
+
+def _live_tables(
+    after: Snapshot, columns: tuple[Column, ...], first: int, last: int, job: Job
+) -> Iterator[pa.Table]:
+    """The rows of these segments; one whose rows are all deleted is not read."""
+    for start, stop in pairwise(after.segment_starts[first : last + 2].tolist()):
+        low, high = np.searchsorted(after.deleted, [start, stop])
+        if high - low < stop - start:
+            yield from tables_between(after, columns, start, stop, job)
 
 
 def segments_of(state: State, ids: np.ndarray) -> np.ndarray:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core.jobs import Job
+from core.store.compact import Compaction, Compactor, nullable_after, shape_of
 from core.store.handle import TableHandle
+from core.store.state import State
+from core.store.tidying import Tidier
+
+FILE_KINDS = ("data_files", "change_files")
 
 
 class TableUpkeep(TableHandle):
@@ -12,3 +19,38 @@ class TableUpkeep(TableHandle):
     def flush(self, job: Job | None = None) -> None:
         """Write pending changes into data files; makes no version."""
         self._writer.tidy(lambda tidier, state: tidier.flush(state, job or Job()))
+
+    def compact(
+        self, rows_a_group: int | None = None, rows_a_file: int | None = None, job: Job | None = None
+    ) -> Compaction:
+        """Make the table a few plain Parquet files of its columns: small files are merged, row groups and
+        files get the size asked for, and what is pending or deleted is worked in.
+
+        Only what needs it is rewritten, a file at a time, while others read and write. A cancelled compaction
+        keeps the files that are done. Earlier versions keep theirs until they expire.
+        """
+        work, row = job or Job(), self.store.catalog.table(self.table_id)
+        compactor = Compactor(
+            shape_of(self._reader.current(), rows_a_group, rows_a_file), row.next_id if row else 0
+        )
+        before, rewritten = self._file_sizes(), 0
+
+        def step(tidier: Tidier, state: State) -> int:
+            segments = compactor.next_step(state)
+            if segments is None:
+                return 0
+            shape = replace(compactor.shape, nullable=nullable_after(state, segments))
+            compactor.made(tidier.rewrite(state, segments, work, shape))
+            return len(segments)
+
+        while done := self._writer.beside(step):
+            rewritten += done
+        after = self._file_sizes()
+        return Compaction(self.name, len(before), len(after), sum(before), sum(after), rewritten)
+
+    def _file_sizes(self) -> list[int]:
+        """Of the newest version's files."""
+        found = [
+            self.store.catalog.valid(kind, self.table_id, self.version, ("bytes",)) for kind in FILE_KINDS
+        ]
+        return [size for kind in found for (size,) in kind]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import TypeVar
 
@@ -14,14 +15,15 @@ import pyarrow as pa
 from core.jobs import Job
 from core.scan.pieces import in_memory
 from core.scan.snapshot import Column, MemorySegment
-from core.store.catalog import Catalog
+from core.store.catalog import Catalog, Transaction
 from core.store.cells import Cells, latest
 from core.store.change_files import write_cells
 from core.store.commit import NO_IDS
 from core.store.layout import Layout, Staging
-from core.store.publish import Publication, still_at
+from core.store.publish import Publication, still_at, version_holding
 from core.store.rewrite import rewrite, segments_with_pending
 from core.store.state import Held, State
+from core.store.writer import FileShape
 
 FLUSH_ROWS_ABOVE = 50_000
 FLUSH_CELLS_ABOVE = 2_000_000
@@ -92,23 +94,34 @@ class Tidier:
         """Data files for every segment that is not all there is to know of its rows."""
         self.rewrite(state, segments_with_pending(state), job)
 
-    def rewrite(self, state: State, segments: np.ndarray, job: Job) -> None:
-        """New data files for these segments, ascending, with all that is pending for them."""
+    def rewrite(
+        self, state: State, segments: np.ndarray, job: Job, shape: FileShape | None = None
+    ) -> list[int]:
+        """New data files for these segments, ascending, with all that is pending for them; their entries.
+
+        What others commit meanwhile lies over the new files, as long as it leaves alone what is in them.
+        """
         if not len(segments):
-            return
+            return []
         with self._layout.stage() as staging:
-            rewritten = rewrite(state, segments, state.snapshot.columns, None, NO_IDS, staging, job)
-            paths = [f.path for f in rewritten.files]
-            with self._publishing(state, staging) as publication:
-                publication.replaced(rewritten, staging.publish(paths, state.row.folder))
+            rewritten = rewrite(state, segments, state.snapshot.columns, None, NO_IDS, staging, job, shape)
+            paths = staging.publish([f.path for f in rewritten.files], state.row.folder)
+            still = partial(version_holding, self._catalog, state, rewritten.replaced)
+            with self._publishing(state, staging, still) as publication:
+                return publication.replaced(rewritten, paths, made=state.version)
 
     @contextmanager
-    def _publishing(self, state: State, staging: Staging | None = None) -> Iterator[Publication]:
+    def _publishing(
+        self,
+        state: State,
+        staging: Staging | None = None,
+        still: Callable[[Transaction], int] | None = None,
+    ) -> Iterator[Publication]:
         """One catalog transaction that leaves the version as it is; files are taken back if it fails."""
         try:
             with self._catalog.transaction() as transaction:
-                still_at(transaction, state)
-                yield Publication(transaction, self._table_id, state.version)
+                version = still(transaction) if still else still_at(transaction, state)
+                yield Publication(transaction, self._table_id, version)
                 transaction.next_generation(self._table_id)
         except BaseException:
             if staging:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 
@@ -24,19 +25,30 @@ TRIES_WITHOUT_NULLS = 3
 Columns = tuple[Column, ...]
 
 
+@dataclass(frozen=True)
+class FileShape:
+    """How large row groups and files become. Columns whose keys are `nullable` are written so from the start,
+    and the others may turn out to be as well."""
+
+    rows_a_group: int
+    rows_a_file: int
+    nullable: frozenset[int] = frozenset()
+
+
 def write_files(
     tables: Iterable[pa.Table],
     columns: Sequence[Column],
     staging: Staging,
     end_at_gaps: bool = False,
     suffix: str = ".parquet",
+    shape: FileShape | None = None,
 ) -> list[WrittenFile]:
     """Write rows in `_id` order as data files; `columns` names the tables' columns and gives their ids.
 
     `end_at_gaps` where others may have been given the ids in between: no file then spans them.
     Raises `StoreProblem` when the disk takes no more; nothing is published then.
     """
-    with Encoder(FileSeries(staging, end_at_gaps, suffix)) as encoder:
+    with Encoder(FileSeries(staging, end_at_gaps, suffix, shape)) as encoder:
         for table in tables:
             encoder.add(tuple(columns), table.num_rows, partial(_as_made, table))
         return encoder.finish()
@@ -90,8 +102,15 @@ class FileSeries:
     """One data file after the other. A file ends when it is full, at a gap between ids, where columns
     change, and at the first null of a column that had none."""
 
-    def __init__(self, staging: Staging, end_at_gaps: bool = False, suffix: str = ".parquet") -> None:
+    def __init__(
+        self,
+        staging: Staging,
+        end_at_gaps: bool = False,
+        suffix: str = ".parquet",
+        shape: FileShape | None = None,
+    ) -> None:
         self._staging, self._end_at_gaps, self._suffix = staging, end_at_gaps, suffix
+        self._shape = shape
         self._held: list[pa.Table] = []
         self._columns: Columns = ()
         self._file: DataFile | None = None
@@ -105,7 +124,7 @@ class FileSeries:
             self._write_held()
             self._columns = columns
         self._held.append(rows)
-        size = rows_a_group(len(columns))
+        size = self._shape.rows_a_group if self._shape else rows_a_group(len(columns))
         while sum(map(len, self._held)) >= size:
             whole = pa.concat_tables(self._held)
             self._write(whole.slice(0, size))
@@ -135,7 +154,8 @@ class FileSeries:
         self._file.add(group)
 
     def _goes_on(self, file: DataFile, group: pa.Table) -> bool:
-        if file.columns != self._columns or file.rows + group.num_rows > ROWS_A_FILE:
+        most = self._shape.rows_a_file if self._shape else ROWS_A_FILE
+        if file.columns != self._columns or file.rows + group.num_rows > most:
             return False
         if self._end_at_gaps and id_at(group, 0) != file.last_id + 1:
             return False
@@ -145,9 +165,11 @@ class FileSeries:
 
     def _without_nulls(self, group: pa.Table) -> list[Column]:
         """Columns written as required. Where nulls turned up late too often, no more bets are made."""
-        hopeful = self._surprises < TRIES_WITHOUT_NULLS
+        nullable = self._shape.nullable if self._shape else frozenset()
+        if self._surprises >= TRIES_WITHOUT_NULLS:
+            nullable = frozenset(c.key for c in self._columns if c.name != ID)
         columns = zip(self._columns, group.columns, strict=True)
-        return [c for c, values in columns if c.name == ID or (hopeful and not may_hold_null(values))]
+        return [c for c, values in columns if c.key not in nullable and not may_hold_null(values)]
 
     def _end_file(self) -> None:
         if self._file is not None:

@@ -126,6 +126,16 @@ class TableWriter:
         """Do `work` on the table's files; the version stays."""
         self._retried(lambda state: work(self._tidier, state))
 
+    def beside(self, work: Callable[[Tidier, State], T]) -> T:
+        """Do `work` on the table's files while others commit; the version stays. Who keeps being overtaken
+        makes the others wait."""
+        for _ in range(ATTEMPTS):
+            try:
+                return work(self._tidier, self._reader.current())
+            except Overtaken:
+                continue
+        return self._retried(lambda state: work(self._tidier, state))
+
     def _publish(
         self, state: State, change: Change, staging: Staging | None, job: Job, started: float
     ) -> Commit:
