@@ -52,9 +52,8 @@ def aligned(data: Any) -> pa.Table:
 
 def together(found: Sequence[Block]) -> pa.Table:
     schema = unified(block.schema for block in found)
-    return pa.concat_tables(
-        [pa.Table.from_batches([], schema), *(fitted(block.table(), schema) for block in found)]
-    )
+    tables = [fitted(block.table(), schema) for block in found if block.num_rows]
+    return pa.concat_tables(tables) if tables else pa.Table.from_batches([], schema)
 
 
 def _blocks(data: Any) -> Iterator[Block]:

@@ -125,13 +125,14 @@ def _stored_schema(columns: Sequence[Column], required: Collection[Column]) -> p
 
 
 def _options(sample: pa.Table) -> dict[str, object]:
+    floats = {field.name for field in sample.schema if pa.types.is_floating(field.type)}
     chosen = {leaf: encoding for field in sample.schema for leaf, encoding in _leaves(sample, field)}
     return {
         "use_dictionary": [leaf for leaf, e in chosen.items() if e.name is None],
         "column_encoding": {leaf: e.name for leaf, e in chosen.items() if e.name is not None},
         "compression": {leaf: e.codec for leaf, e in chosen.items()},
         # Parquet's statistics ignore NaN, so readers that prune by them lose rows: floats get none.
-        "write_statistics": [leaf for leaf in chosen if not _is_float(sample, leaf)],
+        "write_statistics": [leaf for leaf in chosen if leaf not in floats],
     }
 
 
@@ -149,7 +150,3 @@ def _leaf_paths(field: pa.Field) -> list[str]:
         pass
     schema = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
     return [schema.column(i).path for i in range(len(schema))]
-
-
-def _is_float(sample: pa.Table, leaf: str) -> bool:
-    return leaf in sample.column_names and pa.types.is_floating(sample.schema.field(leaf).type)

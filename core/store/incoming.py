@@ -72,6 +72,7 @@ class Intake:
         self._table, self._before, self.columns = table, have, have
         self._take_column_ids, self._take_ids = take_column_ids, take_ids
         self._file_columns: Columns = ()
+        self._widened: dict[int, Column] = {}
         self._ids = range(0)
 
     def change(self, blocks: Iterable[Block], staging: Staging, message: str, job: Job) -> Change:
@@ -83,7 +84,7 @@ class Intake:
                 self._add(block, encoder)
                 done += block.num_rows
             files = tuple(encoder.finish())
-        refuse_misfits(files, self.columns)
+        refuse_misfits(files, self._widened.values())
         return Change(message, self.columns, files=files, inserted=done)
 
     def _add(self, block: Block, encoder: Encoder) -> None:
@@ -104,6 +105,7 @@ class Intake:
         block = _narrowed(block, self._before)
         plan = plan_columns(self._table, self.columns, block.schema, self._take_column_ids)
         self.columns = plan.applied(self.columns)
+        self._widened |= {c.key: c for c in plan.widened}
         given = {c.key for c in (*self._file_columns, *plan.columns)}
         self._file_columns = tuple(c for c in self.columns if c.key in given)
         return block
