@@ -1,0 +1,146 @@
+"""SQLite connections to a catalog, as far as the medium that it lies on allows.
+
+A write-ahead log lets readers and a writer go on at once, but needs memory that all who have the file open
+share. So there is none on a network folder, where others may be on another computer: a rollback journal does
+there, with which readers wait for a writer's last step. The file says which it is: all use the same.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
+from core.forks import never_finalize
+from core.store.catalog_copy import read_into_memory
+from core.store.medium import network_type
+
+BUSY_SECONDS = 10.0
+_NEEDS_TO_WRITE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
+
+
+def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection that may write, and makes the file when it is missing."""
+    connection = _opened(path, "mode=rwc", busy_seconds)
+    kind = network_type(path.parent)
+    if kind is not None:
+        try:
+            _leave_log(connection, path, kind)
+        except sqlite3.OperationalError as error:
+            connection.close()
+            raise problem(path, error) from error
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def connect_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection that writes nothing, not even beside the file.
+
+    Where SQLite needs to do so, to bring in what a crash left or to tell writers that it reads, the catalog
+    is read into memory instead: it is then as it was when it was opened.
+    """
+    connection = _opened(path, "mode=ro", busy_seconds)
+    try:
+        if _readable_in_place(connection, network_type(path.parent) is not None):
+            return connection
+    except sqlite3.OperationalError as error:
+        if not _name(error).startswith(_NEEDS_TO_WRITE):
+            connection.close()
+            raise problem(path, error) from error
+    connection.close()
+    try:
+        return read_into_memory(path)
+    except sqlite3.Error as error:
+        raise problem(path, error) from error
+
+
+def settle_journal(connection: sqlite3.Connection, path: Path, new: bool) -> None:
+    """Choose how a connection that may write keeps every commit safe from a power cut.
+
+    Only a `new` catalog is given a write-ahead log: one without may be open on another computer.
+    """
+    wanted = "= WAL" if new and network_type(path.parent) is None else ""
+    if connection.execute(f"PRAGMA journal_mode {wanted}").fetchone()[0] != "wal":
+        connection.execute("PRAGMA journal_mode = TRUNCATE")
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    return _name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def problem(path: Path, error: sqlite3.Error) -> StoreProblem:
+    """The error of SQLite as one that says what to do."""
+    why = str(error)
+    if is_busy(error):
+        what = f"{path.parent}: another program is using the store"
+        return StoreBusy(what, why, "Try again when it is done")
+    if _name(error).startswith("SQLITE_READONLY"):
+        return ReadOnlyStore(f"{path.parent}: the store cannot be written", why, "Open it read-only")
+    if _name(error).startswith("SQLITE_CANTOPEN"):
+        fix = "Check who may read and write the folder and what is in it"
+        return StoreProblem(f"{path}: the catalog cannot be opened", why, fix)
+    what = f"{path}: the change could not be written"
+    return StoreProblem(what, why, "Nothing changed; check the disk's space")
+
+
+class Forked(sqlite3.Connection):
+    """Stands for a connection in a forked child, where to use or even to close it would harm the parent."""
+
+    in_transaction = False
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        never_finalize(connection)
+
+    def execute(self, *_: object) -> sqlite3.Cursor:
+        raise StoreProblem(
+            f"{self._path.parent}: the store was opened before this process was forked",
+            "What it holds open belongs to the parent process",
+            "Open it again in the child",
+        )
+
+    def close(self) -> None:
+        """The parent's stays open."""
+
+
+def _opened(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=busy_seconds,
+            isolation_level=None, check_same_thread=False,
+        )  # fmt: skip
+    except sqlite3.OperationalError as error:
+        raise StoreProblem(f"{path.parent}: the store cannot be opened", str(error)) from error
+
+
+def _leave_log(connection: sqlite3.Connection, path: Path, kind: str) -> None:
+    """Exclusive locking reads a write-ahead log without shared memory; it ends with the read after it."""
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    mode = connection.execute("PRAGMA journal_mode = TRUNCATE").fetchone()[0]
+    connection.execute("PRAGMA locking_mode = NORMAL")
+    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    if mode == "wal":
+        raise StoreBusy(
+            f"{path.parent}: the store is on a network folder ({kind}), and open in another program",
+            "its write-ahead log works on one computer only",
+            "Close it there first",
+        )
+
+
+def _readable_in_place(connection: sqlite3.Connection, network: bool) -> bool:
+    """Raises what SQLite says where it needs to write. A log is not for network folders, see `_leave_log`."""
+    if network:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    log = connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    if network and log:
+        return False
+    connection.execute("PRAGMA locking_mode = NORMAL")
+    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    return True
+
+
+def _name(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", "")
