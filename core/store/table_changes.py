@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from core.errors import BadData
 from core.filters.expr import Filter
@@ -12,10 +14,12 @@ from core.rows import aligned, blocks
 from core.schema import ID
 from core.store import changes
 from core.store.commit import Change, Commit
+from core.store.duplicates import duplicate_ids
 from core.store.handle import TableHandle
 from core.store.operators import Operators, assignments, told
 from core.store.row_ids import chosen_ids
 from core.store.state import State
+from core.store.transforms import transformed
 from core.store.upserts import upserted
 
 
@@ -102,6 +106,51 @@ class TableChanges(TableHandle):
             return changes.operated(state, ids, found, self._writer.take_column_ids, said)
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
+
+    def transform(
+        self,
+        function: Callable[[pa.Table], Any],
+        columns: Sequence[str] | None = None,
+        where: Filter | None = None,
+        message: str = "",
+        job: Job | None = None,
+        expected_version: int | None = None,
+    ) -> Commit:
+        """Give rows the values that `function` computes from them, in one commit.
+
+        It gets the `columns` (None: all but `_id`) of some rows at a time as an Arrow table, and gives back
+        a table or a dict of columns with one value for each: these change, or appear; the others stay. Rows
+        that stay the same are not written. Changed values are kept in memory until all are there. When
+        another process commits in between, it is called again from the start.
+
+        Raises `BadData`, naming the rows, where it fails or gives back another number of rows; nothing
+        changes then.
+        """
+        own = job or Job()
+
+        def build(state: State) -> Change:
+            ids, said = self._writer.take_column_ids, message or "transform"
+            return transformed(state, function, columns, where, ids, said, own)
+
+        return self._writer.commit(build, own, expected_version=expected_version)
+
+    def drop_duplicates(
+        self,
+        on: str | Sequence[str] | None = None,
+        keep: str = "first",
+        message: str = "",
+        job: Job | None = None,
+        expected_version: int | None = None,
+    ) -> Commit:
+        """Delete the rows that have the same values in the columns `on` (None: in all) as the one that is
+        kept, the "first" or the "last". Null equals null, and NaN equals NaN."""
+        own, names = job or Job(), None if on is None else _names(on)
+
+        def build(state: State) -> Change:
+            gone = duplicate_ids(state, names, keep, own)
+            return changes.deleted(state, gone, message or "drop duplicates")
+
+        return self._writer.commit(build, own, expected_version=expected_version)
 
     def delete(
         self,

@@ -1,0 +1,54 @@
+"""Rows that hold the same values as another row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from core.arrays import to_numpy
+from core.ascending import without
+from core.errors import BadData
+from core.jobs import Job
+from core.query.engine import cursor
+from core.query.source import POSITION, identifier, relation
+from core.scan.rows import live_positions
+from core.scan.snapshot import Column
+from core.store.row_ids import ids_at
+from core.store.state import State
+
+_KEPT = {"first": exp.Min, "last": exp.Max}
+
+
+def duplicate_ids(state: State, on: Sequence[str] | None, keep: str, job: Job) -> np.ndarray:
+    """Ascending ids of the rows whose values in `on` (None: all columns) an earlier row has, or a later one
+    when the last is kept. Null equals null, and NaN equals NaN."""
+    snapshot = state.snapshot
+    if keep not in _KEPT:
+        raise BadData(f"{snapshot.name}: keep is '{keep}'", fix="Say 'first' or 'last'")
+    columns = _compared(state, on)
+    with cursor(job) as own:
+        rows = relation(snapshot, columns, own)
+        kept = _KEPT[keep](this=exp.column(POSITION, quoted=True))
+        query = (
+            exp.select(kept).from_(rows).group_by(*(exp.column(identifier(c), quoted=True) for c in columns))
+        )
+        positions = np.sort(to_numpy(own.sql(query.sql("duckdb")).to_arrow_table().column(0)))
+    live = live_positions(snapshot, np.arange(snapshot.num_rows))
+    return ids_at(state, without(live, positions))
+
+
+def _compared(state: State, on: Sequence[str] | None) -> tuple[Column, ...]:
+    columns = state.columns if on is None else state.snapshot.select(on)
+    if not columns:
+        raise BadData(f"{state.snapshot.name}: there is no column to compare rows by", fix="Name one")
+    for column in columns:
+        if pa.types.is_decimal256(column.type):
+            raise BadData(
+                f"{state.snapshot.name}: column '{column.name}' is {column.type}",
+                "Decimals of more than 38 digits cannot be compared here without rounding them",
+                "Name other columns with on=, or cast this one to text",
+            )
+    return columns

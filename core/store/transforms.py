@@ -1,0 +1,134 @@
+"""New values for rows from a function, a row group at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import take, to_numpy
+from core.casts import exact_cast
+from core.errors import BadData, Cancelled
+from core.filters.expr import Filter
+from core.jobs import Job
+from core.rows import aligned, fitted, unified
+from core.scan.rows import take_rows
+from core.scan.snapshot import Column
+from core.scan.stream import tables
+from core.schema import ID
+from core.store import changes
+from core.store.cells import Cells
+from core.store.changes import TakeIds
+from core.store.commit import Change
+from core.store.differing import differs
+from core.store.ids import ID_COLUMN
+from core.store.row_ids import chosen_ids
+from core.store.state import State
+
+Function = Callable[[pa.Table], Any]
+ROWS_AT_ONCE = 100_000
+
+
+def transformed(
+    state: State,
+    function: Function,
+    columns: Iterable[str] | None,
+    where: Filter | None,
+    take_ids: TakeIds,
+    message: str,
+    job: Job,
+) -> Change:
+    """The rows that `where` chooses with the columns that `function` makes of theirs."""
+    chosen = state.columns if columns is None else state.snapshot.select(columns)
+    made = _Made()
+    for rows in _batches(state, chosen, where, job):
+        job.check()
+        _add(made, state, rows, len(chosen), function)
+    if not made.changed:
+        return Change(message, state.columns)
+    plan, values = changes.fitted(state, made.table(), take_ids)
+    cells = {c.key: values.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
+    return Change(message, plan.applied(state.columns), cells=Cells(np.concatenate(made.ids), cells))
+
+
+class _Made:
+    """What the function made, of rows that it changed; `changed` are the columns it did."""
+
+    def __init__(self) -> None:
+        self.ids: list[np.ndarray] = []
+        self.changed: dict[str, None] = {}
+        self._tables: list[pa.Table] = []
+
+    def add(self, ids: np.ndarray, values: pa.Table, differing: Mapping[str, np.ndarray]) -> None:
+        rows = np.flatnonzero(np.logical_or.reduce(list(differing.values())))
+        if len(rows):
+            self.changed |= dict.fromkeys(name for name, where in differing.items() if where.any())
+            self.ids.append(ids[rows])
+            self._tables.append(values if len(rows) == len(ids) else take(values, rows))
+
+    def table(self) -> pa.Table:
+        wanted = unified(table.schema for table in self._tables)
+        schema = pa.schema([field for field in wanted if field.name in self.changed])
+        return pa.concat_tables([fitted(table, schema) for table in self._tables])
+
+
+def _batches(state: State, columns: tuple[Column, ...], where: Filter | None, job: Job) -> Iterator[pa.Table]:
+    """The columns, with `_id` behind them."""
+    wanted = (*columns, ID_COLUMN)
+    if where is None:
+        yield from (table for table in tables(state.snapshot, wanted, job) if table.num_rows)
+        return
+    positions = state.locate(chosen_ids(state, where))
+    for start in range(0, len(positions), ROWS_AT_ONCE):
+        job.report(start, len(positions))
+        yield take_rows(state.snapshot, positions[start : start + ROWS_AT_ONCE], wanted)
+
+
+def _add(made: _Made, state: State, rows: pa.Table, given: int, function: Function) -> None:
+    ids = to_numpy(rows.column(rows.num_columns - 1))
+    values = _called(state.snapshot.name, function, rows.select(range(given)), ids)
+    held = _held(state, rows, given, values.column_names, ids)
+    differing = {}
+    for place, name in enumerate(values.column_names):
+        new = values.column(place).combine_chunks()
+        if name not in held:
+            differing[name] = to_numpy(new.is_valid())
+            continue
+        fit = exact_cast(new, held[name].type)
+        differing[name] = np.ones(len(ids), bool) if fit is None else differs(held[name], fit)
+    if differing:
+        made.add(ids, values, differing)
+
+
+def _held(state: State, rows: pa.Table, given: int, names: list[str], ids: np.ndarray) -> dict[str, pa.Array]:
+    """What the columns of these names hold now; the function may make others than it was given."""
+    others = [c for c in state.columns if c.name in names and c.name not in rows.column_names[:given]]
+    more = take_rows(state.snapshot, state.locate(ids), others) if others else rows.select([])
+    found = {name: rows.column(i) for i, name in enumerate(rows.column_names[:given]) if name in names}
+    found |= dict(zip(more.column_names, more.columns, strict=True))
+    return {name: column.combine_chunks() for name, column in found.items()}
+
+
+def _called(table: str, function: Function, rows: pa.Table, ids: np.ndarray) -> pa.Table:
+    where = f"the rows with {ID} {ids[0]} to {ids[-1]}"
+    try:
+        values = aligned(function(rows))
+    except Cancelled:
+        raise
+    except Exception as error:
+        raise BadData(
+            f"{table}: the function failed at {where}", f"{type(error).__name__}: {error}", "Nothing changed"
+        ) from error
+    if values.num_columns and values.num_rows != len(ids):
+        raise BadData(
+            f"{table}: the function gave {values.num_rows} rows back for the {len(ids)} of {where}",
+            "Each row needs its own value",
+            "Give as many as there are, in the same order",
+        )
+    if ID not in values.column_names:
+        return values
+    if ID not in rows.column_names or not values.column(ID).equals(rows.column(ID)):
+        raise BadData(f"{table}: the function changed {ID} at {where}", "it is how rows are found")
+    return values.drop_columns([ID])
