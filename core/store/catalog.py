@@ -117,6 +117,20 @@ class Catalog:
             table_id,
         )
 
+    def every(self, kind: str, table_id: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Entries of a versioned table, whichever versions they hold at, oldest first."""
+        return self._rows(
+            f"SELECT {', '.join(columns)} FROM {kind} WHERE table_id = ? ORDER BY entry", table_id
+        )
+
+    def integrity(self) -> list[str]:
+        """What SQLite finds damaged in its file; nothing when all is well."""
+        try:
+            found = self._rows("PRAGMA integrity_check")
+        except StoreProblem as problem:
+            return [problem.why]
+        return [told for (told,) in found if told != "ok"]
+
     def paths(self) -> set[str]:
         """Every data and change file that any version of any table still names."""
         named = "SELECT path FROM data_files UNION SELECT path FROM change_files"
@@ -124,7 +138,14 @@ class Catalog:
 
     def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         with self._reading:
-            return self._reader.execute(sql, values).fetchall()
+            try:
+                return self._reader.execute(sql, values).fetchall()
+            except sqlite3.DatabaseError as error:
+                raise StoreProblem(
+                    f"{self.path}: the catalog could not be read",
+                    str(error),
+                    "If it stays so, verify the store, or restore a backup",
+                ) from error
 
     def _connect(self) -> sqlite3.Connection:
         mode = "mode=ro" if self.read_only else "mode=rwc"
@@ -146,8 +167,8 @@ class Catalog:
                 self._create()
                 return
             known = self._rows("PRAGMA application_id")[0][0] == APPLICATION_ID
-        except sqlite3.DatabaseError as error:
-            raise self._not_a_catalog(str(error)) from error
+        except (sqlite3.DatabaseError, StoreProblem) as error:
+            raise self._not_a_catalog(str(error.__cause__ or error)) from error
         if not known:
             raise self._not_a_catalog("it is a SQLite file of another program")
         if written > FORMAT_VERSION:

@@ -70,12 +70,24 @@ class Layout:
         finally:
             lock.release()
 
-    def _sweep_data(self, named: set[str]) -> None:
+    def strays(self, named: Callable[[], set[str]]) -> list[Path] | None:
+        """Files that nobody names; None while somebody is staging, for then they may be named in a moment."""
+        lock = FileLock(self.root / LOCK)
+        if not lock.acquire():
+            return None
+        try:
+            return [*_entries(self.staging), *self._unnamed(named())]
+        finally:
+            lock.release()
+
+    def _unnamed(self, named: set[str]) -> list[Path]:
         keep = {self.data / path for path in named}
+        return [file for folder in _entries(self.data) for file in _entries(folder) if file not in keep]
+
+    def _sweep_data(self, named: set[str]) -> None:
+        for file in self._unnamed(named):
+            file.unlink(missing_ok=True)
         for folder in _entries(self.data):
-            for file in _entries(folder):
-                if file not in keep:
-                    file.unlink(missing_ok=True)
             if not _entries(folder):
                 folder.rmdir()
 

@@ -12,9 +12,11 @@ from core.errors import ReadOnlyStore, StoreProblem, UnknownTable
 from core.jobs import Job
 from core.store import creating
 from core.store.catalog import NAME, Catalog
+from core.store.compact import Compaction
 from core.store.layout import OWN_NAMES, Layout
 from core.store.reader import Reader
 from core.store.table import Table
+from core.store.verify import Report, verify
 from core.store.writing import TableWriter
 
 
@@ -97,6 +99,14 @@ class Store:
         creating.refuse_name(self.catalog, new, besides=old)
         with self.catalog.transaction() as transaction:
             transaction.rename_table(table_id, new)
+
+    def compact(self, job: Job | None = None) -> list[Compaction]:
+        """Compact every table; see `Table.compact`."""
+        return [self[name].compact(job=job) for name in self.tables]
+
+    def verify(self, quick: bool = False, job: Job | None = None) -> Report:
+        """Whether the catalog and every table are whole, and no file is left over; see `Table.verify`."""
+        return verify(self.catalog, None, quick, job or Job())
 
     def sql(self, text: str, job: Job | None = None) -> pa.Table:
         """The answer of one SELECT (DuckDB's dialect) over the tables of the store."""

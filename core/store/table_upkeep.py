@@ -9,6 +9,7 @@ from core.store.compact import Compaction, Compactor, nullable_after, shape_of
 from core.store.handle import TableHandle
 from core.store.state import State
 from core.store.tidying import Tidier
+from core.store.verify import Report, verify
 
 FILE_KINDS = ("data_files", "change_files")
 
@@ -47,6 +48,13 @@ class TableUpkeep(TableHandle):
             rewritten += done
         after = self._file_sizes()
         return Compaction(self.name, len(before), len(after), sum(before), sum(after), rewritten)
+
+    def verify(self, quick: bool = False, job: Job | None = None) -> Report:
+        """Whether every file of every version is as it was written, and the newest version fits together.
+
+        `quick` looks at what files say of themselves, not at all of their bytes. Nothing is changed.
+        """
+        return verify(self.store.catalog, [self.table_id], quick, job or Job())
 
     def _file_sizes(self) -> list[int]:
         """Of the newest version's files."""

@@ -1,0 +1,243 @@
+"""Whether a store is whole: its catalog, and that every file still is what the catalog says of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import to_numpy
+from core.errors import LamellaError
+from core.jobs import Job
+from core.scan.chunks import column_chunks
+from core.scan.footers import footer
+from core.scan.snapshot import FileSegment
+from core.schema import ID
+from core.store.catalog import Catalog, TableRow
+from core.store.checksums import checksum_of
+from core.store.ids import ID_COLUMN
+from core.store.layout import Layout
+from core.store.reader import Reader
+from core.store.state import State
+
+UNREADABLE = (LamellaError, OSError, EOFError, pa.ArrowException, ValueError, TypeError, LookupError)
+"""What damage may make of reading a catalog entry or a file."""
+LABELS = {"data_files": "data file", "change_files": "change file"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """`problems` are sentences, none when all is well; the numbers say what was looked at."""
+
+    problems: tuple[str, ...]
+    tables: int
+    files: int
+    bytes: int
+    checksums: bool
+    not_checked: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        how = "with checksums" if self.checksums else "without checksums"
+        looked = (
+            f"{_counted(self.tables, 'table')}, {_counted(self.files, 'file')}, {self.bytes:,} bytes {how}"
+        )
+        found = [
+            f"{_counted(len(self.problems), 'problem')} in {looked}"
+            if self.problems
+            else f"{looked}: all is well"
+        ]
+        return "\n".join([*found, *self.problems, *self.not_checked])
+
+
+@dataclass(frozen=True)
+class NamedFile:
+    """A file as the catalog has it."""
+
+    kind: str
+    path: str
+    rows: int
+    first_id: int
+    last_id: int
+    size: int
+    names: dict[int, str]
+    checksum: str
+
+
+def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job) -> Report:
+    """Look at these tables, or at the whole store for None. `quick` leaves the checksums out.
+
+    Damage is a problem in the report, never an error.
+    """
+    layout = Layout(catalog.path.parent)
+    found = Verification(catalog, layout.data, quick, job)
+    not_checked: list[str] = []
+    if tables is None:
+        found.problems += [f"{catalog.path}: {told}" for told in catalog.integrity()]
+        not_checked = found.stray_files(layout)
+    rows = [row for row in _tables(found) if tables is None or row.table_id in tables]
+    for row in rows:
+        found.table(row)
+    return Report(
+        tuple(found.problems), len(rows), len(found.files), found.bytes, not quick, tuple(not_checked)
+    )
+
+
+def _tables(found: Verification) -> list[TableRow]:
+    try:
+        return found.catalog.tables()
+    except UNREADABLE as error:
+        found.problems.append(f"{found.catalog.path}: {_told(error)}")
+        return []
+
+
+@dataclass
+class Verification:
+    """Problems found so far, and what was looked at."""
+
+    catalog: Catalog
+    data: Path
+    quick: bool
+    job: Job
+    problems: list[str] = field(default_factory=list)
+    files: set[str] = field(default_factory=set)
+    bytes: int = 0
+
+    def table(self, row: TableRow) -> None:
+        """The files of every version, and whether the newest fits together."""
+        named: list[NamedFile] = []
+        self._noting(row, partial(self._collect, row, named))
+        for done, file in enumerate(named):
+            self.job.report(
+                done, len(named), f"{row.name}: {_counted(done, 'file')} of {len(named):,} checked"
+            )
+            if file.path not in self.files:
+                self.files.add(file.path)
+                self._noting(row, partial(self._file, file))
+        self._noting(row, partial(self._newest, row))
+        self._noting(row, partial(self._commits, row))
+
+    def stray_files(self, layout: Layout) -> list[str]:
+        """Note files that no table names; answers what could not be looked at."""
+        if self.catalog.read_only:
+            return ["Stray files were not looked for, because the store is open read-only."]
+        found = layout.strays(self.catalog.paths)
+        if found is None:
+            return ["Stray files were not looked for, because somebody is writing to the store."]
+        self.problems += [f"{path}: no table names this file" for path in found]
+        return []
+
+    def _noting(self, row: TableRow, look: Callable[[], Iterator[str]]) -> None:
+        try:
+            self.problems += [f"table {row.name}: {told}" for told in look()]
+        except UNREADABLE as error:
+            self.problems.append(f"table {row.name}: {_told(error)}")
+
+    def _collect(self, row: TableRow, named: list[NamedFile]) -> Iterator[str]:
+        named += self._named(row)
+        return iter(())
+
+    def _named(self, row: TableRow) -> Iterator[NamedFile]:
+        wanted = ("path", "rows", "first_id", "last_id", "bytes", "names", "checksum")
+        for kind in LABELS:
+            for path, rows, first, last, size, names, checksum in self.catalog.every(
+                kind, row.table_id, wanted
+            ):
+                by_key = {int(key): name for key, name in json.loads(names).items()}
+                yield NamedFile(kind, path, rows, first, last, size, by_key, checksum)
+
+    def _file(self, file: NamedFile) -> Iterator[str]:
+        path, label = self.data / file.path, LABELS[file.kind]
+        if not path.is_file():
+            if file.path in self.catalog.paths():  # it may have been let go of meanwhile
+                yield f"{label} {path} is missing"
+            return
+        size = path.stat().st_size
+        self.bytes += size
+        if size != file.size:
+            yield f"{label} {path} has {size:,} bytes instead of {file.size:,}"
+        elif not self.quick and file.checksum and checksum_of(path) != file.checksum:
+            yield f"{label} {path} holds other bytes than were written: its checksum differs"
+        else:
+            yield from (f"{label} {path} {told}" for told in _content(file, path))
+
+    def _newest(self, row: TableRow) -> Iterator[str]:
+        yield from _entries(Reader(self.catalog, row.table_id, self.data).current())
+
+    def _commits(self, row: TableRow) -> Iterator[str]:
+        versions = [commit[0] for commit in self.catalog.commits(row.table_id)]
+        if not versions or versions[-1] != row.version:
+            newest = versions[-1] if versions else "none"
+            yield f"the table is at version {row.version}, but its newest commit is {newest}"
+
+
+def _content(file: NamedFile, path: Path) -> Iterator[str]:
+    told = footer(path)
+    if told.metadata.num_rows != file.rows:
+        yield f"holds {told.metadata.num_rows:,} rows instead of {file.rows:,}"
+        return
+    missing = [name for name in file.names.values() if name not in told.schema.names]
+    if missing:
+        yield f"has no column '{missing[0]}'"
+        return
+    yield from _id_problems(FileSegment(path, file.rows, file.names), file)
+
+
+def _id_problems(segment: FileSegment, file: NamedFile) -> Iterator[str]:
+    """A row group at a time."""
+    before, first = None, None
+    for group in range(footer(segment.path).metadata.num_row_groups):
+        ids = to_numpy(column_chunks(segment, group, [ID_COLUMN], into=None)[0])
+        if not len(ids):
+            continue
+        first = int(ids[0]) if first is None else first
+        if bool(np.any(ids[1:] <= ids[:-1])) or (before is not None and ids[0] <= before):
+            yield f"has {ID}s that do not ascend"
+            return
+        before = int(ids[-1])
+    if (first, before) != (file.first_id, file.last_id):
+        yield f"has {ID}s from {first} to {before} instead of {file.first_id} to {file.last_id}"
+
+
+def _entries(state: State) -> Iterator[str]:
+    """Whether what the newest version is made of can be read and fits together."""
+    for before, after in zip(state.held[:-1], state.held[1:], strict=True):
+        if after.first_id <= before.last_id:
+            yield f"two parts of it hold the {ID}s from {after.first_id} to {before.last_id}"
+    yield from _column_problems(state)
+    for (kind, entry), cells in state.cells.items():
+        for key in cells.values:
+            if len(cells.values[key]) != len(cells.ids):
+                yield f"{kind} {entry} has {len(cells.values[key]):,} values for {len(cells.ids):,} rows"
+        yield from (f"{kind} {entry} {told}" for told in _ids_given(state, cells.ids))
+    for entry, ids in state.deletions.items():
+        yield from (f"deletions {entry} {told}" for told in _ids_given(state, ids))
+    for held in state.held:
+        if held.last_id >= state.row.next_id:
+            yield f"rows up to {ID} {held.last_id} are there, but the next to be given is {state.row.next_id}"
+
+
+def _column_problems(state: State) -> Iterator[str]:
+    names = [c.name for c in state.columns]
+    for name in {name for name in names if names.count(name) > 1}:
+        yield f"two columns are called '{name}'"
+
+
+def _ids_given(state: State, ids: np.ndarray) -> Iterator[str]:
+    """Rows that were removed since may be named still, but never one that there cannot be."""
+    if bool(np.any(ids[1:] <= ids[:-1])):
+        yield f"names {ID}s that do not ascend"
+    if len(ids) and (ids.min() < 0 or ids.max() >= state.row.next_id):
+        yield f"names a row that was never there: {ID} {ids.max() if ids.min() >= 0 else ids.min()}"
+
+
+def _told(error: Exception) -> str:
+    return str(error) if isinstance(error, LamellaError) else f"cannot be read: {error}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

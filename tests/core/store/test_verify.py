@@ -1,0 +1,159 @@
+"""Whatever is damaged is found and named; a store that is whole has no problems."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import Store
+
+ROWS = 30_000
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with everything a table can be made of."""
+    path = tmp_path_factory.mktemp("verify") / "store"
+    with Store.open(path) as store:
+        table = store.create_table("flights", pa.table({"n": pa.array(range(ROWS)), "late": [False] * ROWS}))
+        table.insert([{"n": -1, "late": None}])
+        table.update([{"_id": i, "n": 0} for i in range(0, ROWS, 2)])
+        table.update([{"_id": 1, "n": 7}])
+        table.delete(ids=[2, 3])
+        table.rename_column("late", "delayed")
+        table.undo()
+        store.create_table("small", [{"word": "a"}])
+    return path
+
+
+@pytest.fixture
+def path(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "store"))
+
+
+def problems(path: Path, quick: bool = False) -> list[str]:
+    with Store.open(path, read_only=True) as store:
+        return list(store.verify(quick).problems)
+
+
+def file(path: Path, suffix: str = ".parquet") -> Path:
+    return next(p for p in sorted(path.rglob(f"*{suffix}")))
+
+
+def test_a_whole_store_has_no_problems_and_the_report_says_what_was_looked_at(path: Path) -> None:
+    with Store.open(path) as store:
+        report = store.verify()
+        assert report.problems == ()
+        assert report.not_checked == ()
+        assert (report.tables, report.files, report.checksums) == (2, 2, True)
+        assert report.bytes == sum(f.stat().st_size for f in (path / "data").rglob("*") if f.is_file())
+        assert "2 tables, 2 files" in str(report)
+        assert str(report).endswith("all is well")
+        store["flights"].compact()
+        store["flights"].drop_column("n")
+        assert store["flights"].verify().problems == ()
+        assert not store.verify(quick=True).checksums
+
+
+def flipped(path: Path) -> None:
+    stored = bytearray(path.read_bytes())
+    stored[len(stored) // 3] ^= 1
+    path.write_bytes(stored)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".cells"])
+def test_a_flipped_bit_is_found_by_its_checksum(path: Path, suffix: str) -> None:
+    damaged = file(path, suffix)
+    flipped(damaged)
+    found = problems(path)
+    assert found[0].startswith("table flights: ")
+    assert str(damaged) in found[0]
+    assert "checksum" in found[0]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".cells"])
+def test_a_truncated_file_is_found_even_when_there_is_no_time_for_checksums(path: Path, suffix: str) -> None:
+    damaged = file(path, suffix)
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    found = problems(path, quick=True)
+    assert any(str(damaged) in each and "bytes instead of" in each for each in found)
+
+
+def test_a_missing_file_is_found(path: Path) -> None:
+    gone = file(path)
+    gone.unlink()
+    assert any(f"data file {gone} is missing" in each for each in problems(path))
+
+
+def test_a_file_that_no_table_names_is_found(path: Path) -> None:
+    with Store.open(path) as store:
+        stray = file(path).with_name("stray.parquet")
+        stray.write_bytes(b"")
+        assert store.verify().problems == (f"{stray}: no table names this file",)
+        assert store["flights"].verify().problems == ()
+
+
+CATALOG: dict[str, tuple[str, str]] = {
+    "rows": ("UPDATE data_files SET rows = rows + 1", "rows instead of"),
+    "first id": ("UPDATE data_files SET first_id = first_id - 1", "instead of -1 to"),
+    "checksum": ("UPDATE data_files SET checksum = 'crc32:00000000'", "its checksum differs"),
+    "bytes": ("UPDATE change_files SET bytes = 5", "bytes instead of 5"),
+    "names": ("""UPDATE data_files SET names = '{"0": "_id", "1": "m"}'""", "has no column 'm'"),
+    "no names": ("UPDATE data_files SET names = 'not json'", "cannot be read"),
+    "version": ("UPDATE tables SET version = version + 1 WHERE name = 'small'", "its newest commit is 1"),
+    "next id": ("UPDATE tables SET next_id = 5 WHERE name = 'flights'", "the next to be given is 5"),
+    "batch": ("UPDATE pending_cells SET batch = x'00'", "cannot be read"),
+    "rows' batch": ("UPDATE pending_rows SET batch = zeroblob(8)", "cannot be read"),
+    "ids": ("UPDATE deletions SET ids = x'0100'", "cannot be read"),
+    "deleted ids": ("UPDATE deletions SET ids = x'00000000000000ff'", "names a row that was never there"),
+    "overlap": ("UPDATE pending_rows SET first_id = 17 WHERE table_id = 1", "two parts of it hold"),
+    "types": ("UPDATE columns SET type = x'01' WHERE name = 'n'", "cannot be read"),
+    "two names": ("UPDATE columns SET name = 'n' WHERE table_id = 1", "two columns are called 'n'"),
+}
+
+
+@pytest.mark.parametrize(("statement", "told"), CATALOG.values(), ids=CATALOG.keys())
+def test_a_catalog_that_says_otherwise_is_found(path: Path, statement: str, told: str) -> None:
+    catalog = sqlite3.connect(path / "catalog.sqlite")
+    assert catalog.execute(statement).rowcount
+    catalog.commit()
+    catalog.close()
+    found = problems(path)
+    assert any(told in each for each in found), found
+    assert all(each.startswith("table ") for each in found)
+
+
+def test_ids_that_do_not_ascend_are_found(path: Path) -> None:
+    damaged = file(path)
+    rows = pq.ParquetFile(damaged).read()
+    pq.write_table(rows.take(pa.array([0, 2, 1, *range(3, ROWS)])), damaged)
+    _told_as_written(path, damaged)
+    assert any("_ids that do not ascend" in each for each in problems(path))
+
+
+def _told_as_written(path: Path, damaged: Path) -> None:
+    """The catalog agrees with the file about its bytes."""
+    catalog = sqlite3.connect(path / "catalog.sqlite")
+    size = damaged.stat().st_size
+    catalog.execute("UPDATE data_files SET bytes = ?, checksum = ''", (size,))
+    catalog.commit()
+    catalog.close()
+
+
+def damaged_page(path: Path) -> None:
+    catalog = path / "catalog.sqlite"
+    stored = bytearray(catalog.read_bytes())
+    page = int.from_bytes(stored[16:18], "big")
+    for at in range(3 * page, len(stored), page):
+        stored[at : at + 32] = b"\xff" * 32
+    catalog.write_bytes(stored)
+
+
+def test_a_damaged_catalog_is_found(path: Path) -> None:
+    damaged_page(path)
+    assert any("catalog.sqlite" in each for each in problems(path))
