@@ -22,6 +22,9 @@ def exact_cast(values: Values, kind: pa.DataType) -> Values | None:
         return values
     if pa.types.is_dictionary(values.type):
         return exact_cast(_decoded(values), kind)
+    if pa.types.is_null(values.type):
+        nulls = pa.nulls(len(values), kind)
+        return nulls if isinstance(values, pa.Array) else pa.chunked_array([nulls])
     if not _same_meaning(values.type, kind):
         return None
     try:

@@ -21,6 +21,7 @@ from core.block import Block, as_block, in_blocks
 from core.casts import exact_cast, inexact
 from core.errors import BadData
 from core.integer_rows import IntegerRows, fits
+from core.layouts import in_plain_layout, plain_layout
 from core.widening import wider_type
 
 ROWS_A_CHUNK = 1000
@@ -42,7 +43,19 @@ def blocks(data: Any) -> Iterator[Block]:
     """
     for block in _blocks(data):
         _refuse_duplicates(block.schema)
-        yield block
+        yield _laid_out(block)
+
+
+def _laid_out(block: Block) -> Block:
+    """In layouts that can be kept; dictionaries may hold a null, which Parquet does not take."""
+    if all(f.type == plain_layout(f.type) and not pa.types.is_dictionary(f.type) for f in block.schema):
+        return block
+    table = block.table()
+    try:
+        columns = [in_plain_layout(column) for column in table.columns]
+    except pa.ArrowNotImplementedError as error:
+        raise BadData("a column's layout is not known", str(error), "Cast it first") from error
+    return as_block(pa.Table.from_arrays(columns, names=table.column_names))
 
 
 def aligned(data: Any) -> pa.Table:

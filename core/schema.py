@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import BadData
+from core.layouts import plain_layout
 
 ID = "_id"
 _AS_THEY_ARE = {
@@ -29,14 +30,12 @@ def type_from_bytes(stored: bytes) -> pa.DataType:
 
 @lru_cache(1024)
 def stored_type(kind: pa.DataType) -> pa.DataType:
-    """Types that Parquet would hand back changed, as the type it keeps: seconds become milliseconds.
+    """The type that a column gets for values of `kind`: the same but for a few layouts that Parquet, or the
+    way through the catalog, does not know, as the plain ones that hold the same values.
 
-    Raises `BadData` for a type that Parquet cannot hold.
+    Raises `BadData` for a type that cannot be kept.
     """
-    if pa.types.is_timestamp(kind) and kind.unit == "s":
-        kind = pa.timestamp("ms", kind.tz)
-    if pa.types.is_date64(kind):
-        kind = pa.timestamp("ms")
+    kind = plain_layout(kind)
     if kind in _AS_THEY_ARE:
         return kind
     try:

@@ -10,8 +10,14 @@ import pyarrow as pa
 import pytest
 
 from core import Store, col
+from core.errors import BadData
 from core.query.query import Query, SortKey
 from core.query.view import View
+
+
+def extension(kind: pa.DataType, storage: pa.Array) -> pa.Array:
+    return pa.ExtensionArray.from_storage(kind, storage)
+
 
 VALUES = {
     "i8": pa.array([1, None, -3], pa.int8()),
@@ -37,7 +43,47 @@ VALUES = {
     "place": pa.array([{"lat": 1.5, "name": "x"}, None, {"lat": None, "name": None}]),
     "pairs": pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int64())),
     "nothing": pa.nulls(3),
+    "d32": pa.array([Decimal("1.1"), None, Decimal("-999.99")], pa.decimal32(5, 2)),
+    "d64": pa.array([Decimal("1.1"), None, Decimal("0")], pa.decimal64(12, 2)),
+    "date64": pa.array([86_400_000, None, 0], pa.date64()),
+    **{f"at_{unit}": pa.array([1, None, -3], pa.timestamp(unit)) for unit in ("s", "ms", "us")},
+    **{f"zoned_{unit}": pa.array([1, None, 3], pa.timestamp(unit, "+02:00")) for unit in ("s", "ns")},
+    **{f"span_{unit}": pa.array([1, None, 3], pa.duration(unit)) for unit in ("s", "us", "ns")},
+    **{f"clock_{unit}": pa.array([1, None, 3], pa.time32(unit)) for unit in ("s", "ms")},
+    "clock_ns": pa.array([1000, None, 3000], pa.time64("ns")),
+    "kind_small": pa.array(["x", None, "x"]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string())),
+    "large_list": pa.array([[1, None], None, []], pa.large_list(pa.int64())),
+    "large_raw": pa.array([b"a", None, b""], pa.large_binary()),
+    "raw_view": pa.array([b"a", None, b""], pa.binary_view()),
+    "nested": pa.array([{"a": [{"b": 1.5}]}, None, {"a": None}]),
+    "uuid": extension(pa.uuid(), pa.array([b"x" * 16, None, b"y" * 16], pa.binary(16))),
+    "json": extension(pa.json_(), pa.array(['{"a": 1}', None, "[]"])),
+    "bool8": extension(pa.bool8(), pa.array([1, None, 0], pa.int8())),
+    "tensor": extension(
+        pa.fixed_shape_tensor(pa.float64(), (2, 2)),
+        pa.array([[1.0, 2.0, 3.0, 4.0], None, [0.0] * 4], pa.list_(pa.float64(), 4)),
+    ),
+    "opaque": extension(pa.opaque(pa.int64(), "t", "v"), pa.array([5, None, 6])),
 }
+
+PLAIN = {
+    "list view": (pa.array([[1, None], None, []], pa.list_view(pa.int64())), pa.list_(pa.int64())),
+    "large list view": (pa.array([[1], None], pa.large_list_view(pa.int64())), pa.large_list(pa.int64())),
+    "run ends": (pa.RunEndEncodedArray.from_arrays(pa.array([2, 3]), pa.array([5, None])), pa.int64()),
+    "numbers in a dictionary": (pa.array([5, None]).dictionary_encode(), pa.int64()),
+    "text views in a struct": (
+        pa.array([{"a": "x"}, None], pa.struct([("a", pa.string_view())])),
+        pa.struct([("a", pa.string())]),
+    ),
+    "a dictionary in a list": (
+        pa.array([["x"], None], pa.list_(pa.dictionary(pa.int32(), pa.string()))),
+        pa.list_(pa.string()),
+    ),
+    "a dictionary that holds null": (
+        pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array(["x", None])),
+        pa.dictionary(pa.int8(), pa.string()),
+    ),
+}  # fmt: skip
 
 
 @pytest.fixture(params=[1, 700], ids=["in the catalog", "in a file"])
@@ -93,3 +139,41 @@ def test_every_type_can_be_asked_for_in_sql_also_where_files_lack_the_column(tab
     assert table.store.sql("select * from t").num_rows == table.num_rows
     view = View(table.snapshot(), Query(where=col("later") == "x", sort=(SortKey("f16"), SortKey("i8"))))
     assert view.page(0, 1).column("f16").to_pylist() == [None]
+
+
+def test_all_of_them_come_back_after_a_change_a_flush_and_a_reopen(table: object) -> None:
+    table.update_where([1], {"$set": {"text": "set"}})
+    path, rows = table.store.path, table.num_rows
+    table.flush()
+    table.store.close()
+    with Store.open(path) as store:
+        found = store["t"].read()
+        assert found.num_rows == rows
+        for name, values in VALUES.items():
+            assert found.schema.field(name).type == values.type, name
+            assert str(found.column(name)[2].as_py()) == str(values[2].as_py()), name
+
+
+@pytest.mark.parametrize("count", [1, 700])
+@pytest.mark.parametrize("layout", PLAIN)
+def test_other_layouts_come_back_as_the_plain_one(tmp_path: Path, layout: str, count: int) -> None:
+    values, kind = PLAIN[layout]
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", pa.table({"x": pa.chunked_array([values] * count)}))
+        table.insert(pa.table({"x": values}))
+        table.update_where([0], {"$set": {"x": None}})
+        for _ in range(2):
+            found = table.read(columns=["x"]).column("x")
+            assert found.type == kind
+            assert found.to_pylist() == [None, *(values.to_pylist() * (count + 1))[1:]]
+            table.flush()
+
+
+@pytest.mark.parametrize("kind", [pa.month_day_nano_interval(), pa.dense_union([pa.field("a", pa.int64())])])
+def test_what_parquet_cannot_hold_is_refused(tmp_path: Path, kind: pa.DataType) -> None:
+    with Store.open(tmp_path / "s") as store:
+        with pytest.raises(BadData, match="cannot be kept in Parquet"):
+            store.create_table(
+                "t", pa.table({"x": pa.array([], kind) if kind.num_fields == 0 else pa.nulls(0, kind)})
+            )
+        assert store.tables == []
