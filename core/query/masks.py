@@ -12,11 +12,12 @@ from core.filters.expr import Filter
 from core.filters.walk import predicates
 from core.jobs import Job
 from core.scan.caches import cache
-from core.scan.pieces import pieces
+from core.scan.pieces import runs
 from core.scan.rows import with_changes
 from core.scan.snapshot import Snapshot
 
 LARGEST_ROWS = 2_000_000
+ROWS_AT_ONCE = 500_000
 
 
 def pays(snapshot: Snapshot) -> bool:
@@ -28,7 +29,7 @@ def find_by_mask(snapshot: Snapshot, where: Filter, job: Job) -> np.ndarray:
     bound = bind(where, snapshot.schema, snapshot.name)
     columns = snapshot.select(dict.fromkeys(p.column for p in predicates(bound)))
     found = [np.empty(0, np.int64)]
-    for piece in pieces(snapshot, 0, snapshot.num_positions):
+    for piece in runs(snapshot, 0, snapshot.num_positions, ROWS_AT_ONCE):
         job.check()
         chunks = piece.stored(snapshot, columns, cache)
         met = mask(bound, with_changes(snapshot, piece.first, piece.stop, columns, chunks))

@@ -17,6 +17,8 @@ Leaf = tuple[str, ...]
 """A column of a file by its name, or a field inside one by the names that lead to it."""
 ChunkKey = tuple[Footer, int, Leaf]
 """By the footer itself: a file that changes gets another one."""
+RowsKey = tuple[Footer, int, int]
+"""Footer, number of rows, and hash of their places."""
 
 DEFAULT_CACHE_BYTES = min(2 << 30, psutil.virtual_memory().total // 4)
 MOST_BROWSED_BYTES = 128 << 20
@@ -25,7 +27,7 @@ MOST_ROWS_BYTES = 64 << 20
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """Some rows of a row group: ascending places, and the values there of some columns."""
+    """Some rows of a file: ascending places, and the values there of some columns."""
 
     places: np.ndarray
     columns: Mapping[Leaf, pa.ChunkedArray]
@@ -41,8 +43,8 @@ cache = ChunkCache()
 browsed = ChunkCache()
 """For pages that people leaf through. Small, so that memory just used is used again: decoding a row
 group into fresh memory takes three times as long."""
-few_rows = LruCache[tuple[Footer, int], KeptRows]()
-"""Scattered rows that were asked for once, by row group."""
+few_rows = LruCache[RowsKey, KeptRows]()
+"""Scattered rows that were asked for once."""
 
 
 def limit(total_bytes: int) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from core.errors import FileProblem
 from core.scan.caches import ChunkCache, ChunkKey, Leaf, cache
@@ -22,50 +25,60 @@ def column_chunks(
 
     What had to be decoded is kept in `into`; None keeps nothing.
     """
-    told = unchanged(segment)
-    leaves = [leaf_of(segment, told, column) for column in columns]
-    keys = [(told, row_group, leaf) for leaf in leaves if leaf is not None]
-    found = {key: chunk for key, chunk in _kept(keys, into) if chunk is not None}
-    missing = list(dict.fromkeys(key for key in keys if key not in found))
-    if missing:
-        decoded = decode(told, [row_group], [leaf for _, _, leaf in missing])
-        fresh = list(zip(missing, decoded, strict=True))
-        found.update(fresh)
-        if into is not None:
-            into.put(fresh)
-    rows = told.metadata.row_group(row_group).num_rows
-    chunks = [None if leaf is None else found[told, row_group, leaf] for leaf in leaves]
-    return [typed(chunk, column, rows, segment.path) for chunk, column in zip(chunks, columns, strict=True)]
+    return run_chunks(segment, [row_group], columns, into)[0]
 
 
 def run_chunks(
-    segment: FileSegment, row_groups: Sequence[int], columns: Sequence[Column]
+    segment: FileSegment, row_groups: Sequence[int], columns: Sequence[Column], into: ChunkCache | None
 ) -> tuple[list[pa.ChunkedArray], list[bool]]:
-    """The columns of several row groups, laid end to end; nothing is kept.
+    """The same of several row groups, laid end to end.
 
-    Second, for each: whether nobody else holds its memory, so that it may be written to.
+    Second, for each column: whether nobody else holds its memory, so that it may be written to.
     """
     told = unchanged(segment)
     leaves = [leaf_of(segment, told, column) for column in columns]
-    shared = _kept_whole(told, row_groups, leaves)
-    missing = list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in shared))
-    fresh = dict(zip(missing, decode(told, row_groups, missing), strict=True)) if missing else {}
+    found = _kept_whole(told, row_groups, leaves, into)
+    missing = list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in found))
+    if missing:
+        decoded = zip(missing, decode(told, row_groups, missing), strict=True)
+        found.update(decoded)
+        if into is not None:
+            keep(told, row_groups, ((leaf, found[leaf]) for leaf in missing), into)
     rows = sum(told.metadata.row_group(group).num_rows for group in row_groups)
-    chunks = [None if leaf is None else fresh.get(leaf, shared.get(leaf)) for leaf in leaves]
-    fitting = [
-        typed(chunk, column, rows, segment.path) for chunk, column in zip(chunks, columns, strict=True)
-    ]
-    times = Counter(leaves)
-    own = [leaf in fresh and times[leaf] == len(leaf) == 1 for leaf in leaves]
-    return fitting, own
+    chunks = [None if leaf is None else found[leaf] for leaf in leaves]
+    fitting = [typed(chunk, c, rows, segment.path) for chunk, c in zip(chunks, columns, strict=True)]
+    times, fresh = Counter(leaves), set(missing if into is None else ())
+    return fitting, [leaf in fresh and times[leaf] == len(leaf) == 1 for leaf in leaves]
 
 
-def decode(told: Footer, row_groups: Sequence[int], leaves: Sequence[Leaf]) -> list[pa.ChunkedArray]:
-    """These columns of these row groups, into fresh memory; of a nested column only the fields asked for."""
+def keep(
+    told: Footer,
+    row_groups: Sequence[int],
+    columns: Iterable[tuple[Leaf, pa.ChunkedArray]],
+    into: ChunkCache,
+    wanted: Callable[[ChunkKey, pa.ChunkedArray], bool] = lambda key, part: True,
+) -> None:
+    """Put the parts of columns that belong to one row group each into a cache."""
+    starts = np.cumsum([0, *(told.metadata.row_group(group).num_rows for group in row_groups)]).tolist()
+    parts = (
+        ((told, group, leaf), chunk.slice(start, stop - start))
+        for leaf, chunk in columns
+        for group, start, stop in zip(row_groups, starts[:-1], starts[1:], strict=True)
+    )
+    into.put((key, part) for key, part in parts if wanted(key, part))
+
+
+def decode(
+    told: Footer, row_groups: Sequence[int], leaves: Sequence[Leaf], file: pq.ParquetFile | None = None
+) -> list[pa.ChunkedArray]:
+    """These columns of these row groups, into fresh memory; of a nested column only the fields asked for.
+
+    `file`, where the caller has the file open: opening one of many row groups takes a millisecond.
+    """
     names = [".".join(leaf) for leaf in leaves]
     try:
-        with told.open() as file:
-            read = file.read_row_groups(list(row_groups), columns=names, use_threads=len(names) > 1)
+        with nullcontext(file) if file else told.open() as reader:
+            read = reader.read_row_groups(list(row_groups), columns=names, use_threads=len(names) > 1)
     except (OSError, pa.ArrowInvalid) as error:
         raise unreadable(told.path, error) from error
     return [project(read.column(leaf[0]), leaf[1:]) for leaf in leaves]
@@ -80,25 +93,19 @@ def leaf_of(segment: FileSegment, told: Footer, column: Column) -> Leaf | None:
     return None if there is None else (name, *column.path)
 
 
-def _kept(
-    keys: Sequence[ChunkKey], into: ChunkCache | None
-) -> Iterable[tuple[ChunkKey, pa.ChunkedArray | None]]:
-    found = cache.get(keys)
-    if into is not None and into is not cache and None in found:
-        found = [a if a is not None else b for a, b in zip(found, into.get(keys), strict=True)]
-    return zip(keys, found, strict=True)
-
-
 def _kept_whole(
-    told: Footer, row_groups: Sequence[int], leaves: Iterable[Leaf | None]
+    told: Footer, row_groups: Sequence[int], leaves: Iterable[Leaf | None], into: ChunkCache | None
 ) -> dict[Leaf, pa.ChunkedArray]:
-    """The columns of which every one of these row groups is in the cache."""
+    """The columns of which every one of these row groups is held by a cache."""
     whole = {}
     for leaf in dict.fromkeys(leaf for leaf in leaves if leaf is not None):
-        chunks = cache.get((told, group, leaf) for group in row_groups)
-        if all(chunk is not None for chunk in chunks):
-            parts = [part for chunk in chunks if chunk is not None for part in chunk.chunks]
-            whole[leaf] = pa.chunked_array(parts, parts[0].type)
+        keys = [(told, group, leaf) for group in row_groups]
+        chunks = cache.get(keys)
+        if into is not None and into is not cache and None in chunks:
+            chunks = [a if a is not None else b for a, b in zip(chunks, into.get(keys), strict=True)]
+        parts = [part for chunk in chunks if chunk is not None for part in chunk.chunks]
+        if not any(chunk is None for chunk in chunks):
+            whole[leaf] = chunks[0] if len(chunks) == 1 else pa.chunked_array(parts, parts[0].type)
     return whole
 
 

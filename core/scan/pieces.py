@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.scan.caches import ChunkCache, cache
-from core.scan.chunks import column_chunks, run_chunks
+from core.scan.chunks import run_chunks
 from core.scan.footers import unchanged
 from core.scan.overlay import Changed
 from core.scan.paths import project, type_at
@@ -34,15 +34,15 @@ class Piece:
         return [decoded.get(c, pa.chunked_array([], c.type)) for c in columns]
 
     def chunks(self, columns: Sequence[Column], into: ChunkCache | None = cache) -> list[pa.ChunkedArray]:
-        """The columns of a piece of one row group, as they are stored; what is decoded is kept in `into`."""
+        """The columns as they are stored; what is decoded is kept in `into`."""
         if isinstance(self.segment, FileSegment):
-            return column_chunks(self.segment, self.row_groups[0], columns, into)
+            return run_chunks(self.segment, self.row_groups, columns, into)[0]
         return list(in_memory(self.segment, columns).columns)
 
     def passing(self, columns: Sequence[Column]) -> tuple[list[pa.ChunkedArray], list[bool]]:
         """The columns for a pass over everything, and whether nobody else holds their memory."""
         if isinstance(self.segment, FileSegment):
-            return run_chunks(self.segment, self.row_groups, columns)
+            return run_chunks(self.segment, self.row_groups, columns, None)
         return list(in_memory(self.segment, columns).columns), [False] * len(columns)
 
     def covered(self, snapshot: Snapshot, column: Column) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow as pa
 from core.arrays import take
 from core.scan.caches import browsed
 from core.scan.patch import Gaps, patched
-from core.scan.pieces import Piece, changed_cells, piece_at, pieces, schema_of
+from core.scan.pieces import Piece, changed_cells, in_memory, pieces, schema_of
 from core.scan.snapshot import Column, FileSegment, Snapshot
 from core.scan.taken import take_each, taken
 
@@ -57,11 +57,10 @@ def take_rows(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Colum
     sorted_already = bool(np.all(positions[1:] >= positions[:-1]))
     order = None if sorted_already else np.argsort(positions, kind="stable")
     ascending = positions if order is None else positions[order]
-    tables, done = [], 0
-    for piece in _pieces_at(snapshot, ascending):
-        end = int(np.searchsorted(ascending, piece.stop))
-        tables.append(_take_from(snapshot, piece, ascending[done:end], columns))
-        done = end
+    starts, tables = snapshot.segment_starts, []
+    for number in np.flatnonzero(np.bincount(np.searchsorted(starts, ascending, side="right") - 1)).tolist():
+        low, high = np.searchsorted(ascending, starts[number : number + 2])
+        tables.append(_take_from(snapshot, number, ascending[low:high], columns))
     together = _together(tables, columns)
     return together if order is None else _in_order(together, order)
 
@@ -125,23 +124,13 @@ def _patch_range(
     return chunk if low == high else patched(chunk, positions[low:high] - first, values[low:high], own)
 
 
-def _pieces_at(snapshot: Snapshot, ascending: np.ndarray) -> Iterator[Piece]:
-    """The pieces that hold these positions."""
-    done = 0
-    while done < len(ascending):
-        piece = piece_at(snapshot, int(ascending[done]))
-        yield piece
-        done = int(np.searchsorted(ascending, piece.stop))
-
-
-def _take_from(
-    snapshot: Snapshot, piece: Piece, positions: np.ndarray, columns: Sequence[Column]
-) -> pa.Table:
-    places = positions - piece.first
-    if isinstance(piece.segment, FileSegment):
-        stored = taken(piece.segment, piece.row_groups[0], places, columns)
+def _take_from(snapshot: Snapshot, number: int, positions: np.ndarray, columns: Sequence[Column]) -> pa.Table:
+    """The rows at ascending positions, all of them in segment `number`."""
+    segment, places = snapshot.segments[number], positions - snapshot.segment_starts[number]
+    if isinstance(segment, FileSegment):
+        stored = taken(segment, places, columns)
     else:
-        stored = take_each(piece.chunks(columns), places)
+        stored = take_each(in_memory(segment, columns).columns, places)
     changed = [patch_scattered(snapshot, c, positions, held) for c, held in zip(columns, stored, strict=True)]
     return pa.Table.from_arrays(changed, schema=schema_of(columns))
 
