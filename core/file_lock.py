@@ -8,21 +8,26 @@ import sys
 import time
 from pathlib import Path
 
+from core.forks import let_go_in_children
+
 _RETRY_SECONDS = 0.01
+LOCKED_BYTES = 1 << 20
+"""What may be locked of a file; others can read what lies after it, on Windows too."""
 
 if sys.platform == "win32":
     import msvcrt
 
-    _SHARES = 1 << 20
-
     def _try_lock(handle: int, shared: bool) -> bool:
         """Windows has no shared locks here: sharers take one byte each, an exclusive holder all of them."""
-        os.lseek(handle, random.randrange(_SHARES) if shared else 0, os.SEEK_SET)
+        os.lseek(handle, random.randrange(LOCKED_BYTES) if shared else 0, os.SEEK_SET)
         try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1 if shared else _SHARES)
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1 if shared else LOCKED_BYTES)
         except OSError:
             return False
         return True
+
+    def _unlock(handle: int) -> None:
+        """Windows gives back what a closed file locked, and does not fork."""
 else:
     import fcntl
 
@@ -33,6 +38,10 @@ else:
             return False
         return True
 
+    def _unlock(handle: int) -> None:
+        """Closing alone would leave it to a child forked a moment ago."""
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
 
 class FileLock:
     """Held through a file that stays: by one holder, or by any number that share it."""
@@ -40,15 +49,21 @@ class FileLock:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._handle: int | None = None
+        let_go_in_children(self)
 
     def acquire(self, shared: bool = False) -> bool:
         """Whether the lock was free for the asking."""
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT)
-        if _try_lock(handle, shared):
+        try:
+            had = _try_lock(handle, shared)
+        except OSError:  # a network folder whose server knows no locks
+            os.close(handle)
+            raise
+        if had:
             self._handle = handle
-            return True
-        os.close(handle)
-        return False
+        else:
+            os.close(handle)
+        return had
 
     def wait(self, shared: bool, seconds: float) -> bool:
         """Ask again until the lock is had or the time is up."""
@@ -60,6 +75,13 @@ class FileLock:
         return True
 
     def release(self) -> None:
+        if self._handle is not None:
+            _unlock(self._handle)
+            os.close(self._handle)
+            self._handle = None
+
+    def forked(self) -> None:
+        """A child must neither keep its parent's lock, by having the file open, nor give it back."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
