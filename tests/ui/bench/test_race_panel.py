@@ -14,7 +14,9 @@ from pytestqt.qtbot import QtBot
 
 from core.bench.backends import ENTRIES, Entry
 from core.bench.protocol import Failure, Measured
+from core.bench.published import published_lines
 from core.bench.results import Record
+from core.bench.workloads import WORKLOADS
 from ui import theme
 from ui.bench.race_panel import RacePanel
 from ui.tasks import Tasks
@@ -69,6 +71,24 @@ def test_before_a_race_the_published_lines_are_there_and_what_to_do_is_said(pane
     assert panel.empty.isVisible() and "press Start" in panel.empty.text()
     assert "mean of 5 runs" in panel.source.text()
     assert not panel.display.export.isEnabled()
+
+
+def test_every_workload_can_be_chosen_and_shows_what_was_published(panel: RacePanel) -> None:
+    for number, workload in enumerate(WORKLOADS.values()):
+        panel.controls.workloads.setCurrentIndex(number)
+        assert panel.controls.workload is workload
+        for operation in workload.operations:
+            show(panel, operation.id)
+            right = {f"{line.title}, published" for line in published_lines(workload.id, operation.id)}
+            assert labels(panel) == right
+
+
+def test_a_system_that_cannot_do_a_step_does_not_end_the_race(panel: RacePanel, qtbot: QtBot) -> None:
+    panel.controls.workloads.setCurrentIndex(list(WORKLOADS).index("update"))
+    choose(panel, {1}, {"sqlite", "pyarrow"})
+    panel.start()
+    qtbot.waitUntil(lambda: not panel.running, timeout=RACE_MILLISECONDS)
+    assert panel.bar.status.text().startswith("Done: 11 samples after")
 
 
 def test_a_race_draws_live_points_and_ends_in_sentences(
