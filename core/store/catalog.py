@@ -5,25 +5,41 @@ No transaction stays open between calls.
 
 from __future__ import annotations
 
-import os
+import logging
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from core.errors import ReadOnlyStore, StoreBusy, StoreProblem, StoreTooNew
+from core.forks import let_go_in_children
+from core.store.catalog_retention import FILES, RemovedFile, Retention
 from core.store.catalog_schema import APPLICATION_ID, FOREVER, FORMAT_VERSION, MIGRATIONS, TABLES, VERSIONED
+from core.store.catalog_versions import CatalogVersions
+from core.store.connection import (
+    BUSY_SECONDS,
+    Forked,
+    connect,
+    connect_to_read,
+    is_busy,
+    problem,
+    settle_journal,
+)
+from core.store.together import TakenBack, Together
 
-BUSY_SECONDS = 10.0
 NAME = "catalog.sqlite"
+WORTH_SHRINKING_BYTES = 1 << 20
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """Where a table stands. `generation` changes when its files do without a new version."""
+    """Where a table stands. `generation` changes when its files do without a new version; `draft` is not 0
+    while what it says may yet be taken back, and then a number of its own."""
 
     table_id: int
     name: str
@@ -31,19 +47,23 @@ class TableRow:
     version: int
     generation: int
     next_id: int
+    draft: int = 0
 
 
 class Catalog:
     """Opens or makes `catalog.sqlite` in a store's folder.
 
-    Reads have a connection of their own, so they never wait for a write, of this process or another.
+    Reads have a connection of their own, so they never wait for a write, of this process or another. A thread
+    that is in a transaction reads through it, and so what it wrote there.
 
     Raises `StoreTooNew` when a later program wrote it, `StoreProblem` when it is not a catalog.
     """
 
-    def __init__(self, folder: Path, read_only: bool = False) -> None:
-        self.path, self.read_only = folder / NAME, read_only
+    def __init__(self, folder: Path, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.path, self.read_only, self._busy_seconds = folder / NAME, read_only, busy_seconds
         self._writing, self._reading = threading.RLock(), threading.RLock()
+        self._writing_thread: int | None = None
+        self._together: Together | None = None
         self._writer = self._connect()
         self._reader = self._writer
         try:
@@ -54,37 +74,114 @@ class Catalog:
         except BaseException:
             self._writer.close()
             raise
+        let_go_in_children(self)
 
     def close(self) -> None:
         with self._writing, self._reading:
             self._reader.close()
             self._writer.close()
 
+    def forked(self) -> None:
+        """In a forked child nothing is left of what was open, and no other thread to wait for."""
+        self._writing, self._reading = threading.RLock(), threading.RLock()
+        self._writing_thread = None
+        self._writer, self._reader = Forked(self.path, self._writer), Forked(self.path, self._reader)
+
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self, wait: bool = True) -> Iterator[Transaction]:
         """All of the block or nothing; takes the write lock at once, so what is read inside holds.
 
-        Inside another one of the same thread it is a part of that one.
+        Inside another one of the same thread it is a part of that one, and may fail without it. Raises
+        `StoreBusy` when somebody else has the lock for too long, or at all if it is not to `wait`.
         """
+        try:
+            with self._locked(self._busy_seconds if wait else 0):
+                yield Transaction(self._writer, self._together)
+        except sqlite3.Error as error:
+            raise self._problem(error) from error
+
+    @contextmanager
+    def together(self, message: str, taken_back: TakenBack) -> Iterator[Together]:
+        """One transaction for all commits of the block. `taken_back` is called whenever a part of it, or all,
+        is undone because it failed."""
+        if self.together_here is not None:
+            with self._locked(self._busy_seconds):
+                yield self.together_here
+            return
+        try:
+            with self._locked(self._busy_seconds):
+                self._together = together = Together(self._writer, message, taken_back)
+                try:
+                    yield together
+                    together.close()
+                finally:
+                    self._together = None
+        except BaseException:
+            taken_back()
+            raise
+
+    @property
+    def together_here(self) -> Together | None:
+        """The block of `together` that the calling thread is in."""
+        return self._together if self._writes_here() else None
+
+    @contextmanager
+    def _locked(self, seconds: float) -> Iterator[None]:
         if self.read_only:
             raise ReadOnlyStore(f"{self.path.parent}: the store is open read-only", fix="Open it for writing")
-        with self._writing:
+        if not self._writing.acquire(timeout=seconds):
+            raise self._busy()
+        try:
+            with self._part() if self._writes_here() else self._whole(seconds):
+                yield
+        finally:
+            self._writing.release()
+
+    @contextmanager
+    def _whole(self, seconds: float) -> Iterator[None]:
+        self._begin(seconds)
+        self._writing_thread = threading.get_ident()
+        try:
+            yield
+            self._commit()
+        finally:
+            self._writing_thread = None
             if self._writer.in_transaction:
-                yield Transaction(self._writer)
-                return
-            self._begin()
-            try:
-                yield Transaction(self._writer)
-                self._writer.execute("COMMIT")
-            except sqlite3.Error as error:
-                raise self._unwritable(error) from error
-            finally:
-                if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
+                self._writer.execute("ROLLBACK")
+
+    def _commit(self) -> None:
+        try:
+            self._writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._problem(error) from error
+
+    @contextmanager
+    def _part(self) -> Iterator[None]:
+        """SQLite takes a whole transaction back by itself when the disk fails; nothing may follow then."""
+        if not self._writer.in_transaction:
+            raise self._taken_back()
+        self._writer.execute("SAVEPOINT part")
+        try:
+            yield
+            self._writer.execute("RELEASE part")
+        except BaseException:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK TO part")
+                self._writer.execute("RELEASE part")
+            if self._together is not None:
+                self._together.take_back()
+            raise
+
+    def _writes_here(self) -> bool:
+        """Whether the calling thread is in a transaction."""
+        return self._writing_thread == threading.get_ident()
 
     @contextmanager
     def unchanging(self) -> Iterator[None]:
         """All reads of the block see the catalog as it is at the first of them."""
+        if self._writes_here():
+            yield
+            return
         with self._reading:
             self._reader.execute("BEGIN")
             try:
@@ -93,11 +190,12 @@ class Catalog:
                 self._reader.execute("COMMIT")
 
     def tables(self) -> list[TableRow]:
-        return [TableRow(*row) for row in self._rows(f"SELECT {_TABLE} FROM tables ORDER BY name")]
+        found = self._rows(f"SELECT {_TABLE} FROM tables ORDER BY name")
+        return [TableRow(*(*row, self._draft())) for row in found]
 
     def table(self, table_id: int) -> TableRow | None:
         found = self._rows(f"SELECT {_TABLE} FROM tables WHERE table_id = ?", table_id)
-        return TableRow(*found[0]) if found else None
+        return TableRow(*(*found[0], self._draft())) if found else None
 
     def valid(self, kind: str, table_id: int, version: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """Entries of a versioned table that hold at `version`, oldest first."""
@@ -131,34 +229,68 @@ class Catalog:
             return [problem.why]
         return [told for (told,) in found if told != "ok"]
 
+    def file_spans(self, table_id: int) -> list[tuple[Any, ...]]:
+        """(path, bytes, from_version, to_version) of every file, for each time it is entered."""
+        return self._rows(
+            " UNION ALL ".join(
+                f"SELECT path, bytes, from_version, to_version FROM {kind} WHERE table_id = ?1"
+                for kind in FILES
+            ),
+            table_id,
+        )
+
+    def versions(self, table_id: int) -> CatalogVersions:
+        return CatalogVersions(self._rows, table_id)
+
     def paths(self) -> set[str]:
         """Every data and change file that any version of any table still names."""
         named = "SELECT path FROM data_files UNION SELECT path FROM change_files"
         return {row[0] for row in self._rows(named)}
 
+    def known_paths(self) -> set[str]:
+        """Every file that a version names, or that waits until nobody reads it any more."""
+        return self.paths() | {file.path for file in self.removed_files()}
+
+    def removed_files(self) -> list[RemovedFile]:
+        """Files that no version names any more and that are not removed yet, the first first."""
+        names = ", ".join(field.name for field in fields(RemovedFile))
+        return [RemovedFile(*row) for row in self._rows(f"SELECT {names} FROM removed_files ORDER BY number")]
+
+    def removals(self) -> int:
+        """How many files were ever taken out of the catalog."""
+        found = self._rows("SELECT seq FROM sqlite_sequence WHERE name = 'removed_files'")
+        return int(found[0][0]) if found else 0
+
+    def transaction_tables(self, transaction_id: int) -> list[int]:
+        """The tables of a transaction; nothing once one of them is dropped, or its version has expired."""
+        return [
+            row[0]
+            for row in self._rows(
+                "SELECT DISTINCT table_id FROM commits JOIN transactions USING (transaction_id)"
+                " WHERE transaction_id = ?",
+                transaction_id,
+            )
+        ]
+
+    def _draft(self) -> int:
+        together = self.together_here
+        return 0 if together is None else together.draft
+
     def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        if self._writes_here():
+            return self._writer.execute(sql, values).fetchall()
         with self._reading:
             try:
                 return self._reader.execute(sql, values).fetchall()
             except sqlite3.DatabaseError as error:
-                raise StoreProblem(
-                    f"{self.path}: the catalog could not be read",
-                    str(error),
-                    "If it stays so, verify the store, or restore a backup",
-                ) from error
+                raise self._unreadable(error) from error
 
     def _connect(self) -> sqlite3.Connection:
-        mode = "mode=ro" if self.read_only else "mode=rwc"
-        if self.read_only and not os.access(self.path.parent, os.W_OK):
-            mode += "&immutable=1"  # SQLite would make its shared-memory file beside it
+        opened = connect_to_read if self.read_only else connect
         try:
-            connection = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?{mode}", uri=True, timeout=BUSY_SECONDS,
-                isolation_level=None, check_same_thread=False,
-            )  # fmt: skip
-        except sqlite3.OperationalError as error:
-            raise StoreProblem(f"{self.path.parent}: the store cannot be opened", str(error)) from error
-        return connection
+            return opened(self.path, self._busy_seconds)
+        except sqlite3.DatabaseError as error:
+            raise self._not_a_catalog(str(error)) from error
 
     def _check_format(self) -> None:
         try:
@@ -177,7 +309,7 @@ class Catalog:
                 f"its format is {written}, this program knows {FORMAT_VERSION}",
                 "Open it with the version that wrote it, or a newer one",
             )
-        self._configure()
+        self._configure(new=False)
         if written < FORMAT_VERSION:
             self._migrate()
 
@@ -197,54 +329,90 @@ class Catalog:
         """Another program may be making it at the same moment: whoever has the lock first does."""
         if self.read_only:
             raise self._not_a_catalog("it is empty")
-        self._configure()
+        self._configure(new=True)
         with self.transaction() as transaction:
             if self._writer.execute("PRAGMA user_version").fetchone()[0] == 0:
                 transaction.script(TABLES)
                 transaction.script(f"PRAGMA application_id = {APPLICATION_ID}")
                 transaction.script(f"PRAGMA user_version = {FORMAT_VERSION}")
 
-    def _configure(self) -> None:
-        """WAL so that readers never wait; FULL so that a commit that returned survives a power cut."""
+    def _configure(self, new: bool) -> None:
         if self.read_only:
             return
         try:
-            self._writer.execute("PRAGMA journal_mode = WAL")
-            self._writer.execute("PRAGMA synchronous = FULL")
-        except sqlite3.OperationalError as error:
-            raise self._busy() from error
+            settle_journal(self._writer, self.path, new)
+        except sqlite3.Error as error:
+            raise self._problem(error) from error
 
     def _not_a_catalog(self, why: str) -> StoreProblem:
         return StoreProblem(f"{self.path}: not the catalog of a store", why, "Choose another folder")
 
-    def _begin(self) -> None:
+    def _begin(self, seconds: float) -> None:
+        try:
+            if seconds:
+                self._writer.execute("BEGIN IMMEDIATE")
+            else:
+                self._begin_at_once()
+        except sqlite3.OperationalError as error:
+            raise self._problem(error) from error
+
+    def _begin_at_once(self) -> None:
+        self._writer.execute("PRAGMA busy_timeout = 0")
         try:
             self._writer.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if "readonly" in str(error):
-                raise ReadOnlyStore(f"{self.path.parent}: the store cannot be written", str(error)) from error
-            raise self._busy() from error
+        finally:
+            self._writer.execute(f"PRAGMA busy_timeout = {round(self._busy_seconds * 1000)}")
+
+    def shrink(self) -> int:
+        """Give back the room that deleted entries took, if it is worth it; answers the bytes."""
+        page, free = (self._rows(f"PRAGMA {name}")[0][0] for name in ("page_size", "freelist_count"))
+        if page * free < WORTH_SHRINKING_BYTES or self._writes_here():
+            return 0
+        with self._writing:
+            before = self.path.stat().st_size
+            try:
+                self._writer.execute("VACUUM")
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            except sqlite3.Error as error:
+                log.info("%s: stays as large as it is: %s", self.path, error)
+            return max(0, before - self.path.stat().st_size)
 
     def _busy(self) -> StoreBusy:
         return StoreBusy(
-            f"{self.path.parent}: another program is writing to the store",
-            f"it kept the lock for more than {BUSY_SECONDS:.0f} seconds",
-            "Try again when it is done",
+            f"{self.path.parent}: somebody else is writing to the store",
+            f"They kept the lock for more than {self._busy_seconds:g} seconds",
+            "Try again when they are done",
         )
 
-    def _unwritable(self, error: sqlite3.Error) -> StoreProblem:
+    def _unreadable(self, error: sqlite3.Error) -> StoreProblem:
+        if is_busy(error):
+            return self._busy()
+        return StoreProblem(
+            f"{self.path}: the catalog could not be read",
+            str(error),
+            "If it stays so, verify the store, or restore a backup",
+        )
+
+    def _problem(self, error: sqlite3.Error) -> StoreProblem:
+        return self._busy() if is_busy(error) else problem(self.path, error)
+
+    def _taken_back(self) -> StoreProblem:
         return StoreProblem(
             f"{self.path}: the change could not be written",
-            str(error),
-            "Nothing changed; check the disk's space",
+            "the transaction failed before",
+            "Nothing changed; begin it again",
         )
 
 
 class Transaction:
     """What may be done inside `Catalog.transaction()`."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sqlite3.Connection, together: Together | None = None) -> None:
+        self._connection, self._together = connection, together
+
+    @property
+    def retention(self) -> Retention:
+        return Retention(self._connection)
 
     def script(self, statements: str) -> None:
         for statement in filter(str.strip, statements.split(";")):
@@ -260,10 +428,6 @@ class Transaction:
 
     def rename_table(self, table_id: int, name: str) -> None:
         self._connection.execute("UPDATE tables SET name = ? WHERE table_id = ?", (name, table_id))
-
-    def drop_table(self, table_id: int) -> None:
-        for kind in ("tables", "commits", *VERSIONED):
-            self._connection.execute(f"DELETE FROM {kind} WHERE table_id = ?", (table_id,))
 
     def table_names(self) -> list[str]:
         return [row[0] for row in self._connection.execute("SELECT name FROM tables ORDER BY name")]
@@ -282,12 +446,20 @@ class Transaction:
     def take_column_ids(self, table_id: int, count: int) -> int:
         return int(self._take(table_id, "next_column", count))
 
-    def move_on(self, table_id: int, commit: tuple[Any, ...]) -> None:
+    def move_on(self, table_id: int, commit: tuple[Any, ...]) -> tuple[Any, ...]:
         """Make `commit` (version, at, kind, restores, counts…, seconds, message, name, transaction) the
-        table's newest."""
+        table's newest; answers it as it was entered."""
+        if self._together is not None:
+            commit = self._together.stamped(table_id, commit)
         marks = ", ".join("?" * (1 + len(commit)))
         self._connection.execute(f"INSERT INTO commits VALUES ({marks})", (table_id, *commit))
         self._connection.execute("UPDATE tables SET version = ? WHERE table_id = ?", (commit[0], table_id))
+        return commit
+
+    def name_commit(self, table_id: int, version: int, name: str) -> None:
+        self._connection.execute(
+            "UPDATE commits SET name = ? WHERE table_id = ? AND version = ?", (name, table_id, version)
+        )
 
     def next_generation(self, table_id: int) -> None:
         self._connection.execute(

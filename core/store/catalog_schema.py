@@ -20,7 +20,11 @@ CREATE TABLE metadata (
     table_id INTEGER NOT NULL, column_id INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL,
     from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
 );
-CREATE TABLE removed_files (path TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE removed_files (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    path TEXT NOT NULL UNIQUE, bytes INTEGER NOT NULL, table_id INTEGER NOT NULL,
+    first_version INTEGER NOT NULL, last_version INTEGER NOT NULL
+);
 CREATE INDEX change_files_by_table ON change_files (table_id, to_version);
 CREATE INDEX metadata_by_table ON metadata (table_id, to_version);
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.dataset import Dataset
+from core.jobs import Job
 from core.scan.snapshot import Snapshot
 from core.store.reader import Reader
 from core.store.writing import TableWriter
@@ -32,3 +33,15 @@ class TableHandle(Dataset):
 
     def snapshot(self) -> Snapshot:
         return self._reader.current().snapshot
+
+    def tidy_if_needed(self) -> None:
+        """What a commit does after it, for commits of a transaction."""
+        self._writer.tidy_if_needed(Job())
+
+    def abandon(self) -> None:
+        """Tell whoever holds it that the table is not there: the transaction that made it was taken back."""
+        self._reader.abandon()
+
+    def let_go(self) -> None:
+        """Keep no version in memory that nobody else uses, so that its files may be removed."""
+        self._reader.forget()

@@ -1,12 +1,30 @@
-"""Which version an undo or a redo goes to: read off the commits, so it survives a restart."""
+"""Which version an undo or a redo goes to: read off the commits, so it survives a restart.
+
+Where the commits before have expired there is nothing to undo.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from core.store.commit import Commit
+
+Counts = tuple[int, int, int]
+"""Rows inserted, updated and deleted."""
+FOLLOWS = ("undo", "redo")
+"""Commits that go along the history, and add nothing to it."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """The version whose content is wanted again, what brings it back, and what that changes."""
+
+    version: int
+    about: str
+    counts: Counts
 
 
 def commit_from_row(table: str, row: Sequence[Any]) -> Commit:
@@ -17,10 +35,11 @@ def commit_from_row(table: str, row: Sequence[Any]) -> Commit:
 
 
 def undo_target(commits: Sequence[Commit]) -> Commit | None:
-    """The commit that an undo takes back: the one whose content the table has, unless it is the first."""
+    """The commit that an undo takes back, with all of its transaction: whose content the table has."""
     by_version = {c.version: c for c in commits}
     newest = _origin(by_version, commits[-1])
-    return newest if newest.version - 1 in by_version else None
+    before = _together(commits, newest)[0].version - 1
+    return newest if newest.kind not in FOLLOWS and before in by_version else None
 
 
 def redo_target(commits: Sequence[Commit]) -> Commit | None:
@@ -29,19 +48,46 @@ def redo_target(commits: Sequence[Commit]) -> Commit | None:
     undone: list[Commit] = []
     for commit in commits:
         if commit.kind == "undo":
-            undone.append(_origin(by_version, by_version[commit.version - 1]))
+            before = by_version.get(commit.version - 1)
+            undone += [] if before is None else [_origin(by_version, before)]
         elif commit.kind == "redo":
-            undone.pop()
+            undone = undone[:-1]
         else:
             undone.clear()
     return undone[-1] if undone else None
 
 
-def content_before(commits: Sequence[Commit], commit: Commit) -> Commit:
-    """The commit whose content the table had before `commit`."""
+def newest_change(commits: Sequence[Commit]) -> Commit:
+    """The commit whose content the table has."""
+    return _origin({c.version: c for c in commits}, commits[-1])
+
+
+def taken_back(commits: Sequence[Commit], undone: Commit) -> Restored:
+    """What undoing this commit, with all of its transaction, restores."""
     by_version = {c.version: c for c in commits}
-    return _origin(by_version, by_version[commit.version - 1])
+    made = _together(commits, undone)
+    content = _origin(by_version, by_version[made[0].version - 1])
+    inserted, updated, deleted = _counts(made)
+    return Restored(content.version, undone.message, (deleted, updated, inserted))
+
+
+def brought_back(commits: Sequence[Commit], redone: Commit) -> Restored:
+    return Restored(redone.version, redone.message, _counts(_together(commits, redone)))
+
+
+def _together(commits: Sequence[Commit], commit: Commit) -> list[Commit]:
+    """The commits of this one's transaction, this one last."""
+    if commit.transaction_id is None:
+        return [commit]
+    return [c for c in commits if c.transaction_id == commit.transaction_id]
+
+
+def _counts(commits: Sequence[Commit]) -> Counts:
+    return sum(c.inserted for c in commits), sum(c.updated for c in commits), sum(c.deleted for c in commits)
 
 
 def _origin(by_version: dict[int, Commit], commit: Commit) -> Commit:
-    return commit if commit.restores is None else by_version[commit.restores]
+    """The commit that made this one's content; itself where that one has expired."""
+    if commit.kind not in FOLLOWS or commit.restores is None:
+        return commit
+    return by_version.get(commit.restores, commit)

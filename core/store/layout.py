@@ -7,20 +7,26 @@ does not name then is a crash's leftover.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
+import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.errors import StoreBusy, StoreProblem
+from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
 from core.file_lock import FileLock
+from core.store.readers import FOLDER as READERS
 
 LOCK = "staging.lock"
-OWN_NAMES = {"data", "tmp", LOCK}
+OWN_NAMES = {"data", "tmp", LOCK, READERS}
 SWEEP_SECONDS = 30.0
+_EFFECTIVE = os.access in os.supports_effective_ids
+
+log = logging.getLogger(__name__)
 
 
 class Layout:
@@ -29,6 +35,7 @@ class Layout:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.data, self.staging = root / "data", root / "tmp"
+        self._thread = threading.local()
 
     def create(self) -> None:
         """Make the folders; raises `StoreProblem` where that is not allowed or a file is in the way."""
@@ -42,31 +49,61 @@ class Layout:
                 "Choose another folder",
             ) from error
 
+    def refuse_unwritable(self) -> None:
+        """Raises `ReadOnlyStore` naming what may not be written, before anything is tried."""
+        for place in (self.root, *sorted(self.root.glob("catalog.sqlite*")), self.data, self.staging):
+            if place.exists() and not os.access(place, os.W_OK, effective_ids=_EFFECTIVE):
+                raise ReadOnlyStore(
+                    f"{self.root}: the store cannot be changed",
+                    f"{place} may not be written, or is on a read-only medium",
+                    "Open it read-only, or see to it that you may write there",
+                )
+
     @contextmanager
     def stage(self) -> Iterator[Staging]:
         """A staging folder that is gone after the block, with whatever was not published from it."""
+        outer: Staging | None = getattr(self._thread, "together", None)
+        if outer is not None:
+            yield outer.part()
+            return
         lock = FileLock(self.root / LOCK)
-        if not lock.wait(shared=True, seconds=SWEEP_SECONDS):
+        with disk_problems(self.root):
+            had = lock.wait(shared=True, seconds=SWEEP_SECONDS)
+        if not had:
             raise StoreBusy(
                 f"{self.root}: another program is tidying the store up", fix="Try again when it is done"
             )
         folder = self.staging / uuid.uuid4().hex
         try:
-            folder.mkdir(parents=True)
+            with disk_problems(self.root):
+                folder.mkdir(parents=True)
             yield Staging(folder, self.data)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             lock.release()
 
-    def sweep(self, named: Callable[[], set[str]]) -> None:
-        """Remove staging folders and data files that nobody names, unless somebody is staging."""
+    @contextmanager
+    def stage_together(self) -> Iterator[Staging]:
+        """What this thread stages in the block is kept from sweeps to its end, and can be withdrawn whole."""
+        with self.stage() as staging:
+            outer, self._thread.together = getattr(self._thread, "together", None), staging
+            try:
+                yield staging
+            finally:
+                self._thread.together = outer
+
+    def sweep(self, known: Callable[[], set[str]]) -> list[int]:
+        """Remove staging folders and data files that nobody knows, unless somebody is staging.
+
+        Answers the sizes of the data files that are gone. Nobody ever read them, for no version named them.
+        """
         lock = FileLock(self.root / LOCK)
         if not lock.acquire():
-            return
+            return []
         try:
             for folder in _entries(self.staging):
                 shutil.rmtree(folder, ignore_errors=True)
-            self._sweep_data(named())
+            return self._sweep_data(known())
         finally:
             lock.release()
 
@@ -84,12 +121,20 @@ class Layout:
         keep = {self.data / path for path in named}
         return [file for folder in _entries(self.data) for file in _entries(folder) if file not in keep]
 
-    def _sweep_data(self, named: set[str]) -> None:
-        for file in self._unnamed(named):
-            file.unlink(missing_ok=True)
+    def _sweep_data(self, known: set[str]) -> list[int]:
+        sizes = []
+        for file in self._unnamed(known):
+            try:
+                size = file.stat().st_size
+                file.unlink()
+            except OSError as error:
+                log.warning("%s: left over by a crash, and could not be removed: %s", file, error)
+            else:
+                sizes.append(size)
         for folder in _entries(self.data):
             if not _entries(folder):
                 folder.rmdir()
+        return sizes
 
 
 class Staging:
@@ -98,6 +143,13 @@ class Staging:
     def __init__(self, folder: Path, data: Path) -> None:
         self._folder, self._data = folder, data
         self._published: dict[Path, Path] = {}
+        self._made: list[Path] = []
+        self._parts: list[Staging] = []
+
+    def part(self) -> Staging:
+        """Files of the same folder that can be withdrawn alone; they are withdrawn with the others too."""
+        self._parts.append(Staging(self._folder, self._data))
+        return self._parts[-1]
 
     def new_file(self, suffix: str) -> Path:
         return self._folder / f"{uuid.uuid4().hex}{suffix}"
@@ -105,19 +157,43 @@ class Staging:
     def publish(self, files: Iterable[Path], table_folder: str) -> list[str]:
         """Make the files durable in the table's folder; answers their paths below `data/`."""
         target = self._data / table_folder
-        target.mkdir(exist_ok=True)
-        for file in files:
-            sync(file)
-            self._published[file] = file.replace(target / file.name)
-        sync(target)
-        sync(self._data)
+        with disk_problems(target):
+            if not target.is_dir():
+                target.mkdir(exist_ok=True)
+                self._made.append(target)
+            for file in files:
+                sync(file)
+                self._published[file] = file.replace(target / file.name)
+            sync(target)
+            sync(self._data)
         return [f"{table_folder}/{file.name}" for file in files]
 
-    def withdraw(self) -> None:
-        """Take back what was published, for the commit that would have named it did not happen."""
+    def withdraw(self, besides: Collection[str] = ()) -> None:
+        """Take back what was published, for the commit that would have named it did not happen; `besides` are
+        paths that are named."""
+        for part in self._parts:
+            part.withdraw(besides)
         for staged, published in self._published.items():
-            published.replace(staged)
+            if published.relative_to(self._data).as_posix() not in besides:
+                published.replace(staged)
         self._published.clear()
+        for folder in self._made:
+            if folder.is_dir() and not _entries(folder):
+                folder.rmdir()
+        self._made.clear()
+
+
+@contextmanager
+def disk_problems(place: Path) -> Iterator[None]:
+    """What the disk refuses in the block, as a `StoreProblem`."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreProblem(
+            f"{place}: nothing could be written",
+            error.strerror or str(error),
+            "Nothing changed; check the disk's space, and whether you may write there",
+        ) from error
 
 
 def new_folder_name(table: str) -> str:

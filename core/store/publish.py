@@ -145,4 +145,5 @@ def version_holding(
 
 def commit_row(version: int, kind: str, restores: int | None, counts: tuple[int, int, int],
                started: float, message: str) -> tuple[object, ...]:  # fmt: skip
-    return (version, time.time(), kind, restores, *counts, time.perf_counter() - started, message, "", None)
+    at = time.time_ns() // 1_000 / 1_000_000  # what a datetime can say, so that it can name the version
+    return (version, at, kind, restores, *counts, time.perf_counter() - started, message, "", None)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,43 +20,96 @@ from core.schema import type_from_bytes
 from core.store.catalog import Catalog, TableRow
 from core.store.cells import Cells, from_batch
 from core.store.change_files import read_cells
+from core.store.readers import Claim, Readers, Reading
 from core.store.state import Held, State, pending_segment, renamed, state_of
 
 T = TypeVar("T")
 
+KEPT_OLD = 4
+NO_TABLE = 0
+
 
 class Reader:
-    """Makes the states of one table. Any thread; what small commits left is parsed once."""
+    """Makes the states of one table. Any thread; what small commits left is parsed once.
 
-    def __init__(self, catalog: Catalog, table_id: int, data: Path) -> None:
+    Of old versions, the few last asked for are kept, so that paging through one is quick.
+    """
+
+    def __init__(self, catalog: Catalog, table_id: int, data: Path, readers: Readers) -> None:
         self._catalog, self._table_id, self._data = catalog, table_id, data
+        self._readers = readers
         self._lock = threading.RLock()
         self._current: State | None = None
+        self._draft: State | None = None
+        self._old: OrderedDict[int, State] = OrderedDict()
         self._parsed: dict[tuple[str, int], Any] = {}
 
     def current(self) -> State:
         row = self._row()
         with self._lock:
-            held = self._current
-            if held is None or (held.row.version, held.row.generation) != (row.version, row.generation):
-                with self._catalog.unchanging():
-                    row = self._row()
-                    self._current = held = self._load(row.version, row)
+            held = self._draft if row.draft else self._current
+            if held is None or _stand(held.row) != _stand(row):
+                held = self._loaded(None)
                 self._forget_all_but(held)
             elif held.row.name != row.name:
-                self._current = held = renamed(held, row)
+                held = renamed(held, row)
+            self._keep(held)
             return held
 
     def at(self, version: int) -> State:
-        """The table as it was at `version`."""
-        with self._lock, self._catalog.unchanging():
-            return self._load(version, self._row())
+        """The table as it was at `version`, which has to be one that is kept."""
+        with self._lock:
+            newest = self.current()
+            if version == newest.version:
+                return newest
+            if version not in self._old:
+                state = self._loaded(version)
+                if newest.row.draft:
+                    return state
+                self._old[version] = state
+                if len(self._old) > KEPT_OLD:
+                    self._old.popitem(last=False)
+            self._old.move_to_end(version)
+            return self._old[version]
 
     def advance(self, before: State, after: State) -> None:
         """Take `after`, which a commit of this process made of `before`, unless the table moved on since."""
         with self._lock:
-            if self._current is before:
-                self._current = after
+            if before is self._current or before is self._draft:
+                self._keep(after)
+
+    def forget(self) -> None:
+        """Let go of everything held: it may have been taken back, or its files are to be removed."""
+        with self._lock:
+            self._current = self._draft = None
+            self._old.clear()
+            self._parsed.clear()
+
+    def forget_old(self) -> None:
+        with self._lock:
+            self._old.clear()
+
+    def abandon(self) -> None:
+        """The table was never there: whoever holds it is told so, also when another one gets its number."""
+        self._table_id = NO_TABLE
+        self.forget()
+
+    def _keep(self, state: State) -> None:
+        if state.row.draft:
+            self._draft = state
+        else:
+            self._current, self._draft = state, None
+
+    def _loaded(self, version: int | None) -> State:
+        """The state at a version, None for the newest. It is claimed before it is looked up, and looked up
+        again if files were removed in between."""
+        while True:
+            row, removals = self._row(), self._catalog.removals()
+            wanted = row.version if version is None else version
+            claim = self._readers.claim(Reading(self._table_id, wanted, removals))
+            with self._catalog.unchanging():
+                if (self._row(), self._catalog.removals()) == (row, removals):
+                    return _claimed(self._load(wanted, row), claim)
 
     def _load(self, version: int, row: TableRow) -> State:
         entries = self._column_entries(version)
@@ -150,6 +205,14 @@ class Reader:
             self._parsed[kind, entry] = parse()
         found: T = self._parsed[kind, entry]
         return found
+
+
+def _stand(row: TableRow) -> tuple[int, int, int]:
+    return row.version, row.generation, row.draft
+
+
+def _claimed(state: State, claim: Claim | None) -> State:
+    return replace(state, snapshot=replace(state.snapshot, keeps=claim))
 
 
 def _names(stored: str) -> dict[int, str]:

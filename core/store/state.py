@@ -183,7 +183,7 @@ def _ranges(held: tuple[Held, ...]) -> IdRanges:
 
 
 def _token(row: TableRow, version: int) -> tuple[object, ...]:
-    return (str(row.folder), version, row.generation)
+    return (str(row.folder), version, row.generation, row.draft)
 
 
 def _inserted(held: np.ndarray, more: np.ndarray) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,10 +14,17 @@ from core.errors import ReadOnlyStore, StoreProblem, UnknownTable
 from core.jobs import Job
 from core.store import creating
 from core.store.catalog import NAME, Catalog
+from core.store.commit import Commit
 from core.store.compact import Compaction
+from core.store.connection import BUSY_SECONDS
 from core.store.layout import OWN_NAMES, Layout
 from core.store.reader import Reader
+from core.store.readers import Readers
 from core.store.table import Table
+from core.store.table_history import TableHistory
+from core.store.together import Together
+from core.store.transactions import committed_together, step_together
+from core.store.vacuum import Vacuum, VacuumReport
 from core.store.verify import Report, verify
 from core.store.writing import TableWriter
 
@@ -25,25 +34,40 @@ class Store:
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
         self.path, self.catalog = path, catalog
-        self._layout = Layout(path)
+        self._layout, self._readers = Layout(path), Readers(path)
+        self._vacuum = Vacuum(catalog, self._layout, self._readers)
         self._open: dict[int, Table] = {}
 
     @classmethod
-    def open(cls, path: str | Path, *, read_only: bool = False) -> Store:
+    def open(cls, path: str | Path, *, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> Store:
         """Open the store in this folder, made when missing; what a crash left behind is swept up.
 
+        A change waits `busy_seconds` for somebody else's to end before it raises `StoreBusy`.
         Raises `StoreTooNew`, or `StoreProblem` where the folder holds something else.
         """
         folder = Path(path).expanduser().absolute()
-        exists = (folder / NAME).exists()
-        if not exists:
-            _refuse_folder(folder, read_only)
-            Layout(folder).create()
-        store = cls(folder, Catalog(folder, read_only))
+        try:
+            if not (folder / NAME).exists():
+                _refuse_folder(folder, read_only)
+                Layout(folder).create()
+        except PermissionError as error:
+            raise StoreProblem(f"{folder}: may not be read", fix="Ask whoever owns it") from error
         if not read_only:
-            store._layout.create()
-            store._layout.sweep(store.catalog.paths)
+            Layout(folder).refuse_unwritable()
+        store = cls(folder, Catalog(folder, read_only, busy_seconds))
+        try:
+            if not read_only:
+                store._tidy_up()
+        except BaseException:
+            store.close()
+            raise
         return store
+
+    def _tidy_up(self) -> None:
+        """What a crash left behind is removed, and what could not be removed before."""
+        self._layout.create()
+        self._layout.sweep(self.catalog.known_paths)
+        self._vacuum.remove(wait=False)
 
     @property
     def name(self) -> str:
@@ -75,30 +99,67 @@ class Store:
         self.close()
 
     def close(self) -> None:
+        for table in self._open.values():
+            table.let_go()
         self._open.clear()
+        self._readers.close()
         self.catalog.close()
 
     def create_table(self, name: str, data: Any, message: str = "", job: Job | None = None) -> Table:
         """A new table of these rows. It appears whole when all are written, or not at all."""
         if self.read_only:
-            raise ReadOnlyStore(f"{self.path}: the store is open read-only", fix="Open it for writing")
+            raise self._read_only()
         creating.refuse_name(self.catalog, name)
         said = message or f"create {name}"
         return self._table(creating.create(self.catalog, self._layout, name, data, said, job or Job()))
 
     def drop_table(self, name: str) -> None:
-        """Remove a table with its history; this cannot be undone."""
-        table_id = self[name].table_id
+        """Remove a table with its history; this cannot be undone. Who is reading it reads on to the end."""
+        table = self[name]
         with self.catalog.transaction() as transaction:
-            transaction.drop_table(table_id)
-        self._open.pop(table_id, None)
-        self._layout.sweep(self.catalog.paths)
+            transaction.retention.drop_table(table.table_id)
+        self._open.pop(table.table_id, None)
+        table.let_go()
+        together = self.catalog.together_here
+        if together is None:
+            self._remove_files()
+        else:
+            together.drops = True
 
     def rename_table(self, old: str, new: str) -> None:
         table_id = self[old].table_id
         creating.refuse_name(self.catalog, new, besides=old)
         with self.catalog.transaction() as transaction:
             transaction.rename_table(table_id, new)
+
+    @contextmanager
+    def transaction(self, message: str = "") -> Iterator[None]:
+        """Everything that this thread commits in the block, to any tables, happens at once at its end, or not
+        at all when an exception leaves it. Only this thread sees it before.
+
+        Its commits have one `transaction_id`, and the message where one is given; they are undone together.
+        A block inside another is a part of it, which an exception that is caught outside takes back alone.
+        Others who write have to wait meanwhile, so do slow things before.
+        """
+        if self.read_only:
+            raise self._read_only()
+        joins = self.catalog.together_here is not None
+        with committed_together(self.catalog, self._layout, message, self._taken_back) as together:
+            yield
+        if not joins:
+            self._after(together)
+
+    def step_together(self, kind: str, transaction_id: int, asked: TableHistory) -> Commit:
+        """Undo or redo a transaction on all of its tables; the commit of the one that was asked."""
+        with self.transaction():
+            together = self.catalog.together_here
+            if together is not None and together.number == transaction_id:
+                raise StoreProblem(
+                    f"{asked.name}: a transaction cannot {kind} what it did itself",
+                    fix="Leave its block by an exception, and nothing of it happens",
+                )
+            tables = [self._table(i) for i in self.catalog.transaction_tables(transaction_id)]
+            return step_together(kind, tables, asked, transaction_id)
 
     def compact(self, job: Job | None = None) -> list[Compaction]:
         """Compact every table; see `Table.compact`."""
@@ -108,15 +169,48 @@ class Store:
         """Whether the catalog and every table are whole, and no file is left over; see `Table.verify`."""
         return verify(self.catalog, None, quick, job or Job())
 
+    def vacuum(self) -> VacuumReport:
+        """Remove every file that no version has any more; those that somebody still reads have to wait.
+
+        Older versions keep their files until they expire (`Table.expire`). The report says what had to wait.
+        """
+        for table in list(self._open.values()):
+            table.let_go()
+        return self._vacuum.run()
+
     def sql(self, text: str, job: Job | None = None) -> pa.Table:
         """The answer of one SELECT (DuckDB's dialect) over the tables of the store."""
         from core.query.sql import run_sql
 
         return run_sql(text, f"store {self.name}", self.tables, self.__getitem__, job)
 
+    def _after(self, together: Together) -> None:
+        """What commits and drops do once they are done."""
+        for table_id in together.tables & self._open.keys():
+            self._open[table_id].tidy_if_needed()
+        if together.drops:
+            self._remove_files()
+
+    def _taken_back(self) -> None:
+        """Let go of whatever was read in a transaction, or a part of one, that did not happen."""
+        known = {row.table_id for row in self.catalog.tables()}
+        for table_id, table in list(self._open.items()):
+            if table_id in known:
+                table.let_go()
+            else:
+                table.abandon()
+                del self._open[table_id]
+
+    def _read_only(self) -> ReadOnlyStore:
+        return ReadOnlyStore(f"{self.path}: the store is open read-only", fix="Open it for writing")
+
+    def _remove_files(self) -> None:
+        self._vacuum.remove()
+        self._layout.sweep(self.catalog.known_paths)
+
     def _table(self, table_id: int) -> Table:
         if table_id not in self._open:
-            reader = Reader(self.catalog, table_id, self._layout.data)
+            reader = Reader(self.catalog, table_id, self._layout.data, self._readers)
             writer = TableWriter(self.catalog, self._layout, table_id, reader)
             self._open[table_id] = Table(self, table_id, reader, writer)
         return self._open[table_id]

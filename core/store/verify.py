@@ -23,9 +23,10 @@ from core.store.checksums import checksum_of
 from core.store.ids import ID_COLUMN
 from core.store.layout import Layout
 from core.store.reader import Reader
+from core.store.readers import Readers
 from core.store.state import State
 
-UNREADABLE = (LamellaError, OSError, EOFError, pa.ArrowException, ValueError, TypeError, LookupError)
+UNREADABLE = (LamellaError, OSError, EOFError, pa.ArrowException, ValueError, LookupError)
 """What damage may make of reading a catalog entry or a file."""
 LABELS = {"data_files": "data file", "change_files": "change file"}
 
@@ -125,7 +126,7 @@ class Verification:
         """Note files that no table names; answers what could not be looked at."""
         if self.catalog.read_only:
             return ["Stray files were not looked for, because the store is open read-only."]
-        found = layout.strays(self.catalog.paths)
+        found = layout.strays(self.catalog.known_paths)
         if found is None:
             return ["Stray files were not looked for, because somebody is writing to the store."]
         self.problems += [f"{path}: no table names this file" for path in found]
@@ -166,7 +167,11 @@ class Verification:
             yield from (f"{label} {path} {told}" for told in _content(file, path))
 
     def _newest(self, row: TableRow) -> Iterator[str]:
-        yield from _entries(Reader(self.catalog, row.table_id, self.data).current())
+        readers = Readers(self.catalog.path.parent)
+        try:
+            yield from _entries(Reader(self.catalog, row.table_id, self.data, readers).current())
+        finally:
+            readers.close()
 
     def _commits(self, row: TableRow) -> Iterator[str]:
         versions = [commit[0] for commit in self.catalog.commits(row.table_id)]

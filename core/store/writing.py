@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -18,7 +19,7 @@ from core.store.catalog import Catalog
 from core.store.catalog_schema import VERSIONED
 from core.store.commit import Change, Commit
 from core.store.evolution import narrowed, plan_columns, wider_columns
-from core.store.history import commit_from_row
+from core.store.history import Restored, commit_from_row
 from core.store.incoming import Intake, few_change, few_or_many, has_many_rows, refuse_ids, rows_of
 from core.store.layout import Layout, Staging
 from core.store.placement import Place, Staged, place, stage
@@ -31,8 +32,6 @@ from core.store.tidying import Tidier
 ATTEMPTS = 5
 
 T = TypeVar("T")
-Restored = tuple[Commit, Commit]
-"""The commit whose content is wanted again, and the one that is undone or redone."""
 
 log = logging.getLogger(__name__)
 
@@ -95,29 +94,24 @@ class TableWriter:
                 return Commit(state.row.name, state.version, message=change.message)
             return self._publish(state, change, None, job, begun)
 
-        with self._one_at_a_time:
+        with self._in_turn():
             done = self._retried(attempt, expected_version)
-            self._tidy(job)
+            self.tidy_if_needed(job)
         return done
 
-    def restore(self, kind: str, target: Callable[[], Restored], message: str) -> Commit:
-        """A commit whose content is an earlier one's again; `target` is asked for each attempt."""
+    def restore(self, kind: str, target: Callable[[State], Restored], message: str = "") -> Commit:
+        """A commit whose content is an earlier version's again; `target` is asked for each attempt."""
         started = time.perf_counter()
 
         def attempt(state: State) -> Commit:
-            content, about = target()
-            inserted, deleted = about.inserted, about.deleted
-            counts = (
-                (deleted, about.updated, inserted) if kind == "undo" else (inserted, about.updated, deleted)
-            )
-            restores = content.version if content.restores is None else content.restores
-            said = f"{message} {about.message}"
-            row = commit_row(state.version + 1, kind, restores, counts, started, said)
+            wanted = target(state)
+            said = message or f"{kind} {wanted.about}".strip()
+            row = commit_row(state.version + 1, kind, wanted.version, wanted.counts, started, said)
             with self._catalog.transaction() as transaction:
                 still_at(transaction, state)
                 for versioned in VERSIONED:
-                    transaction.restore(versioned, self._table_id, content.version, state.version)
-                transaction.move_on(self._table_id, row)
+                    transaction.restore(versioned, self._table_id, wanted.version, state.version)
+                row = transaction.move_on(self._table_id, row)
             return _as_commit(state, row)
 
         return self._retried(attempt)
@@ -178,31 +172,48 @@ class TableWriter:
             if not staged.change_files and not staged.rewritten:
                 following = _enter_small(publication, state, change, entries)
             row = commit_row(version, "change", None, counts, started, change.message)
-            transaction.move_on(self._table_id, row)
+            row = transaction.move_on(self._table_id, row)
         if following is not None:
             self._reader.advance(state, following)
         return _as_commit(state, row)
 
     def _retried(self, attempt: Callable[[State], T], expected_version: int | None = None) -> T:
         """Staged beside other writers first; whoever keeps coming too late stages under the write lock."""
-        with self._one_at_a_time:
+        with self._in_turn():
             for _ in range(ATTEMPTS):
                 try:
                     return attempt(_expected(self._reader.current(), expected_version))
                 except Overtaken:
                     continue
-            with self._catalog.transaction():
-                return attempt(_expected(self._reader.current(), expected_version))
+            try:
+                with self._catalog.transaction():
+                    return attempt(_expected(self._reader.current(), expected_version))
+            except BaseException:
+                self._reader.forget()  # it may know a version that did not come to be
+                raise
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Threads come one after the other, so that they need not start over. Who has the catalog's lock does
+        not wait for those that wait for it."""
+        if self._catalog.together_here is not None:
+            yield
+        else:
+            with self._one_at_a_time:
+                yield
 
     def _take_ids(self, count: int) -> int:
         with self._catalog.transaction() as transaction:
             return transaction.take_ids(self._table_id, count)
 
-    def _tidy(self, job: Job) -> None:
-        """Keep what is pending small enough to be read with every snapshot.
+    def tidy_if_needed(self, job: Job) -> None:
+        """Keep what is pending small enough to be read with every snapshot; commits of a transaction put it
+        off to its end.
 
         The commit before it stands whatever happens here: what fails is logged, and tried after the next.
         """
+        if self._catalog.together_here is not None:
+            return
         try:
             if self._tidier.needed(self._reader.current()):
                 self._retried(lambda state: (self._tidier.needed(state) or _nothing)(state, job))

@@ -1,0 +1,109 @@
+"""Which versions of a table may be let go of."""
+
+from __future__ import annotations
+
+import bisect
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.errors import BadData
+from core.store.versions import seconds_of
+
+Stamp = tuple[int, float]
+"""A version and when it was made, in seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class FileSpan:
+    """The versions [first, stop) that a file is part of, once for each time it was entered."""
+
+    path: str
+    bytes: int
+    first: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class ExpireReport:
+    """`expired` versions are gone, `named` ones older than the `oldest` kept stay; so many `files` of so many
+    `bytes` are of no version any more, and vacuum frees them."""
+
+    expired: tuple[int, ...]
+    oldest: int
+    named: tuple[int, ...]
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What is to be kept. `max_bytes` bounds the files of all versions together; the newest version always
+    stays, and so do `keep_versions` whatever else is said."""
+
+    older_than: dt.timedelta | dt.datetime | None = None
+    keep_versions: int | None = None
+    max_bytes: int | None = None
+
+    def checked(self, table: str) -> Policy:
+        if self == Policy():
+            raise BadData(
+                f"{table}: nothing says which versions are to expire",
+                fix="Give older_than=, keep_versions= or max_bytes=",
+            )
+        if self.keep_versions is not None and self.keep_versions < 1:
+            raise BadData(f"{table}: the newest version cannot expire", fix="Keep at least one version")
+        return self
+
+    def oldest_kept(self, stamps: Sequence[Stamp], named: Sequence[int], files: Sequence[FileSpan]) -> int:
+        """The version that is the oldest from now on, named ones aside. `stamps` are of all, ascending."""
+        versions = [version for version, _ in stamps]
+        wanted = [versions[0]]
+        if self.older_than is not None:
+            wanted.append(_newest_at(stamps, _seconds(self.older_than)))
+        if self.max_bytes is not None:
+            wanted.append(_fitting(versions, named, files, self.max_bytes))
+        if self.keep_versions is None:
+            return max(wanted)
+        most = versions[-min(self.keep_versions, len(versions))]
+        return most if wanted == [versions[0]] and self.older_than is None else min(max(wanted), most)
+
+
+def report(
+    stamps: Sequence[Stamp], named: Sequence[int], files: Sequence[FileSpan], oldest: int
+) -> ExpireReport:
+    gone = tuple(version for version, _ in stamps if version < oldest and version not in named)
+    held = _paths(files, named, oldest)
+    removed = {f.path: f.bytes for f in files if f.path not in held}
+    kept = tuple(version for version in named if version < oldest)
+    return ExpireReport(gone, oldest, kept, len(removed), sum(removed.values()))
+
+
+def _seconds(limit: dt.timedelta | dt.datetime) -> float:
+    when = dt.datetime.now(dt.UTC) - limit if isinstance(limit, dt.timedelta) else limit
+    return seconds_of(when)
+
+
+def _newest_at(stamps: Sequence[Stamp], seconds: float) -> int:
+    """The version that was the newest then: it is no older than that, it only began before."""
+    made = [version for version, at in stamps if at <= seconds]
+    return made[-1] if made else stamps[0][0]
+
+
+def _fitting(versions: Sequence[int], named: Sequence[int], files: Sequence[FileSpan], most: int) -> int:
+    """The oldest version from which on all files fit; the fewer versions, the fewer files."""
+
+    def fits(oldest: int) -> bool:
+        return sum(_paths(files, named, oldest).values()) <= most
+
+    at = bisect.bisect_left(versions, True, key=fits)
+    return versions[min(at, len(versions) - 1)]
+
+
+def _paths(files: Sequence[FileSpan], named: Sequence[int], oldest: int) -> dict[str, int]:
+    """Files, with their sizes, that a version from `oldest` on or a named one has."""
+    return {
+        f.path: f.bytes
+        for f in files
+        if f.first < f.stop and (f.stop > oldest or any(f.first <= n < f.stop for n in named))
+    }

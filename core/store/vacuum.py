@@ -1,0 +1,108 @@
+"""Removing files that no version names any more, once nobody reads a version that did."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from core.errors import StoreBusy
+from core.store.catalog import Catalog
+from core.store.catalog_retention import RemovedFile
+from core.store.layout import Layout
+from core.store.readers import Readers, Reading
+
+READ = "a version that has it is being read"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class WaitingFile:
+    """A file that nobody names and that could not be removed yet. `path` is below the store's `data/`."""
+
+    path: str
+    bytes: int
+    why: str
+
+
+@dataclass(frozen=True)
+class VacuumReport:
+    """What was removed, and what has to wait; `catalog_bytes` is what the catalog's file shrank by."""
+
+    files: int = 0
+    bytes: int = 0
+    catalog_bytes: int = 0
+    waiting: tuple[WaitingFile, ...] = field(default=())
+
+    @property
+    def problems(self) -> list[str]:
+        return [f"{file.path} ({file.bytes:,} bytes) stays for now: {file.why}" for file in self.waiting]
+
+
+class Vacuum:
+    """Of one store. Any thread of any process may run one; what one finds gone the other has removed."""
+
+    def __init__(self, catalog: Catalog, layout: Layout, readers: Readers) -> None:
+        self._catalog, self._layout, self._readers = catalog, layout, readers
+
+    def run(self) -> VacuumReport:
+        """Take out of the catalog what no version has, and off the disk what nobody names or reads."""
+        with self._catalog.transaction() as transaction:
+            for table in self._catalog.tables():
+                transaction.retention.forget(table.table_id, oldest=0)
+        report = self.remove()
+        strays = self._layout.sweep(self._catalog.known_paths)
+        freed = self._catalog.shrink()
+        return VacuumReport(
+            report.files + len(strays), report.bytes + sum(strays), freed, report.waiting
+        )  # fmt: skip
+
+    def remove(self, wait: bool = True) -> VacuumReport:
+        """Remove the files that were taken out of the catalog, as far as nobody needs them."""
+        removed = self._catalog.removed_files()
+        if not removed:
+            return VacuumReport()
+        in_use = {file.number for file in _needed(removed, self._readers.readings())}
+        waiting: list[WaitingFile] = []
+        gone: list[int] = []
+        freed: list[int] = []
+        for file in removed:
+            why = READ if file.number in in_use else self._unlink(file, freed)
+            if why:
+                waiting.append(WaitingFile(file.path, file.bytes, why))
+            else:
+                gone.append(file.number)
+        self._cross_off(gone, wait)
+        return VacuumReport(len(freed), sum(freed), 0, tuple(waiting))
+
+    def _unlink(self, file: RemovedFile, freed: list[int]) -> str:
+        """Why the file is still there, or nothing."""
+        try:
+            (self._layout.data / file.path).unlink()
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            return error.strerror or str(error)
+        freed.append(file.bytes)
+        return ""
+
+    def _cross_off(self, numbers: Iterable[int], wait: bool) -> None:
+        """What is not crossed off is found gone the next time."""
+        try:
+            with self._catalog.transaction(wait) as transaction:
+                transaction.retention.cross_off(numbers)
+        except StoreBusy as busy:
+            log.info("files that are gone stay on the list: %s", busy)
+
+
+def _needed(removed: Iterable[RemovedFile], readings: Iterable[Reading]) -> list[RemovedFile]:
+    by_table: dict[int, list[Reading]] = {}
+    for reading in readings:
+        by_table.setdefault(reading.table_id, []).append(reading)
+    return [file for file in removed if any(_needs(r, file) for r in by_table.get(file.table_id, ()))]
+
+
+def _needs(reading: Reading, file: RemovedFile) -> bool:
+    """A file ends at the version that is the first without it, or, rewritten in place, the last with it."""
+    return reading.removals < file.number and file.first_version <= reading.version <= file.last_version
