@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,10 +75,9 @@ class DataFile:
         self.last_id = id_at(group, group.num_rows - 1)
 
     def close(self) -> WrittenFile:
-        with _as_store_problem():
+        with _as_store_problem(), closing(self._checksum):
             self._writer.close()
             size = self._checksum.extend()
-            self._checksum.close()
         names = json.dumps({c.key: c.name for c in self.columns})
         told = self._checksum.text
         return WrittenFile(self._path, self.rows, self._first_id, self.last_id, size, names, told)
