@@ -25,7 +25,7 @@ def mounted(*arguments: str) -> Iterator[Path]:
         try:
             yield Path(folder)
         finally:
-            subprocess.run(["umount", folder], check=True)
+            subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 @contextmanager

@@ -1,0 +1,145 @@
+"""A disk that gets full in the middle of anything: an error with the reason, and nothing is lost or left."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core import Store, col
+from core.errors import LamellaError, StoreProblem
+from core.transfer.importing import import_file
+from tests.mounts import filled, small_disk
+
+ROWS = 30_000
+STEP = 24 << 10
+Work = Callable[[Store], object]
+
+
+def numbers(count: int, seed: int) -> dict[str, list[int]]:
+    return {name: [(i + seed) * 7919**p % 99_991 for i in range(count)] for p, name in enumerate("xyz", 1)}
+
+
+def changed_rows(count: int, value: int) -> list[dict[str, int]]:
+    return [{"_id": i, "x": value} for i in range(count)]
+
+
+def imported(store: Store) -> None:
+    lines = "".join(f"{i},{i * 7919 % 99_991}\n" for i in range(ROWS))
+    source = store.path.parent.with_name(f"{store.path.parent.name}-rows.csv")
+    source.write_text("a,b\n" + lines)
+    try:
+        import_file(source, store)
+    finally:
+        source.unlink()
+
+
+WORKS: dict[str, Work] = {
+    "create a table": lambda store: store.create_table("more", numbers(ROWS, 5)),
+    "create a small table": lambda store: store.create_table("more", [{"x": 1}]),
+    "import a file": imported,
+    "insert many": lambda store: store["t"].insert(numbers(ROWS, 9)),
+    "insert few": lambda store: store["t"].insert(numbers(300, 9)),
+    "update all": lambda store: store["t"].update_where(None, {"$inc": {"x": 1}}),
+    "update a third": lambda store: store["t"].update(changed_rows(ROWS // 3 + 1_000, 7)),
+    "update few": lambda store: store["t"].update(changed_rows(2_000, 7)),
+    "delete many": lambda store: store["t"].delete(where=col("x") > 30_000),
+    "cast a column": lambda store: store["t"].cast_column("y", "float64"),
+    "flush": lambda store: store["t"].flush(),
+    "compact": lambda store: store["t"].compact(),
+    "undo": lambda store: store["t"].undo(),
+}
+
+
+def everything(store: Store) -> dict[str, object]:
+    """Each table's version, columns and rows."""
+    return {name: (store[name].version, store[name].read().to_pydict()) for name in store.tables}
+
+
+def assert_clean(store: Store) -> None:
+    assert store.verify().problems == ()
+    assert list((store.path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("work", WORKS.values(), ids=WORKS)
+def test_what_finds_no_room_changes_nothing_and_works_once_there_is_some(work: Work) -> None:
+    """There is a little more room each time, so that it ends at another point of the work."""
+    with small_disk(9_000) as disk, Store.open(disk / "s") as store:
+        table = store.create_table("t", numbers(ROWS, 0))
+        table.insert(numbers(100, 1))
+        table.update(changed_rows(200, -1))
+        before, failures, room, done = everything(store), 0, 0, False
+        while not done:
+            with filled(disk, leave=room):
+                try:
+                    work(store)
+                except LamellaError as problem:
+                    assert isinstance(problem, StoreProblem), problem
+                    assert problem.why
+                    failures += 1
+                else:
+                    done = True
+                assert done or everything(store) == before
+            assert_clean(store)
+            room += STEP
+        assert failures
+        if work not in (WORKS["flush"], WORKS["compact"]):
+            assert everything(store) != before
+        after = everything(store)
+        store.close()
+        with Store.open(disk / "s") as again:
+            assert everything(again) == after
+            again["t"].insert(numbers(5, 3))
+            assert_clean(again)
+
+
+def test_a_store_that_finds_no_room_is_not_made_and_can_be_later() -> None:
+    with small_disk(600) as disk:
+        for room in range(0, 64 << 10, 8 << 10):
+            with filled(disk, leave=room):
+                try:
+                    Store.open(disk / "s").close()
+                except StoreProblem as problem:
+                    assert problem.why
+        with Store.open(disk / "s") as store:
+            assert store.tables == []
+
+
+def test_a_full_disk_can_still_be_read() -> None:
+    with small_disk(2_000) as disk:
+        with Store.open(disk / "s") as store:
+            store.create_table("t", [{"x": 1}])
+        with filled(disk), Store.open(disk / "s", read_only=True) as store:
+            assert store["t"].read().to_pylist() == [{"_id": 0, "x": 1}]
+
+
+LIMITED = """
+import resource, sys
+from core import Store
+from core.errors import StoreProblem
+store = Store.open(sys.argv[1])
+table = store["t"]
+unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, unlimited[1]))
+try:
+    table.insert({"x": [i * 7919 % 99_991 for i in range(200_000)]})
+except StoreProblem as problem:
+    assert "too large" in str(problem), problem
+else:
+    sys.exit("the file was as large as it liked")
+resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+assert table.num_rows == 1_500
+assert list((store.path / "tmp").iterdir()) == []
+table.insert({"x": list(range(2_000))})
+assert store.verify().problems == ()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows limits no file's size")
+def test_a_file_that_may_not_grow_on_is_an_error_too(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("t", {"x": list(range(1_500))})
+    subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path / "s")], check=True)
