@@ -16,6 +16,7 @@ from typing import Any
 
 from core.errors import ReadOnlyStore, StoreBusy, StoreProblem, StoreTooNew
 from core.forks import let_go_in_children
+from core.store.catalog_copy import write_copy
 from core.store.catalog_retention import FILES, RemovedFile, Retention
 from core.store.catalog_schema import APPLICATION_ID, FOREVER, FORMAT_VERSION, MIGRATIONS, TABLES, VERSIONED
 from core.store.catalog_versions import CatalogVersions
@@ -242,10 +243,14 @@ class Catalog:
     def versions(self, table_id: int) -> CatalogVersions:
         return CatalogVersions(self._rows, table_id)
 
+    def copy_to(self, path: Path) -> set[str]:
+        """Write the catalog as it is at this moment to `path`; answers the paths that the copy names."""
+        with self._reading:
+            return write_copy(self._reader, path, _PATHS)
+
     def paths(self) -> set[str]:
         """Every data and change file that any version of any table still names."""
-        named = "SELECT path FROM data_files UNION SELECT path FROM change_files"
-        return {row[0] for row in self._rows(named)}
+        return {row[0] for row in self._rows(_PATHS)}
 
     def known_paths(self) -> set[str]:
         """Every file that a version names, or that waits until nobody reads it any more."""
@@ -506,3 +511,4 @@ class Transaction:
 
 
 _TABLE = "table_id, name, folder, version, generation, next_id"
+_PATHS = "SELECT path FROM data_files UNION SELECT path FROM change_files"

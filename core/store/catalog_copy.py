@@ -1,9 +1,10 @@
-"""A catalog read into memory, for media on which SQLite cannot open it where it is."""
+"""Copies of a catalog: into memory, for media on which SQLite cannot open it where it is, and for backups."""
 
 from __future__ import annotations
 
 import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from shutil import copyfile
 
@@ -29,6 +30,18 @@ def read_into_memory(path: Path) -> sqlite3.Connection:
         finally:
             source.close()
     return held
+
+
+def write_copy(catalog: sqlite3.Connection, path: Path, paths: str) -> set[str]:
+    """Write a catalog as it is at this moment to `path`; answers what the statement `paths` finds in it."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as copy:
+        try:
+            catalog.backup(copy)
+            return {row[0] for row in copy.execute(paths)}
+        except sqlite3.DatabaseError as error:
+            raise StoreProblem(
+                f"{path}: the catalog could not be copied", str(error), "Check the disk and its space"
+            ) from error
 
 
 def _copy(path: Path, target: Path) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from core.errors import ReadOnlyStore, StoreProblem, UnknownTable
 from core.jobs import Job
 from core.store import creating
+from core.store.backup import Backup, back_up, restore
 from core.store.catalog import NAME, Catalog
 from core.store.commit import Commit
 from core.store.compact import Compaction
@@ -177,6 +178,22 @@ class Store:
         for table in list(self._open.values()):
             table.let_go()
         return self._vacuum.run()
+
+    def backup(self, path: str | Path, link: bool = False, job: Job | None = None) -> Backup:
+        """Copy the store as it is at this moment to a new folder, while others go on writing.
+
+        The copy is a store itself. In the folder of an earlier backup only what is new is copied. `link`
+        makes hard links, which take no room but share the disk's fate.
+        """
+        return back_up(self.catalog, Path(path), link, job or Job())
+
+    @classmethod
+    def restore_backup(
+        cls, backup: str | Path, path: str | Path, link: bool = False, job: Job | None = None
+    ) -> Store:
+        """Copy a backup to a new folder, and open the store there."""
+        restore(Path(backup).expanduser().absolute(), Path(path), link, job or Job())
+        return cls.open(path)
 
     def sql(self, text: str, job: Job | None = None) -> pa.Table:
         """The answer of one SELECT (DuckDB's dialect) over the tables of the store."""

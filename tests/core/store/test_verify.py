@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core import Store
+from core.errors import StoreProblem
 
 ROWS = 30_000
 
@@ -156,4 +157,8 @@ def damaged_page(path: Path) -> None:
 
 def test_a_damaged_catalog_is_found(path: Path) -> None:
     damaged_page(path)
-    assert any("catalog.sqlite" in each for each in problems(path))
+    try:
+        found = problems(path)
+    except StoreProblem as refused:  # it cannot even be opened
+        found = [str(refused)]
+    assert any("catalog.sqlite" in each and "malformed" in each for each in found)

@@ -1,0 +1,137 @@
+"""A backup is the store at one moment, and a store itself."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from core import Store
+from core.errors import Cancelled, FileProblem, StoreProblem
+from core.jobs import Job
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    with Store.open(tmp_path / "store") as opened:
+        table = opened.create_table("t", pa.table({"n": pa.array(range(30_000))}))
+        table.update([{"_id": i, "n": 0} for i in range(0, 30_000, 2)])
+        table.update([{"_id": 1, "n": -1}])
+        opened.create_table("small", [{"word": "a"}])
+        yield opened
+
+
+def inodes(path: Path) -> set[int]:
+    return {p.stat().st_ino for p in (path / "data").rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_backup_opens_as_a_store_with_its_history_and_verifies(
+    store: Store, tmp_path: Path, link: bool
+) -> None:
+    done = store.backup(tmp_path / "copy", link)
+    assert (done.copied, done.kept) == (2, 0)
+    assert (inodes(tmp_path / "copy") == inodes(store.path)) is link
+    with Store.open(tmp_path / "copy") as copy:
+        assert copy.verify().problems == ()
+        assert copy.tables == ["small", "t"]
+        assert copy["t"].read().equals(store["t"].read())
+        assert [c.message for c in copy["t"].history()] == [c.message for c in store["t"].history()]
+        copy["t"].undo()
+        copy["t"].insert([{"n": 9}])
+        copy["t"].compact()
+    assert store.verify().problems == ()
+    assert store["t"].get(1)["n"] == -1
+
+
+def test_a_second_backup_copies_what_is_new_and_drops_what_is_gone(store: Store, tmp_path: Path) -> None:
+    store.backup(tmp_path / "copy")
+    store["small"].insert({"word": ["x"] * 1_500})
+    done = store.backup(tmp_path / "copy")
+    assert (done.copied, done.kept) == (1, 2)
+    store.drop_table("t")
+    assert store.backup(tmp_path / "copy").copied == 0
+    with Store.open(tmp_path / "copy", read_only=True) as copy:
+        assert copy.tables == ["small"]
+        assert copy["small"].num_rows == 1_501
+        assert copy.verify().problems == ()
+    assert len(inodes(tmp_path / "copy")) == 1
+
+
+def test_a_restored_backup_is_the_store_again(store: Store, tmp_path: Path) -> None:
+    store.backup(tmp_path / "copy")
+    rows = store["t"].read()
+    store["t"].delete(ids=[0])
+    with Store.restore_backup(tmp_path / "copy", tmp_path / "back") as back:
+        assert back["t"].read().equals(rows)
+        assert back.verify().problems == ()
+        back["t"].insert([{"n": 1}])
+    with pytest.raises(StoreProblem, match="something here already"):
+        Store.restore_backup(tmp_path / "copy", tmp_path / "back")
+    with pytest.raises(StoreProblem, match="no store here"):
+        Store.restore_backup(tmp_path / "nowhere", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_places_that_hold_something_else_are_refused(store: Store, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    Store.open(other).close()
+    with pytest.raises(StoreProblem, match="something other than a backup"):
+        store.backup(other)
+    with pytest.raises(StoreProblem, match="inside the store itself"):
+        store.backup(store.path / "copy")
+    store.backup(tmp_path / "copy")
+    with Store.open(tmp_path / "copy") as copy:
+        copy["t"].insert([{"n": 1}])
+    with pytest.raises(StoreProblem, match="changed since it was made"):
+        store.backup(tmp_path / "copy")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises((StoreProblem, FileProblem)):
+        store.backup(tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "x"
+
+
+def test_a_cancelled_backup_leaves_nothing_and_the_last_one_whole(store: Store, tmp_path: Path) -> None:
+    job = Job()
+    job.cancel()
+    with pytest.raises(Cancelled):
+        store.backup(tmp_path / "copy", job=job)
+    assert not (tmp_path / "copy").exists()
+    store.backup(tmp_path / "copy")
+    store["t"].insert({"n": list(range(1_500))})
+    with pytest.raises(Cancelled):
+        store.backup(tmp_path / "copy", job=job)
+    with Store.open(tmp_path / "copy", read_only=True) as copy:
+        assert copy["t"].num_rows == 30_000
+        assert copy.verify().problems == ()
+
+
+def test_every_backup_made_beside_a_writer_is_whole(store: Store, tmp_path: Path) -> None:
+    stop, failed = threading.Event(), []
+
+    def write() -> None:
+        try:
+            with Store.open(store.path) as other:
+                table = other["t"]
+                while not stop.is_set():
+                    table.insert({"n": list(range(1_100))})
+                    table.update([{"_id": 1, "n": table.version}])
+                    table.compact(rows_a_group=20_000, rows_a_file=20_000)
+        except Exception as error:  # noqa: BLE001 -- shown by the test
+            failed.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for number in range(4):
+            store.backup(tmp_path / f"copy{number % 2}")
+            with Store.open(tmp_path / f"copy{number % 2}", read_only=True) as copy:
+                assert copy.verify().problems == ()
+                assert copy["t"].num_rows >= 30_000
+    finally:
+        stop.set()
+        writer.join()
+    assert failed == []
