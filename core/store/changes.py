@@ -32,6 +32,8 @@ def updated(state: State, data: pa.Table, on: Sequence[str], take_ids: TakeIds, 
     refuse_missing_keys(state.snapshot.name, data, on)
     ids, values = _found_rows(state, data, on)
     plan, values = fitted(state, values, take_ids)
+    if not plan.columns:
+        return Change(message, state.columns)
     cells = {c.key: values.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
     return Change(message, plan.applied(state.columns), cells=Cells(ids, cells))
 

@@ -20,7 +20,7 @@ from core.store.operators import Operators, assignments, told
 from core.store.row_ids import chosen_ids
 from core.store.state import State
 from core.store.transforms import transformed
-from core.store.upserts import upserted
+from core.store.upserts import inserted_instead, upserted
 
 
 class TableChanges(TableHandle):
@@ -85,6 +85,7 @@ class TableChanges(TableHandle):
         message: str = "",
         job: Job | None = None,
         expected_version: int | None = None,
+        upsert: bool = False,
     ) -> Commit:
         """Apply update operators, `{"$set": {"late": True}, "$inc": {"fee": 5}}`, to the rows that a filter
         or these ids choose; None: to all.
@@ -94,6 +95,10 @@ class TableChanges(TableHandle):
         comes first. Null stands for a missing value: `$inc`, `$min`, `$max` and `$push` begin with it, `$mul`
         makes it 0. Only rows whose values change are written and counted.
 
+        With `upsert`, a filter that no row meets inserts one instead: made of the values that the filter asks
+        columns to be equal to, then of the operators, `$setOnInsert` among them, which changes no row that is
+        there.
+
         Raises `UnknownName` for an operator, `UnknownColumn` for a column that an operator has to find,
         `BadData` or `TypeConflict` for what does not fit; nothing changes then.
         """
@@ -102,8 +107,10 @@ class TableChanges(TableHandle):
         def build(state: State) -> Change:
             found = assignments(operators, state.columns, state.snapshot.name)
             ids = chosen_ids(state, chosen)
-            said = message or told(operators)
-            return changes.operated(state, ids, found, self._writer.take_column_ids, said)
+            said, take_ids = message or told(operators), self._writer.take_column_ids
+            if upsert and not len(ids):
+                return inserted_instead(state, chosen, found, take_ids, said)
+            return changes.operated(state, ids, found, take_ids, said)
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 

@@ -1,21 +1,24 @@
-"""Rows that update those with the same keys, and are inserted where there are none: one change."""
+"""Rows that are inserted where there are none to be updated: one change for both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from core.errors import BadData
+from core.filters.expr import And, Filter, Predicate
 from core.schema import ID
 from core.store.cells import Cells
 from core.store.changes import TakeIds, fitted, refuse_missing_keys, taken
 from core.store.commit import Change
 from core.store.evolution import ColumnPlan
 from core.store.keys import Matches, matches
-from core.store.operators.meeting import array_of, repeated
+from core.store.operators import Assignment, applied
+from core.store.operators.meeting import array_of, as_held, repeated
+from core.store.row_ids import Where
 from core.store.state import State
 
 
@@ -38,6 +41,34 @@ def upserted(
     cells = _cells(plan, values, found, {*on, *set_on_insert})
     change = Change(message, plan.applied(state.columns), cells=cells)
     return _with_rows(change, plan, taken(values, found.unknown)) if len(found.unknown) else change
+
+
+def inserted_instead(
+    state: State, where: Where, found: Sequence[Assignment], take_ids: TakeIds, message: str
+) -> Change:
+    """One new row for a condition that none meets: what it asks to be equal, changed by the operators."""
+    name = state.snapshot.name
+    if where is not None and not isinstance(where, Filter):
+        raise BadData(
+            f"{name}: there is no row to change, and none can be inserted", f"the table gives each its {ID}",
+            "Choose rows by a filter",
+        )  # fmt: skip
+    types = {c.name: c.type for c in state.columns}
+    held = {column: as_held(array_of([value]), types[column]) for column, value in _equalities(where)}
+    held |= {column: pa.nulls(1, kind) for column, kind in types.items() if column not in held}
+    given = {column: value for column, value in held.items() if value.null_count == 0}
+    row = given | applied(found, held, 1, name, inserted=True)
+    plan, values = fitted(state, pa.Table.from_arrays(list(row.values()), names=list(row)), take_ids)
+    return _with_rows(Change(message, plan.applied(state.columns)), plan, values)
+
+
+def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
+    """Columns and the values they have to be equal to wherever the condition is met."""
+    if isinstance(where, And):
+        for child in where.children:
+            yield from _equalities(child)
+    elif isinstance(where, Predicate) and where.operator == "eq" and where.column != ID:
+        yield where.column, where.values[0]
 
 
 def _refuse(name: str, data: pa.Table, on: Sequence[str], set_on_insert: Mapping[str, Any]) -> None:

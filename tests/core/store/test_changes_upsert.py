@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import Store, col
@@ -151,6 +151,27 @@ def test_zeros_of_either_sign_are_one_key(store: Store) -> None:
     assert table.update([{"k": -0.0, "v": 2}], on="k").updated == 1
 
 
+def test_a_condition_that_no_row_meets_makes_one(store: Store) -> None:
+    table = store.create_table("prices", PRICES)
+    operators = {"$inc": {"price": 5}, "$push": {"tags": "new"}, "$setOnInsert": {"size": 7}}
+    wanted = (col("code") == "c") & (col("price") == 3) & (col("size") > 4)
+    done = table.update_where(wanted, operators, upsert=True)
+    assert (done.inserted, done.updated, table.version) == (1, 0, 2)
+    assert rows(table)[-1] == {"code": "c", "size": 7, "price": 8, "tags": ["new"]}
+    done = table.update_where(col("code") == "c", operators, upsert=True)
+    assert (done.inserted, done.updated) == (0, 1)
+    assert rows(table)[-1] == {"code": "c", "size": 7, "price": 13, "tags": ["new", "new"]}
+    with pytest.raises(BadData, match="Choose rows by a filter"):
+        table.update_where([], operators, upsert=True)
+
+
+def test_rows_of_keys_alone_change_nothing(store: Store) -> None:
+    table = store.create_table("prices", PRICES)
+    assert table.update([{"code": "a"}], on="code").updated == 0
+    assert table.upsert([{"code": "a"}, {"code": "c"}], on="code").inserted == 1
+    assert (table.version, rows(table)[-1]["code"]) == (2, "c")
+
+
 REFUSALS: list[tuple[Any, Any, dict[str, Any], type[LamellaError], str]] = [
     ([{"code": "a"}, {"code": "a"}], "code", {}, BadData, "code = 'a'.*Give each row once"),
     ([{"cod": "a"}], "cod", {}, UnknownColumn, "Did you mean 'code'"),
@@ -200,6 +221,7 @@ def test_every_kind_of_change_can_ask_for_the_version_it_was_decided_on(store: S
 KEYS = st.one_of(st.none(), st.integers(0, 6))
 
 
+@settings(max_examples=40)
 @given(data=st.data())
 def test_upserts_do_what_they_do_to_a_dict(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
