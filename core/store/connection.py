@@ -113,7 +113,7 @@ def _opened(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
             isolation_level=None, check_same_thread=False,
         )  # fmt: skip
     except sqlite3.OperationalError as error:
-        raise StoreProblem(f"{path.parent}: the store cannot be opened", str(error)) from error
+        raise problem(path, error) from error
 
 
 def _leave_log(connection: sqlite3.Connection, path: Path, kind: str) -> None:

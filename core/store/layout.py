@@ -35,6 +35,7 @@ class Layout:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.data, self.staging = root / "data", root / "tmp"
+        self._own_places = (self.data, self.staging, root / LOCK)
         self._thread = threading.local()
 
     def create(self) -> None:
@@ -51,7 +52,7 @@ class Layout:
 
     def refuse_unwritable(self) -> None:
         """Raises `ReadOnlyStore` naming what may not be written, before anything is tried."""
-        for place in (self.root, *sorted(self.root.glob("catalog.sqlite*")), self.data, self.staging):
+        for place in (self.root, *sorted(self.root.glob("catalog.sqlite*")), *self._own_places):
             if place.exists() and not os.access(place, os.W_OK, effective_ids=_EFFECTIVE):
                 raise ReadOnlyStore(
                     f"{self.root}: the store cannot be changed",
