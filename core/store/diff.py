@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -73,7 +74,11 @@ class Diff:
 
     @property
     def columns(self) -> ColumnChanges:
-        return column_changes(self._before.columns, self._after.columns)
+        return _column_changes(self._before.columns, self._pairs)
+
+    @cached_property
+    def _pairs(self) -> list[tuple[Column | None, Column]]:
+        return column_pairs(self._before.columns, self._after.columns)
 
     def summary(self, job: Job | None = None) -> DiffSummary:
         """The counts alone, in bounded memory."""
@@ -98,8 +103,7 @@ class Diff:
 
     def changed(self, column: str, limit: int | None = None, job: Job | None = None) -> pa.Table:
         """The cells of one column, by its name now, that differ: `_id`, `before` and `after`."""
-        pairs = column_pairs(self._before.columns, self._after.columns, None)
-        pair = next((p for p in pairs if p[1].name == column), None)
+        pair = next((p for p in self._pairs if p[1].name == column), None)
         if pair is None:
             raise UnknownColumn(column, self._after.snapshot.name, [c.name for c in self._after.columns])
         found = (c.cells for c in self.changed_cells(job, frozenset([pair[1].key])))
@@ -137,8 +141,9 @@ class Diff:
         self, block: Block, columns: frozenset[int] | None = None
     ) -> Iterator[tuple[Column, np.ndarray, pa.Array, pa.Array]]:
         """Each column that may differ: in which of the block's rows it does, and both versions' values."""
-        for was, column in column_pairs(self._before.columns, self._after.columns, block.columns):
-            if len(block.ids) and (columns is None or column.key in columns):
+        chosen = [c for c in (block.columns, columns) if c is not None]
+        for was, column in self._pairs:
+            if len(block.ids) and all(column.key in c for c in chosen):
                 after = _values(self._after.snapshot, block.after, column)
                 before = (
                     pa.nulls(len(after), column.type)
@@ -148,15 +153,15 @@ class Diff:
                 yield column, _differ(before, after), before, after
 
 
-def column_changes(before: tuple[Column, ...], after: tuple[Column, ...]) -> ColumnChanges:
-    then, now = {c.key: c for c in before}, {c.key: c for c in after}
-    both = [(then[key], now[key]) for key in now if key in then]
+def _column_changes(before: Sequence[Column], pairs: Sequence[tuple[Column | None, Column]]) -> ColumnChanges:
+    both = [(was, column) for was, column in pairs if was is not None]
+    kept = [was.key for was, _ in both]
     return ColumnChanges(
-        added=tuple(c.name for c in after if c.key not in then),
-        removed=tuple(c.name for c in before if c.key not in now),
-        renamed=tuple((a.name, b.name) for a, b in both if a.name != b.name),
-        retyped=tuple((b.name, a.type, b.type) for a, b in both if not a.type.equals(b.type)),
-        reordered=[key for key in then if key in now] != [key for key in now if key in then],
+        added=tuple(column.name for was, column in pairs if was is None),
+        removed=tuple(c.name for c in before if c.key not in kept),
+        renamed=tuple((was.name, column.name) for was, column in both if was.name != column.name),
+        retyped=tuple((c.name, was.type, c.type) for was, c in both if not was.type.equals(c.type)),
+        reordered=[c.key for c in before if c.key in kept] != kept,
     )
 
 

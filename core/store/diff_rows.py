@@ -155,9 +155,14 @@ def _block(before: _Rows, after: _Rows, columns: frozenset[int] | None) -> Block
     return Block(removed, added, ids, before.positions[mine], after.positions[theirs], columns)
 
 
-def column_pairs(
-    before: Sequence[Column], after: Iterable[Column], chosen: frozenset[int] | None
-) -> list[tuple[Column | None, Column]]:
-    """Columns of the later version among those `chosen`, each with what it was before."""
-    held = {c.key: c for c in before}
-    return [(held.get(c.key), c) for c in after if chosen is None or c.key in chosen]
+def column_pairs(before: Sequence[Column], after: Iterable[Column]) -> list[tuple[Column | None, Column]]:
+    """The columns of the later version, each with what it was before: the one of the same id. A cast that
+    converts makes a new column, which has the name of the old one and another type."""
+    by_key, now = {c.key: c for c in before}, {c.key: c for c in after}
+    converted = {c.name: c for c in before if c.key not in now}
+    pairs = []
+    for column in now.values():
+        was = by_key.get(column.key) or converted.get(column.name)
+        same = was is not None and was.key != column.key and was.type.equals(column.type)
+        pairs.append((None if same else was, column))
+    return pairs

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from core.schema import type_to_bytes
-from core.store.catalog import Catalog, Transaction
+from core.store.catalog import Catalog
+from core.store.catalog_transaction import Transaction
 from core.store.cells import Cells, to_batch
 from core.store.commit import Change
 from core.store.data_file import WrittenFile

@@ -15,7 +15,8 @@ import pyarrow as pa
 from core.jobs import Job
 from core.scan.pieces import in_memory
 from core.scan.snapshot import Column, MemorySegment
-from core.store.catalog import Catalog, Transaction
+from core.store.catalog import Catalog
+from core.store.catalog_transaction import Transaction
 from core.store.cells import Cells, latest
 from core.store.change_files import write_cells
 from core.store.commit import NO_IDS

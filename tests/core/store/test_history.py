@@ -22,7 +22,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def table(store: Store) -> Table:
-    """Five versions: 2,000 rows; one changed; one deleted and one inserted; a new column; everything changed."""
+    """Five versions: 2,000 rows, one changed, one deleted, one with a new column inserted, all changed."""
     table = store.create_table("t", {"n": list(range(2_000)), "word": ["a"] * 2_000})
     table.update([{"_id": 3, "n": -3}])
     table.delete(ids=[5])

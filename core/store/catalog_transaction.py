@@ -1,0 +1,112 @@
+"""The SQL of what changes in a catalog, one method for each thing that can happen to a table."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from core.store.catalog_retention import Retention
+from core.store.catalog_schema import FOREVER, VERSIONED
+from core.store.together import Together
+
+
+class Transaction:
+    """What may be done inside `Catalog.transaction()`."""
+
+    def __init__(self, connection: sqlite3.Connection, together: Together | None = None) -> None:
+        self._connection, self._together = connection, together
+
+    @property
+    def retention(self) -> Retention:
+        return Retention(self._connection)
+
+    def script(self, statements: str) -> None:
+        for statement in filter(str.strip, statements.split(";")):
+            self._connection.execute(statement)
+
+    def add_table(self, name: str, folder: str) -> int:
+        made = self._connection.execute(
+            "INSERT INTO tables (name, folder, version, generation, next_id, next_column)"
+            " VALUES (?, ?, 0, 0, 0, 1) RETURNING table_id",
+            (name, folder),
+        )
+        return int(made.fetchone()[0])
+
+    def rename_table(self, table_id: int, name: str) -> None:
+        self._connection.execute("UPDATE tables SET name = ? WHERE table_id = ?", (name, table_id))
+
+    def table_names(self) -> list[str]:
+        return [row[0] for row in self._connection.execute("SELECT name FROM tables ORDER BY name")]
+
+    def version(self, table_id: int) -> tuple[int, int] | None:
+        """(version, generation), or None when the table is gone."""
+        found: tuple[int, int] | None = self._connection.execute(
+            "SELECT version, generation FROM tables WHERE table_id = ?", (table_id,)
+        ).fetchone()
+        return found
+
+    def take_ids(self, table_id: int, count: int) -> int:
+        """The first of `count` ids that nobody else gets."""
+        return int(self._take(table_id, "next_id", count))
+
+    def take_column_ids(self, table_id: int, count: int) -> int:
+        return int(self._take(table_id, "next_column", count))
+
+    def move_on(self, table_id: int, commit: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Make `commit` (version, at, kind, restores, counts…, seconds, message, name, transaction) the
+        table's newest; answers it as it was entered."""
+        if self._together is not None:
+            commit = self._together.stamped(table_id, commit)
+        marks = ", ".join("?" * (1 + len(commit)))
+        self._connection.execute(f"INSERT INTO commits VALUES ({marks})", (table_id, *commit))
+        self._connection.execute("UPDATE tables SET version = ? WHERE table_id = ?", (commit[0], table_id))
+        return commit
+
+    def name_commit(self, table_id: int, version: int, name: str) -> None:
+        self._connection.execute(
+            "UPDATE commits SET name = ? WHERE table_id = ? AND version = ?", (name, table_id, version)
+        )
+
+    def next_generation(self, table_id: int) -> None:
+        self._connection.execute(
+            "UPDATE tables SET generation = generation + 1 WHERE table_id = ?", (table_id,)
+        )
+
+    def add(self, kind: str, table_id: int, version: int, values: Sequence[Any]) -> int:
+        """A new entry of a versioned table, valid from `version` on; answers its number."""
+        columns = ("table_id", *VERSIONED[kind], "from_version", "to_version")
+        marks = ", ".join("?" * len(columns))
+        made = self._connection.execute(
+            f"INSERT INTO {kind} ({', '.join(columns)}) VALUES ({marks})",
+            (table_id, *values, version, FOREVER),
+        )
+        return int(made.lastrowid or 0)
+
+    def close(self, kind: str, entries: Sequence[int], version: int) -> None:
+        """End these entries' validity before `version`."""
+        self._connection.executemany(
+            f"UPDATE {kind} SET to_version = ? WHERE entry = ?", [(version, e) for e in entries]
+        )
+
+    def restore(self, kind: str, table_id: int, target: int, current: int) -> None:
+        """Make what was valid at `target` valid again from `current + 1` on, and nothing else."""
+        columns = ", ".join(("table_id", *VERSIONED[kind]))
+        held = "table_id = ? AND from_version <= ? AND to_version > ?"
+        self._connection.execute(
+            f"INSERT INTO {kind} ({columns}, from_version, to_version) SELECT {columns}, ?, ? FROM {kind}"
+            f" WHERE {held} AND NOT (from_version <= ? AND to_version > ?) ORDER BY entry",
+            (current + 1, FOREVER, table_id, target, target, current, current),
+        )
+        self._connection.execute(
+            f"UPDATE {kind} SET to_version = ? WHERE {held} AND NOT (from_version <= ? AND to_version > ?)",
+            (current + 1, table_id, current, current, target, target),
+        )
+
+    def _take(self, table_id: int, counter: str, count: int) -> int:
+        return int(
+            self._connection.execute(
+                f"UPDATE tables SET {counter} = {counter} + ? WHERE table_id = ? RETURNING {counter} - ?",
+                (count, table_id, count),
+            ).fetchone()[0]
+        )

@@ -1,0 +1,220 @@
+"""What differs between two versions, against the versions themselves and against a plain model."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core import Store, col
+from core.errors import UnknownColumn
+from core.scan import rows as scan_rows
+from core.store import Table
+from core.store import diff as diffs
+from core.store.diff import Diff
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store") as opened:
+        yield opened
+
+
+def cells(diff: Diff) -> dict[str, dict[int, tuple]]:
+    """(before, after) by column and id."""
+    found: dict[str, dict[int, tuple]] = {}
+    for part in diff.changed_cells():
+        rows = part.cells.to_pylist()
+        found.setdefault(part.column, {}).update({r["_id"]: (r["before"], r["after"]) for r in rows})
+    return found
+
+
+def test_rows_and_cells_that_differ(store: Store) -> None:
+    table = store.create_table("t", {"n": list(range(3_000)), "word": ["a"] * 3_000})
+    table.update([{"_id": 1, "n": 10}, {"_id": 2, "n": 2}])
+    table.delete(ids=[0, 9])
+    table.insert([{"n": -1, "word": "new"}])
+    diff = table.diff(1)
+    found = diff.summary()
+    assert (diff.versions, found.added, found.removed, found.changed) == ((1, 4), 1, 2, 1)
+    assert found.cells == {"n": 1} and found and not found.columns
+    assert diff.changed("n").to_pylist() == [{"_id": 1, "before": 1, "after": 10}]
+    assert diff.changed("word").num_rows == 0
+    assert diff.removed()["_id"].to_pylist() == [0, 9]
+    assert diff.added().to_pylist() == [{"_id": 3_000, "n": -1, "word": "new"}]
+    back = table.diff(4, 1)
+    assert back.changed("n").to_pylist() == [{"_id": 1, "before": 10, "after": 1}]
+    assert back.added().equals(diff.removed()) and back.removed().equals(diff.added())
+    with pytest.raises(UnknownColumn, match="Did you mean 'word'"):
+        diff.changed("wrod")
+
+
+def test_a_version_does_not_differ_from_itself_nor_from_its_files_in_another_order(store: Store) -> None:
+    table = store.create_table("t", {"n": list(range(3_000))})
+    table.update([{"_id": 1, "n": 10}])
+    before = table.as_of(2)
+    table.flush()
+    table.compact()
+    table.undo()
+    table.redo()
+    assert not table.diff(2).summary() and not table.diff(2, 2).summary()
+    assert table.diff(1, 4).summary().changed == 1
+    assert before.read().equals(table.read())
+
+
+def test_columns_are_told_by_their_ids(store: Store) -> None:
+    table = store.create_table("t", {"a": [1, 2], "b": ["x", "y"], "c": [True, False], "d": [1.5, None]})
+    table.rename_column("a", "d2")
+    table.drop_column("b")
+    table.insert([{"b": "again", "d": 2.5}])
+    table.cast_column("c", pa.string())
+    table.reorder_columns(["b", "d"])
+    diff = table.diff(1)
+    assert diff.columns.renamed == (("a", "d2"),)
+    assert (diff.columns.added, diff.columns.removed) == (("b",), ("b",))
+    assert diff.columns.retyped == (("c", pa.bool_(), pa.string()),)
+    assert diff.columns.reordered
+    assert diff.summary().added == 1
+    assert diff.changed("c").schema.types == [pa.int64(), pa.bool_(), pa.string()]
+    assert not table.diff(1, 1).columns
+
+
+def test_a_column_that_is_new_was_null_before(store: Store) -> None:
+    table = store.create_table("t", {"a": [1, 2, 3]})
+    table.update([{"_id": 1, "b": 5}])
+    diff = table.diff(1)
+    assert diff.changed("b").to_pylist() == [{"_id": 1, "before": None, "after": 5}]
+    assert cells(table.diff(2, 1)) == {}
+
+
+def test_nan_and_nested_values_are_compared_as_values(store: Store) -> None:
+    nan = float("nan")
+    table = store.create_table("t", {"x": [nan, 1.0], "l": [[1, nan], [2.0]], "s": [{"k": [1]}, None]})
+    table.update([{"_id": 0, "x": nan, "l": [1.0, nan]}])
+    table.update([{"_id": 1, "s": {"k": None}}])
+    table.compact()
+    assert cells(table.diff(1)) == {"s": {1: (None, {"k": None})}}
+
+
+def test_a_limit_stops_early(store: Store) -> None:
+    table = store.create_table("t", {"n": list(range(250_000))})
+    table.update_where(None, {"$inc": {"n": 1}})
+    table.compact()
+    table.delete(where=col("n") <= 20)
+    diff = table.diff(1)
+    assert diff.changed("n", limit=2).to_pylist() == [
+        {"_id": 20, "before": 20, "after": 21},
+        {"_id": 21, "before": 21, "after": 22},
+    ]
+    assert diff.removed(limit=3)["_id"].to_pylist() == [0, 1, 2]
+    assert diff.added(limit=0).num_rows == 0
+    assert (diff.summary().changed, diff.summary().removed) == (249_980, 20)
+
+
+def test_only_what_the_versions_do_not_share_is_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = store.create_table("t", {"n": list(range(300_000))})
+    table.update([{"_id": 7, "n": -7}])
+    table.insert([{"n": 1}])
+    table.delete(ids=[200_000])
+    read: list[int] = []
+
+    def counted(snapshot, positions, columns):  # type: ignore[no-untyped-def]
+        read.append(len(positions))
+        return scan_rows.take_rows(snapshot, positions, columns)
+
+    monkeypatch.setattr(diffs, "take_rows", counted)
+    found = table.diff(1).summary()
+    assert (found.changed, found.added, found.removed) == (1, 1, 1)
+    assert sum(read) == 2
+
+
+ROW = {"n": st.none() | st.integers(0, 3), "word": st.none() | st.sampled_from(["", "a"])}
+STEPS = st.lists(
+    st.tuples(st.just("insert"), st.lists(st.fixed_dictionaries(ROW), min_size=1, max_size=3))
+    | st.tuples(
+        st.just("update"), st.dictionaries(st.integers(0, 12), st.fixed_dictionaries(ROW), min_size=1)
+    )
+    | st.tuples(st.just("delete"), st.sets(st.integers(0, 12), min_size=1, max_size=3))
+    | st.tuples(st.sampled_from(["undo", "redo", "flush", "compact", "reopen"]), st.none())
+    | st.tuples(st.just("restore"), st.integers(0, 10)),
+    max_size=14,
+)
+Rows = dict[int, dict]
+
+
+@settings(max_examples=60)
+@given(STEPS, st.data())
+def test_random_versions_differ_as_a_plain_model_says(steps: list, data: st.DataObject) -> None:
+    """Every version that came to be is kept as plain rows; any two of them are compared, and restored."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.open(Path(folder) / "s")
+        table = store.create_table("t", [{"n": 0, "word": "a"} for _ in range(8)])
+        versions: list[Rows] = [{i: {"n": 0, "word": "a"} for i in range(8)}]
+        for kind, told in steps:
+            if kind == "reopen":
+                store.close()
+                store = Store.open(Path(folder) / "s")
+                table = store["t"]
+            else:
+                _step(table, versions, kind, told)
+            assert _rows(table) == versions[table.version - 1]
+        for _ in range(4):
+            a, b = (data.draw(st.integers(1, table.version)) for _ in range(2))
+            _compare(table.diff(a, b), versions[a - 1], versions[b - 1])
+        table.restore(data.draw(st.integers(1, table.version)))
+        store.close()
+
+
+def _rows(table: Table) -> Rows:
+    return {row.pop("_id"): row for row in table.read().to_pylist()}
+
+
+def _step(table: Table, versions: list[Rows], kind: str, told: object) -> None:
+    """Do one thing to both; every version that this makes is added to the model's."""
+    rows = copy.deepcopy(versions[table.version - 1])
+    before = table.version
+    if kind == "insert":
+        table.insert(told)
+        first = table.read()["_id"].to_pylist()[-1] + 1 - len(told)  # type: ignore[arg-type]
+        rows |= dict(enumerate(told, start=first))  # type: ignore[call-overload]
+    elif kind == "update":
+        known = {i: row for i, row in told.items() if i in rows}  # type: ignore[attr-defined]
+        if known:
+            table.update([{"_id": i, **row} for i, row in known.items()])
+            rows |= known
+    elif kind == "delete":
+        gone = [i for i in told if i in rows]  # type: ignore[attr-defined]
+        table.delete(ids=gone)
+        rows = {i: row for i, row in rows.items() if i not in gone}
+    elif kind == "restore":
+        wanted = 1 + told % table.version  # type: ignore[operator]
+        table.restore(wanted)
+        rows = versions[wanted - 1]
+    elif kind in ("undo", "redo"):
+        target = table.undoable() if kind == "undo" else table.redoable()
+        if target is not None:
+            rows = versions[(getattr(table, kind)().restores or 0) - 1]
+    else:
+        getattr(table, kind)()
+    if table.version > before:
+        versions.append(copy.deepcopy(rows))
+
+
+def _compare(diff: Diff, a: Rows, b: Rows) -> None:
+    assert {row.pop("_id"): row for row in diff.added().to_pylist()} == {i: b[i] for i in b.keys() - a}
+    assert {row.pop("_id"): row for row in diff.removed().to_pylist()} == {i: a[i] for i in a.keys() - b}
+    both = sorted(a.keys() & b.keys())
+    expected = {
+        name: {i: (a[i][name], b[i][name]) for i in both if a[i][name] != b[i][name]}
+        for name in ("n", "word")
+    }
+    assert cells(diff) == {name: found for name, found in expected.items() if found}
+    found = diff.summary()
+    assert (found.added, found.removed) == (len(b.keys() - a), len(a.keys() - b))
+    assert found.changed == sum(a[i] != b[i] for i in both)
