@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.errors import StoreProblem
+from core.forks import let_go_in_children
 from core.scan.snapshot import Column, FileSegment, MemorySegment
 from core.schema import type_from_bytes
 from core.store.catalog import Catalog, TableRow
@@ -43,6 +44,11 @@ class Reader:
         self._draft: State | None = None
         self._old: OrderedDict[int, State] = OrderedDict()
         self._parsed: dict[tuple[str, int], Any] = {}
+        let_go_in_children(self)
+
+    def forked(self) -> None:
+        """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
+        self._lock = threading.RLock()
 
     def current(self) -> State:
         row = self._row()

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from core.block import Block
 from core.errors import BadData, Cancelled, LamellaError, VersionConflict
+from core.forks import let_go_in_children
 from core.jobs import Job
 from core.store.catalog import Catalog
 from core.store.catalog_schema import VERSIONED
@@ -44,6 +45,11 @@ class TableWriter:
         self._table_id = table_id
         self._one_at_a_time = threading.RLock()
         self._tidier = Tidier(catalog, layout, table_id)
+        let_go_in_children(self)
+
+    def forked(self) -> None:
+        """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
+        self._one_at_a_time = threading.RLock()
 
     def take_column_ids(self, count: int) -> int:
         with self._catalog.transaction() as transaction:
