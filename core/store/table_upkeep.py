@@ -8,6 +8,7 @@ from core.jobs import Job
 from core.store.compact import Compaction, Compactor, nullable_after, shape_of
 from core.store.handle import TableHandle
 from core.store.state import State
+from core.store.summary import summary
 from core.store.tidying import Tidier
 from core.store.verify import Report, verify
 
@@ -55,6 +56,10 @@ class TableUpkeep(TableHandle):
         `quick` looks at what files say of themselves, not at all of their bytes. Nothing is changed.
         """
         return verify(self.store.catalog, [self.table_id], quick, job or Job())
+
+    def summary(self) -> str:
+        """The table on one screen: rows, columns with what they take, files, versions, what is pending."""
+        return summary(self.store.catalog, self._reader.current())
 
     def _file_sizes(self) -> list[int]:
         """Of the newest version's files."""
