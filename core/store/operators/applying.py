@@ -9,7 +9,7 @@ import pyarrow as pa
 from core.arrays import to_numpy
 from core.store.operators.assignments import Assignment, Path
 from core.store.operators.inside import value_at, with_value_at
-from core.store.operators.meeting import as_held, chosen, nulls
+from core.store.operators.meeting import as_held, chosen, nulls, refuse_other_kind
 from core.store.operators.refusal import Refusal
 
 
@@ -69,4 +69,7 @@ def _apply(assignment: Assignment, rows: _Rows) -> None:
         there = to_numpy(held.is_valid())
         before = rows.get(assignment.target)
         rows.put(assignment.target, chosen(there, held, before) if there.any() else before)
-    rows.put(path, as_held(operator.compute(held, assignment.operand), held.type))
+    new = operator.compute(held, assignment.operand)
+    if path.steps:
+        refuse_other_kind(held.type, new.type)
+    rows.put(path, as_held(new, held.type))

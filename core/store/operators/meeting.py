@@ -34,13 +34,19 @@ def repeated(value: pa.Array, count: int) -> pa.Array:
 
 def met(held: pa.Array, arriving: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Both in the type held where the arriving values fit it, else in the narrowest one that takes all."""
-    alike = wider_type(held.type, arriving.type)
-    if alike is None:
-        raise Refusal(f"it holds {held.type} and cannot take {arriving.type} values")
+    alike = refuse_other_kind(held.type, arriving.type)
     fitting = exact_cast(arriving, held.type)
     if fitting is not None:
         return held, fitting
     return _exact(held, alike), _exact(arriving, alike)
+
+
+def refuse_other_kind(held: pa.DataType, arriving: pa.DataType) -> pa.DataType:
+    """The type that takes the values of both, which may have to be looked at."""
+    alike = wider_type(held, arriving)
+    if alike is None:
+        raise Refusal(f"it holds {held} and cannot take {arriving} values", "Cast the values, or the column")
+    return alike
 
 
 def as_held(values: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -296,7 +296,7 @@ REFUSALS: list[tuple[Any, type[LamellaError], str]] = [
     ({"$set": {"wrod": None}}, UnknownColumn, "Did you mean 'word'"),
     ({"$set": {"_id": 5}}, BadData, "_id cannot be changed"),
     ({"$set": {"n": "many"}}, TypeConflict, "column 'n' is int64 and cannot take string"),
-    ({"$set": {"home.visits": "many"}}, TypeConflict, "column 'home'"),
+    ({"$set": {"home.visits": "many"}}, BadData, "'home.visits': it holds int64 and cannot take string"),
     ({"$inc": {"n": "1"}}, BadData, r"\$inc of column 'n': it takes a number, not '1'"),
     ({"$inc": {"n": None}}, BadData, "takes a number"),
     ({"$inc": {"n": True}}, BadData, "takes a number"),
