@@ -19,6 +19,8 @@ from core.store.evolution import as_keys
 from core.store.ids import ID_COLUMN
 from core.store.state import State
 
+ROWS_AT_ONCE = 1_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Matches:
@@ -53,10 +55,9 @@ def matches(state: State, keys: pa.Table) -> Matches:
     ids, found = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for table in _live_rows(state, state.snapshot.select(keys.column_names)):
         values = [c.cast(k) for c, k in zip(table.columns, keys.schema.types, strict=False)]
-        numbers = codes.numbers(values)
-        hits = np.flatnonzero(numbers >= 0)
-        ids.append(to_numpy(table.columns[-1])[hits])
-        found.append(numbers[hits])
+        rows, numbers = codes.found(values)
+        ids.append(to_numpy(table.columns[-1])[rows])
+        found.append(numbers)
     matched = np.concatenate(found)
     known = np.zeros(keys.num_rows, bool)
     known[matched] = True
@@ -64,11 +65,18 @@ def matches(state: State, keys: pa.Table) -> Matches:
 
 
 def _live_rows(state: State, columns: Sequence[Column]) -> Iterator[pa.Table]:
-    """The key columns and `_id`, piece by piece; what was decoded is kept for the next look."""
+    """The key columns and `_id`, many row groups at a time: the keys are hashed for each. What was decoded is
+    kept for the next look."""
     snapshot, wanted = state.snapshot, [*columns, ID_COLUMN]
+    gathered: list[pa.Table] = []
     for piece in pieces(snapshot, 0, snapshot.num_positions):
         chunks = piece.stored(snapshot, wanted)
-        yield finish(snapshot, piece.first, piece.stop, wanted, chunks)
+        gathered.append(finish(snapshot, piece.first, piece.stop, wanted, chunks))
+        if sum(table.num_rows for table in gathered) >= ROWS_AT_ONCE:
+            yield pa.concat_tables(gathered)
+            gathered = []
+    if gathered:
+        yield pa.concat_tables(gathered)
 
 
 class _Codes:
@@ -88,13 +96,14 @@ class _Codes:
         self._keys = code
         self._refuse_twice(table, keys)
 
-    def numbers(self, columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
-        """For each row the number of the key it has, -1 for none."""
+    def found(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that have a key, and the number of the key each has."""
         code = _comparable(columns[0])
         for counted, values, column in zip(self._counted, self._values, columns[1:], strict=True):
             code = _paired(code, counted, column, values)
-        found = pc.index_in(code, value_set=self._keys)
-        return np.where(to_numpy(found.is_valid()), to_numpy(found), -1).astype(np.int64)
+        places = pc.index_in(code, value_set=self._keys)
+        rows = np.flatnonzero(to_numpy(places.is_valid()))
+        return rows, to_numpy(places)[rows].astype(np.int64)
 
     def _refuse_twice(self, table: str, keys: pa.Table) -> None:
         first = to_numpy(pc.index_in(self._keys, value_set=self._keys))
