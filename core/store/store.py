@@ -68,8 +68,8 @@ class Store:
     def _tidy_up(self) -> None:
         """What a crash left behind is removed, and what could not be removed before."""
         self._layout.create()
-        self._layout.sweep(self.catalog.known_paths)
         self._vacuum.remove(wait=False)
+        self._layout.sweep(self.catalog.known_paths)
 
     @property
     def name(self) -> str:

@@ -1,0 +1,341 @@
+"""Changes of several tables that happen together or not at all, whoever looks and whatever fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from core import Store, col
+from core.errors import BadData, LamellaError, ReadOnlyStore, StoreBusy, StoreProblem, UnknownRow
+from core.store import Table
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store") as opened:
+        opened.create_table("orders", [{"total": 10}, {"total": 20}])
+        opened.create_table("stock", {"left": [5] * 2_000})
+        yield opened
+
+
+def contents(store: Store) -> dict[str, list[dict]]:
+    return {name: store[name].read().to_pylist() for name in store.tables}
+
+
+def files(store: Store) -> set[str]:
+    return {str(f.relative_to(store.path / "data")) for f in (store.path / "data").rglob("*") if f.is_file()}
+
+
+def no_stray(store: Store) -> None:
+    assert files(store) == store.catalog.known_paths()
+    assert list((store.path / "tmp").iterdir()) == []
+
+
+def sell(store: Store, orders: int = 1) -> None:
+    store["orders"].insert([{"total": 30}] * orders)
+    store["stock"].update([{"_id": 0, "left": 4}])
+
+
+def test_changes_of_several_tables_happen_at_once(store: Store) -> None:
+    with Store.open(store.path) as other:
+        with store.transaction("a sale"):
+            sell(store)
+            store["stock"].delete(ids=[7])
+            assert (store["orders"].num_rows, store["stock"].get(0)) == (3, {"_id": 0, "left": 4})
+            assert (other["orders"].num_rows, other["stock"].get(0)) == (2, {"_id": 0, "left": 5})
+        assert contents(other) == contents(store)
+        assert (other["orders"].num_rows, other["stock"].num_rows) == (3, 1_999)
+    told = [c for name in store.tables for c in store[name].history() if c.message == "a sale"]
+    assert len(told) == 3 and len({c.transaction_id for c in told}) == 1
+    assert told[0].transaction_id is not None
+
+
+def test_an_exception_takes_all_of_it_back(store: Store) -> None:
+    before, on_disk = contents(store), files(store)
+    versions = {name: store[name].version for name in store.tables}
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        sell(store)
+        store["stock"].insert({"left": list(range(3_000))})
+        store["stock"].compact()
+        assert store["stock"].num_rows == 5_000
+        store.create_table("new", {"a": list(range(2_000))})
+        store.rename_table("orders", "sales")
+        store.drop_table("stock")
+        assert store.tables == ["new", "sales"]
+        raise ZeroDivisionError
+    assert contents(store) == before and files(store) == on_disk
+    assert {name: store[name].version for name in store.tables} == versions
+    no_stray(store)
+
+
+def test_what_was_taken_back_is_never_read_again(store: Store) -> None:
+    """The version, entry and row numbers of what did not happen are given again to something else."""
+    orders = store["orders"]
+    for value in (1, 2):
+        with pytest.raises(ZeroDivisionError), store.transaction():
+            orders.insert([{"total": value}])
+            orders.update([{"_id": 0, "total": value}])
+            assert orders.get(2) == {"_id": 2, "total": value}
+            raise ZeroDivisionError
+        assert orders.get(2) is None and orders.count(col("total") == value) == 0
+    orders.insert([{"total": 3}])
+    orders.update([{"_id": 0, "total": 4}])
+    assert orders.read()["total"].to_pylist() == [4, 20, 3]
+    assert orders.as_of(2).read()["total"].to_pylist() == [10, 20, 3]
+
+
+def test_a_table_that_was_taken_back_is_gone_for_those_who_hold_it(store: Store) -> None:
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        held = store.create_table("a", [{"x": 1}])
+        raise ZeroDivisionError
+    store.create_table("b", [{"y": 2}])
+    for use in (held.read, lambda: held.insert([{"x": 2}])):
+        with pytest.raises(StoreProblem, match="the table is gone"):
+            use()
+    assert store["b"].read().to_pylist() == [{"_id": 0, "y": 2}]
+
+
+def test_a_change_that_fails_leaves_the_others_of_the_transaction(store: Store) -> None:
+    with store.transaction():
+        sell(store)
+        with pytest.raises(UnknownRow):
+            store["stock"].delete(ids=[10**6])
+        with pytest.raises(BadData):
+            store["orders"].insert([{"_id": 1, "total": 5}])
+    assert (store["orders"].num_rows, store["stock"].num_rows) == (3, 2_000)
+    no_stray(store)
+
+
+def test_a_block_inside_another_fails_alone_and_succeeds_with_it(store: Store) -> None:
+    with store.transaction("outer"):
+        sell(store)
+        with pytest.raises(ZeroDivisionError), store.transaction("inner"):
+            store["orders"].insert({"total": list(range(2_000))})
+            assert store["orders"].num_rows == 2_003
+            raise ZeroDivisionError
+        assert store["orders"].num_rows == 3
+        with store.transaction("inner"):
+            store["orders"].insert([{"total": 77}])
+    assert store["orders"].read()["total"].to_pylist() == [10, 20, 30, 77]
+    assert {c.transaction_id for c in store["orders"].history()[1:]} == {1}
+    no_stray(store)
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        with store.transaction():
+            sell(store)
+        raise ZeroDivisionError
+    assert store["orders"].num_rows == 4
+
+
+def test_a_block_without_changes_makes_no_version(store: Store) -> None:
+    with store.transaction():
+        assert store["orders"].num_rows == 2
+    assert store["orders"].version == 1
+
+
+def test_undo_and_redo_go_over_all_tables_of_a_transaction(store: Store) -> None:
+    before = contents(store)
+    with store.transaction():
+        sell(store)
+        sell(store, orders=2)
+    after = contents(store)
+    undone = store["stock"].undo()
+    assert contents(store) == before
+    assert (undone.table, undone.kind) == ("stock", "undo")
+    assert store["orders"].history()[-1].transaction_id == undone.transaction_id is not None
+    assert store["orders"].history()[-1].deleted == 3
+    store["orders"].redo()
+    assert contents(store) == after
+    store["orders"].undo()
+    assert contents(store) == before
+    assert store["stock"].undoable() is None
+
+
+def test_a_transaction_is_not_undone_where_one_of_its_tables_moved_on(store: Store) -> None:
+    with store.transaction():
+        sell(store)
+    store["stock"].update([{"_id": 5, "left": 0}])
+    before = contents(store)
+    with pytest.raises(StoreProblem, match=r"stock: it changed since.*Undo the later changes of stock"):
+        store["orders"].undo()
+    assert contents(store) == before
+    store["stock"].undo()
+    store["orders"].undo()
+    assert store["stock"].get(0) == {"_id": 0, "left": 5}
+    store["orders"].insert([{"total": 1}])
+    with pytest.raises(StoreProblem, match="orders: it changed since"):
+        store["stock"].redo()
+
+
+def test_a_transaction_that_made_or_lost_a_table_is_not_undone_in_part(store: Store) -> None:
+    with store.transaction():
+        sell(store)
+        store.create_table("new", [{"a": 1}])
+    with pytest.raises(StoreProblem, match="new: there is no version of it to go back to"):
+        store["orders"].undo()
+    store.drop_table("new")
+    with pytest.raises(StoreProblem, match="one of those tables was dropped"):
+        store["orders"].undo()
+    store["orders"].restore(1)
+    assert store["orders"].num_rows == 2
+
+
+def test_a_transaction_of_which_a_version_expired_is_not_undone_in_part(store: Store) -> None:
+    with store.transaction():
+        sell(store)
+    store["stock"].update([{"_id": 1, "left": 1}])
+    store["stock"].expire(keep_versions=1)
+    with pytest.raises(StoreProblem, match="its versions have expired"):
+        store["orders"].undo()
+
+
+def test_a_transaction_cannot_undo_itself(store: Store) -> None:
+    with store.transaction():
+        store["stock"].update([{"_id": 0, "left": 1}])
+        with pytest.raises(StoreProblem, match="cannot undo what it did itself"):
+            store["stock"].undo()
+    assert store["stock"].get(0) == {"_id": 0, "left": 1}
+
+
+def test_what_happened_before_can_be_undone_inside_a_transaction(store: Store) -> None:
+    store["stock"].update([{"_id": 0, "left": 1}])
+    with store.transaction():
+        store["stock"].undo()
+        store["orders"].insert([{"total": 1}])
+    assert (store["stock"].get(0), store["orders"].num_rows) == ({"_id": 0, "left": 5}, 3)
+
+
+def test_other_threads_wait_for_a_transaction_and_see_none_of_it(store: Store) -> None:
+    done: list[int] = []
+
+    def insert() -> None:
+        done.append(store["orders"].insert([{"total": 99}]).version)
+
+    with store.transaction():
+        thread = threading.Thread(target=insert)
+        thread.start()
+        for value in range(50):
+            store["orders"].insert([{"total": value}])
+        seen: list[int] = []
+        looker = threading.Thread(target=lambda: seen.append(store["orders"].num_rows))
+        looker.start()
+        looker.join()
+        assert seen == [2] and not done
+        assert store["orders"].num_rows == 52
+    thread.join()
+    assert done == [52]
+    assert store["orders"].read()["total"].to_pylist() == [10, 20, *range(50), 99]
+
+
+def test_who_waits_too_long_for_a_writer_is_told_so(store: Store) -> None:
+    with Store.open(store.path, busy_seconds=0.05) as other, store.transaction():
+        store["orders"].insert([{"total": 1}])
+        with pytest.raises(StoreBusy, match=r"0\.05 seconds.*Try again"):
+            other["orders"].insert([{"total": 2}])
+        assert other["orders"].num_rows == 2
+        Store.open(store.path, busy_seconds=0.05).close()
+    failures: list[Exception] = []
+
+    def insert(table: Table) -> None:
+        try:
+            table.insert([{"total": 3}])
+        except LamellaError as error:
+            failures.append(error)
+
+    with Store.open(store.path, busy_seconds=0.05) as own, own.transaction():
+        thread = threading.Thread(target=insert, args=(own["orders"],))
+        thread.start()
+        thread.join()
+    assert [type(f) for f in failures] == [StoreBusy]
+    assert store["orders"].num_rows == 3
+
+
+def test_pending_changes_are_put_in_order_after_the_transaction(store: Store) -> None:
+    with store.transaction():
+        for value in range(100):
+            store["stock"].update([{"_id": value, "left": value}])
+    entries = store.catalog.valid(
+        "pending_cells", store["stock"].table_id, store["stock"].version, ("entry",)
+    )
+    assert len(entries) < 100
+    assert store["stock"].read()["left"].to_pylist()[:100] == list(range(100))
+
+
+def test_columns_change_with_the_rest(store: Store) -> None:
+    before = contents(store)
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        store["orders"].rename_column("total", "sum")
+        store["orders"].update([{"_id": 0, "paid": True}])
+        assert store["orders"].schema.names == ["_id", "sum", "paid"]
+        raise ZeroDivisionError
+    assert contents(store) == before
+    store["orders"].update([{"_id": 0, "note": "x"}])
+    assert store["orders"].schema.field("note").type == pa.string()
+
+
+def test_a_read_only_store_has_no_transactions(store: Store) -> None:
+    reading = Store.open(store.path, read_only=True)
+    with reading, pytest.raises(ReadOnlyStore), reading.transaction():
+        pass
+
+
+KILLED = """
+import os, sys
+import numpy
+from core import Store
+store = Store.open(sys.argv[1])
+with store.transaction():
+    store["orders"].insert([{"total": 1}])
+    store["stock"].insert({"left": numpy.arange(3000)})
+    store.create_table("new", {"a": numpy.arange(3000)})
+    print("written", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_process_that_is_killed_inside_leaves_nothing_of_it(store: Store) -> None:
+    before = contents(store)
+    writer = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(store.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert writer.stdout is not None and writer.stdout.readline() == "written\n"
+    Store.open(store.path).close()  # what is being written in the transaction is not swept
+    published = files(store) - store.catalog.known_paths()
+    assert len(published) == 2
+    writer.kill()
+    writer.communicate()
+    with Store.open(store.path) as opened:
+        assert contents(opened) == before
+        no_stray(opened)
+        assert opened.verify().problems == ()
+
+
+def test_many_processes_see_all_of_a_transaction_or_nothing(store: Store) -> None:
+    """Money moves between two tables in one process; the sum in all others stays."""
+    mover = """
+import sys
+from core import Store
+store = Store.open(sys.argv[1])
+a, b = store["a"], store["b"]
+for n in range(16):
+    with store.transaction():
+        a.update([{"_id": 0, "x": 100 - n}])
+        b.update([{"_id": 0, "x": n}])
+"""
+    a, b = (store.create_table(name, [{"x": x}]) for name, x in (("a", 100), ("b", 0)))
+    process = subprocess.Popen([sys.executable, "-c", mover, str(store.path)])
+    seen = set()
+    while process.poll() is None:
+        with store.transaction():
+            seen.add(a.get(0)["x"] + b.get(0)["x"])  # type: ignore[index]
+    assert process.returncode == 0
+    assert seen == {100}
+    assert b.read()["x"].to_pylist() == [15]

@@ -1,0 +1,305 @@
+"""Files of versions that are gone: removed once nobody reads them, whichever process that is."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from core import Store, col
+from core.file_lock import FileLock
+from core.query.query import Query
+from core.query.view import View
+from core.store import Table
+from core.store.readers import FOLDER
+
+ROWS = 250_000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store") as opened:
+        opened.create_table("t", {"n": list(range(ROWS))})
+        yield opened
+
+
+def files(store: Store) -> set[str]:
+    return {str(f.relative_to(store.path / "data")) for f in (store.path / "data").rglob("*") if f.is_file()}
+
+
+def rewritten(table: Table) -> None:
+    """Every file of the newest version is another than before, and the earlier versions have expired."""
+    before = files(table.store)
+    table.update_where(None, {"$inc": {"n": 1}})
+    table.compact()
+    table.store.vacuum()
+    assert len(files(table.store) - before) == len(before) == 1
+    table.expire(keep_versions=1)
+
+
+def test_vacuum_removes_what_no_version_has(store: Store) -> None:
+    table = store["t"]
+    before = files(store)
+    table.update_where(None, {"$inc": {"n": 1}})
+    table.compact()
+    store.vacuum()
+    changed = table.diff(1).summary().changed
+    assert store.vacuum().files == 0 and changed == ROWS
+    planned = table.expire(keep_versions=1, dry_run=True)
+    assert files(store) >= before
+    assert table.expire(keep_versions=1) == planned
+    sizes = sum((store.path / "data" / name).stat().st_size for name in before)
+    done = store.vacuum()
+    assert (done.files, done.bytes, done.problems) == (planned.files, planned.bytes, [])
+    assert (done.files, done.bytes) == (len(before), sizes)
+    assert files(store) == store.catalog.paths()
+    assert table.read(limit=3)["n"].to_pylist() == [1, 2, 3]
+    assert store.vacuum().files == 0
+
+
+def test_vacuum_removes_files_replaced_within_a_version(store: Store) -> None:
+    table = store["t"]
+    table.update([{"_id": i, "n": 0} for i in range(100)])
+    table.flush()
+    table.compact()
+    store.vacuum()
+    assert table.as_of(1).read(limit=2)["n"].to_pylist() == [0, 1]
+    assert files(store) == store.catalog.paths()
+    assert len(files(store)) == 2
+
+
+def test_what_is_held_in_this_process_stays_readable(store: Store) -> None:
+    table = store["t"]
+    stream, view = table.batches(), View(table.snapshot(), Query(where=col("n") < 10))
+    old = table.as_of(1)
+    first = [stream.read_next_batch()["n"][0].as_py(), view.page(0, 2).num_rows]
+    rewritten(table)
+    waiting = store.vacuum()
+    assert first == [0, 2] and waiting.files == 0 and len(waiting.problems) == 1
+    assert "is being read" in waiting.problems[0]
+    assert stream.read_all().num_rows < ROWS and view.page(2, 8).num_rows == 8
+    assert old.read(limit=1)["n"].to_pylist() == [0]
+    del stream, view
+    assert store.vacuum().files == 0
+    del old
+    gc.collect()
+    assert store.vacuum().files == 1
+    assert files(store) == store.catalog.paths()
+
+
+def test_the_files_of_a_dropped_table_wait_for_who_reads_it(store: Store) -> None:
+    stream = store["t"].batches()
+    store.drop_table("t")
+    Store.open(store.path).close()
+    assert stream.read_all().num_rows == ROWS
+    del stream
+    gc.collect()
+    Store.open(store.path).close()
+    assert files(store) == set() and list((store.path / "data").iterdir()) == []
+
+
+def test_the_newest_version_held_in_memory_keeps_no_older_files(store: Store) -> None:
+    with Store.open(store.path) as other:
+        rewritten(store["t"])
+        assert other["t"].read(limit=1)["n"].to_pylist() == [1]
+        held = other["t"].snapshot()
+        store["t"].update_where(None, {"$inc": {"n": 1}})
+        store["t"].compact()
+        store.vacuum()
+        assert held.num_rows == ROWS
+        assert other["t"].as_of(2).read(limit=1)["n"].to_pylist() == [1]
+
+
+READER = """
+import sys
+from core import Store, col
+from core.query.query import Query
+from core.query.view import View
+table = Store.open(sys.argv[1], read_only=len(sys.argv) > 2)["t"]
+stream = table.batches()
+view = View(table.snapshot(), Query(where=col("n") >= 0))
+seen = stream.read_next_batch().column("n").to_pylist()
+print(len(seen), flush=True)
+sys.stdin.readline()
+for batch in stream:
+    seen += batch.column("n").to_pylist()
+assert seen == list(range(250_000)), len(seen)
+assert view.page(200_000, 3).column("n").to_pylist() == [200_000, 200_001, 200_002]
+print("read", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextmanager
+def python(script: str, *arguments: str) -> Iterator[subprocess.Popen]:
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", script, *arguments],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def reader(store: Store, *options: str) -> Iterator[subprocess.Popen]:
+    """A process that has begun to read the newest version and goes on when it is told to."""
+    with python(READER, str(store.path), *options) as process:
+        assert process.stdout is not None and int(process.stdout.readline()) > 0
+        yield process
+
+
+def ended(process: subprocess.Popen) -> None:
+    """It ends well when it is told that nothing more comes."""
+    process.communicate()
+    assert process.returncode == 0
+
+
+def go_on(process: subprocess.Popen) -> str:
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return str(process.stdout.readline())
+
+
+@pytest.mark.parametrize("options", [(), ("read only",)])
+def test_another_process_reads_an_old_version_to_its_end(store: Store, options: tuple[str, ...]) -> None:
+    with reader(store, *options) as process:
+        rewritten(store["t"])
+        waiting = store.vacuum()
+        assert waiting.files == 0 and len(waiting.waiting) == 1 and waiting.waiting[0].bytes > 0
+        Store.open(store.path).close()
+        assert go_on(process) == "read\n"
+        ended(process)
+    assert store.vacuum().files == 1
+    assert files(store) == store.catalog.paths()
+    assert len(list((store.path / FOLDER).iterdir())) == 1  # this process has the store open
+
+
+def test_another_process_reads_a_dropped_table_to_its_end(store: Store) -> None:
+    with reader(store) as process:
+        store.drop_table("t")
+        assert len(files(store)) == 1
+        assert go_on(process) == "read\n"
+        ended(process)
+    Store.open(store.path).close()
+    assert files(store) == set()
+
+
+def test_a_killed_reader_keeps_nothing(store: Store) -> None:
+    with reader(store) as process:
+        rewritten(store["t"])
+        assert len(store.vacuum().waiting) == 1
+        process.kill()
+    assert store.vacuum().files == 1
+    assert files(store) == store.catalog.paths()
+    assert all(FileLock(f).is_held() for f in (store.path / FOLDER).iterdir())
+
+
+def test_readers_never_miss_a_file_however_fast_versions_go(store: Store) -> None:
+    """One process replaces all files and removes the old ones over and over; others read all along."""
+    store.drop_table("t")
+    table = store.create_table("t", {"n": [0] * 2_000})
+    looker = """
+import sys
+from core import Store
+table = Store.open(sys.argv[1])["t"]
+print("ready", flush=True)
+last = 0
+while last < 40:
+    old = table.as_of(table.version)
+    rows = table.read().column("n").to_pylist()
+    assert len(rows) == 2_000 and len(set(rows)) == 1 and rows[0] >= last, (len(rows), set(rows), last)
+    assert old.read().num_rows == 2_000
+    last = rows[0]
+"""
+    with python(looker, str(store.path)) as one, python(looker, str(store.path)) as other:
+        assert [p.stdout.readline() for p in (one, other) if p.stdout] == ["ready\n"] * 2
+        for _ in range(40):
+            table.update_where(None, {"$inc": {"n": 1}})
+            table.compact()
+            table.expire(keep_versions=3)
+            store.vacuum()
+        ended(one)
+        ended(other)
+    store.vacuum()
+    assert files(store) == store.catalog.paths()
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not bind this user")
+def test_what_cannot_be_removed_stays_queued(store: Store) -> None:
+    folder = next((store.path / "data").iterdir())
+    rewritten(store["t"])
+    folder.chmod(0o500)
+    try:
+        report = store.vacuum()
+        assert report.files == 0 and "Permission denied" in report.problems[0]
+        Store.open(store.path).close()
+    finally:
+        folder.chmod(0o700)
+    assert store.vacuum().files == 1
+
+
+def test_a_file_in_the_way_stays_queued_and_is_reported(store: Store) -> None:
+    """A folder in the file's place cannot be unlinked, whoever tries."""
+    name = next(iter(files(store)))
+    rewritten(store["t"])
+    path = store.path / "data" / name
+    path.unlink()
+    path.mkdir()
+    report = store.vacuum()
+    assert report.files == 0 and [w.path for w in report.waiting] == [name] and report.waiting[0].why
+    path.rmdir()
+    assert store.vacuum().waiting == ()
+    assert store["t"].read(limit=1)["n"].to_pylist() == [1]
+
+
+def test_a_fork_does_not_end_what_its_parent_reads(store: Store) -> None:
+    """The child lets go of all it inherited; the parent reads on."""
+    script = """
+import os, sys
+from core import Store
+store = Store.open(sys.argv[1])
+stream = store["t"].batches()
+child = os.fork()
+if child == 0:
+    del stream, store
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print(1, flush=True)
+sys.stdin.readline()
+assert stream.read_all().num_rows == 250_000
+print("read", flush=True)
+"""
+    with python(script, str(store.path)) as process:
+        assert process.stdout is not None and process.stdout.readline() == "1\n"
+        rewritten(store["t"])
+        assert len(store.vacuum().waiting) == 1
+        assert go_on(process) == "read\n"
+        ended(process)
+    assert store.vacuum().files == 1
+
+
+def test_vacuum_gives_back_the_room_of_expired_changes_in_the_catalog(store: Store) -> None:
+    table = store["t"]
+    text = "x" * 10_000
+    for start in range(0, 200, 10):
+        table.update([{"_id": i, "text": text + str(i)} for i in range(start, start + 10)])
+    table.delete(ids=list(range(200)))
+    table.compact()
+    table.expire(keep_versions=1)
+    before = (store.path / "catalog.sqlite").stat().st_size
+    freed = store.vacuum().catalog_bytes
+    assert freed > 1_000_000
+    assert (store.path / "catalog.sqlite").stat().st_size == before - freed
+    assert table.num_rows == ROWS - 200
+    assert pa.types.is_string(table.schema.field("text").type)
