@@ -20,15 +20,12 @@ _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 @lru_cache(4096)
 def plain_layout(kind: pa.DataType, inside: bool = False) -> pa.DataType:
-    """`kind`, with values in place of run ends, views of lists, and nested dictionaries and views of text.
-
-    A struct without fields gets one for the rest: Parquet has none without.
-    """
+    """`kind`, with values in place of run ends, views of lists, and nested dictionaries and views of text."""
     if is_.is_run_end_encoded(kind) or (is_.is_dictionary(kind) and (inside or not _is_word(kind))):
         return plain_layout(kind.value_type, inside)
     if is_.is_struct(kind):
         fields = [field.with_type(plain_layout(field.type, True)) for field in kind]
-        return pa.struct(fields or [REST_FIELD])
+        return pa.struct(fields)
     if is_.is_map(kind):
         return pa.map_(plain_layout(kind.key_type, True), plain_layout(kind.item_type, True))
     if is_.is_fixed_size_list(kind) and kind.list_size:
@@ -51,14 +48,22 @@ def in_plain_layout(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, kind)
 
 
+def with_fields(kind: pa.DataType) -> pa.DataType:
+    """`kind`, where structs without fields get one for the rest: Parquet has none without."""
+    if is_.is_struct(kind):
+        return pa.struct([field.with_type(with_fields(field.type)) for field in kind] or [REST_FIELD])
+    if is_.is_fixed_size_list(kind):
+        return pa.list_(with_fields(kind.value_type), kind.list_size)
+    if is_.is_list(kind):
+        return pa.list_(with_fields(kind.value_type))
+    return kind
+
+
 def _converted(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if is_.is_run_end_encoded(values.type):
         return _converted(pc.run_end_decode(values), kind)
     if is_.is_list_view(values.type) or is_.is_large_list_view(values.type):
         return _converted(_from_view(values), kind)
-    if is_.is_struct(values.type) and not values.type.num_fields:
-        rest = pa.nulls(len(values), REST_FIELD.type)
-        return pa.StructArray.from_arrays([rest], fields=[REST_FIELD], mask=values.is_null())
     return values if values.type.equals(kind) else values.cast(kind)
 
 

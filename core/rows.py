@@ -1,13 +1,10 @@
 """Python rows to Arrow, a thousand at a time; rows of integers are gathered in blocks.
 
-A bool among numbers is kept as 0 or 1, as SQLite does, and a date among datetimes as its midnight. Nothing
-is converted unchecked: a value that does not fit its column's type is refused with the row and the column
-named.
+Keys that only some rows have become columns that are null in the others.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,24 +13,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import checked, from_numpy, plain
 from core.block import Block, as_block, in_blocks
 from core.casts import exact_cast, inexact
+from core.documents import folded
 from core.errors import BadData
 from core.integer_rows import IntegerRows, fits
 from core.layouts import in_plain_layout, plain_layout
+from core.value_rows import array_of
 from core.widening import wider_type
 
 ROWS_A_CHUNK = 1000
 Row = Mapping[str, Any]
-_PLAIN = {
-    int: pa.int64(),
-    float: pa.float64(),
-    bool: pa.bool_(),
-    str: pa.string(),
-    dt.date: pa.date32(),
-    dt.datetime: pa.timestamp("us"),
-}
 
 
 def blocks(data: Any) -> Iterator[Block]:
@@ -96,7 +86,7 @@ def from_columns(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"'{name}' has {n}" for name, n in lengths.items())
         raise BadData("the columns differ in length", told, "Give every column one value for each row")
-    arrays = [_array(str(name), values, 0) for name, values in columns.items()]
+    arrays = [array_of(str(name), values, 0) for name, values in columns.items()]
     return pa.Table.from_arrays(arrays, names=[str(name) for name in columns])
 
 
@@ -142,56 +132,8 @@ def _refuse_other_than_rows(chunk: list[Any], first: int) -> None:
 
 def _chunk_table(rows: list[Row], first: int) -> pa.Table:
     names = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
-    arrays = [_array(name, [row.get(name) for row in rows], first) for name in names]
+    arrays = [array_of(name, [row.get(name) for row in rows], first) for name in names]
     return pa.Table.from_arrays(arrays, names=[str(name) for name in names])
-
-
-def _array(name: str, values: Sequence[Any], first: int) -> pa.Array:
-    if isinstance(values, np.ndarray) and values.dtype in (np.int64, np.float64, np.int32, np.bool_):
-        return _from_numpy(values)
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    try:
-        if isinstance(values, np.ndarray) and values.dtype != object:
-            return pa.array(values)
-        return _typed(_even(list(values)))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
-        raise BadData(
-            f"column '{name}' holds values that have no type in common (rows {first} on)",
-            str(error),
-            "Give one type, or text for all",
-        ) from error
-
-
-def _from_numpy(values: np.ndarray) -> pa.Array:
-    """A copy, with what is masked as null."""
-    masked = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else np.zeros(0, bool)
-    return from_numpy(np.array(np.ma.getdata(values)), valid=~masked if masked.any() else None)
-
-
-def _typed(values: list[Any]) -> pa.Array:
-    """Values of one plain type the short way; `pa.array` looks at the others."""
-    kinds = {type(v) for v in values if v is not None}
-    kind = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
-    short = None if kind is None else plain(values, kind)
-    return checked(values) if short is None else short
-
-
-def _even(values: list[Any]) -> list[Any]:
-    """Bools among numbers as numbers, ints among floats as floats where that is exact, dates among
-    datetimes as midnights."""
-    kinds = {type(v) for v in values if v is not None}
-    if kinds == {bool, int}:
-        return [None if v is None else int(v) for v in values]
-    if (
-        float in kinds
-        and kinds <= {bool, int, float}
-        and all(v is None or float(v) == v or v != v for v in values)
-    ):
-        return [None if v is None else float(v) for v in values]
-    if kinds == {dt.date, dt.datetime}:
-        return [dt.datetime(v.year, v.month, v.day) if type(v) is dt.date else v for v in values]
-    return values
 
 
 def _refuse_duplicates(schema: pa.Schema) -> None:
@@ -231,8 +173,8 @@ def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _fitted_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     if field.name not in table.column_names:
-        return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
-    column = table.column(field.name)
+        return pa.chunkedarray_of([pa.nulls(table.num_rows, field.type)])
+    column = folded(table.column(field.name), field.type)
     fit = exact_cast(column, field.type)
     if fit is None:
         raise inexact(field.name, column.type, field.type)

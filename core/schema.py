@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import BadData
-from core.layouts import plain_layout
+from core.layouts import plain_layout, with_fields
 
 ID = "_id"
 _AS_THEY_ARE = {
@@ -35,7 +35,7 @@ def stored_type(kind: pa.DataType) -> pa.DataType:
 
     Raises `BadData` for a type that cannot be kept.
     """
-    kind = plain_layout(kind)
+    kind = with_fields(plain_layout(kind))
     if kind in _AS_THEY_ARE:
         return kind
     try:

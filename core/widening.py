@@ -8,12 +8,16 @@ from functools import lru_cache
 import pyarrow as pa
 from pyarrow import types as is_
 
+from core.layouts import REST, REST_FIELD
+
 Meet = Callable[[pa.DataType, pa.DataType], pa.DataType | None]
 
 _SIGNED = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _UNITS = ("s", "ms", "us", "ns")
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 LARGEST_PRECISION = 76
+MOST_FIELDS = 200
+"""Of a struct; what has no field is kept as JSON in the field for the rest (`core/documents.py`)."""
 
 
 @lru_cache(4096)
@@ -67,12 +71,18 @@ def _struct(a: pa.DataType, b: pa.DataType, scalar: Meet) -> pa.DataType | None:
     if not (is_.is_struct(a) and is_.is_struct(b)):
         return None
     types = {field.name: field.type for field in a}
+    left_over = False
     for field in b:
-        wider = _meet(types.get(field.name, pa.null()), field.type, scalar)
-        if wider is None:
+        room = field.name in types or len(types) < MOST_FIELDS or scalar is _certain
+        wider = _meet(types.get(field.name, pa.null()), field.type, scalar) if room else None
+        if wider is not None:
+            types[field.name] = wider
+        elif scalar is _certain:
             return None
-        types[field.name] = wider
-    return pa.struct(list(types.items()))
+        else:
+            left_over = True
+    rest = {REST: types.pop(REST, REST_FIELD.type)} if left_over or REST in types else {}
+    return pa.struct(list((types | rest).items()))
 
 
 def _map(a: pa.DataType, b: pa.DataType, scalar: Meet) -> pa.DataType | None:
@@ -162,8 +172,8 @@ def _far_times(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     date, other = (a, b) if is_.is_date32(a) else (b, a)
     if is_.is_date32(date) and is_.is_timestamp(other):
         return other if other.tz is None else None
-    if is_.is_timestamp(a) and is_.is_timestamp(b) and a.tz == b.tz:
-        return pa.timestamp(_finer(a, b), a.tz)
+    if is_.is_timestamp(a) and is_.is_timestamp(b) and (a.tz is None) == (b.tz is None):
+        return pa.timestamp(_finer(a, b), a.tz)  # moments stay the same in whichever zone they are told
     return None
 
 

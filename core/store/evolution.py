@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from core.casts import exact_cast, inexact
+from core.documents import folded
 from core.errors import TypeConflict
 from core.scan.snapshot import Column
 from core.schema import ID, stored_type
@@ -77,6 +78,7 @@ def stored_as(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
 def _stored(values: pa.ChunkedArray | None, column: Column, rows: int) -> pa.ChunkedArray:
     if values is None:
         return pa.chunked_array([pa.nulls(rows, column.type)])
+    values = folded(values, column.type)
     exact = exact_cast(values, column.type)
     if exact is None:
         raise inexact(column.name, values.type, column.type)

@@ -1,0 +1,118 @@
+"""Dicts whose keys vary from row to row: frequent keys are fields, the rest is JSON text in one more field.
+
+Reading two of a hundred keys then reads two columns. A key stays in the rest where its values have no type in
+common with the field's, or where there are too many keys.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from core.arrays import checked, plain
+from core.casts import exact_cast
+from core.layouts import REST, REST_FIELD
+from core.widening import MOST_FIELDS
+
+Convert = Callable[[list[Any]], pa.Array]
+Document = Mapping[str, Any]
+Refusals = tuple[type[Exception], ...]
+
+
+def as_documents(values: Sequence[Document | None], convert: Convert, refusals: Refusals) -> pa.Array:
+    """Dicts as a struct. A key whose values have no type in common is no field; nor are the rarest of very
+    many. `convert` makes an array of the values of one key, or raises one of `refusals`."""
+    counts = Counter(key for value in values if value for key in value)
+    if not all(type(key) is str for key in counts) or REST in counts or not counts:
+        return checked(list(values))
+    fields: dict[str, pa.Array] = {}
+    rest: set[str] = {key for key, _ in counts.most_common()[MOST_FIELDS:]}
+    for key in (key for key in counts if key not in rest):
+        try:
+            fields[key] = convert([value.get(key) if value else None for value in values])
+        except refusals:
+            rest.add(key)
+    arrays, names = list(fields.values()), list(fields)
+    if rest:
+        arrays, names = [*arrays, _rest_of(values, rest)], [*names, REST]
+    absent = plain([value is None for value in values], pa.bool_())
+    return pa.StructArray.from_arrays(arrays, names=names, mask=absent)
+
+
+def folded(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """`values` with what the struct `kind` has no fields for moved into its rest; as they are where nothing
+    has to move, or something is no JSON."""
+    if not (is_.is_struct(values.type) and is_.is_struct(kind)) or REST not in kind.names:
+        return values
+    chunks = [_folded(chunk, kind) for chunk in values.chunks]
+    return values if None in chunks else pa.chunked_array(chunks, kind)
+
+
+def whole(value: Any) -> Any:
+    """A value read back, with the rest of each dict where it belongs; such dicts leave out what is null."""
+    if isinstance(value, dict):
+        known = {key: whole(held) for key, held in value.items() if key != REST}
+        if REST not in value:
+            return known
+        rest = json.loads(value[REST]) if value[REST] is not None else {}
+        return {key: held for key, held in known.items() if held is not None} | rest
+    return [whole(held) for held in value] if isinstance(value, list) else value
+
+
+def _folded(values: pa.StructArray, kind: pa.StructType) -> pa.Array | None:
+    given = {field.name: values.field(i) for i, field in enumerate(values.type)}
+    fields, moved = [], {}
+    for field in kind:
+        held = given.pop(field.name, None)
+        if field.name == REST:
+            fields.append(held)
+            continue
+        nested = None if held is None else folded(pa.chunked_array([held]), field.type)
+        fit = None if nested is None else exact_cast(nested.combine_chunks(), field.type)
+        if held is not None and fit is None:
+            moved[field.name] = held
+        fields.append(pa.nulls(len(values), field.type) if fit is None else fit)
+    place = kind.names.index(REST)
+    try:
+        fields[place] = _more_rest(fields[place], given | moved, len(values))
+    except TypeError:
+        return None
+    return pa.StructArray.from_arrays(fields, fields=list(kind), mask=values.is_null())
+
+
+def _more_rest(rest: pa.Array | None, moved: Mapping[str, pa.Array], rows: int) -> pa.Array:
+    before = [None] * rows if rest is None else rest.to_pylist()
+    columns = {key: array.to_pylist() for key, array in moved.items()}
+    merged = [json.loads(old) if old else {} for old in before]
+    for key, held in columns.items():
+        for document, value in zip(merged, held, strict=True):
+            if value is not None:
+                document[key] = whole(value)
+    return _texts(map(_json, merged))
+
+
+def _rest_of(values: Iterable[Document | None], keys: set[str]) -> pa.Array:
+    return _texts(
+        _json({key: held for key, held in (value or {}).items() if key in keys}) for value in values
+    )
+
+
+def _json(rest: dict[str, Any]) -> str | None:
+    """Raises `TypeError` for what JSON has no word for, and for what it would change."""
+    if not rest:
+        return None
+    text = json.dumps(rest, ensure_ascii=False)
+    if json.loads(text) != rest:
+        raise TypeError("JSON would change the values")
+    return text
+
+
+def _texts(values: Iterable[str | None]) -> pa.Array:
+    made = plain(list(values), REST_FIELD.type)
+    assert made is not None
+    return made

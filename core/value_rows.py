@@ -1,0 +1,110 @@
+"""Python values of a column to Arrow, each as it was.
+
+A bool among numbers is kept as 0 or 1, as SQLite does, and a date among datetimes as its midnight; integers
+too large for 64 bits are decimals. Nothing is converted unchecked: what does not fit is refused by row and
+column.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import checked, from_numpy, plain
+from core.documents import as_documents
+from core.errors import BadData
+
+_PLAIN = {
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    str: pa.string(),
+    dt.date: pa.date32(),
+    dt.datetime: pa.timestamp("us"),
+}
+_NUMPY = (np.int64, np.float64, np.int32, np.bool_)
+_REFUSALS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError, TypeError)  # fmt: skip # noqa: E501
+MOST_DIGITS = 76
+
+
+def array_of(name: str, values: Sequence[Any], first: int) -> pa.Array:
+    """The values of the column, which begin with row `first`. Raises `BadData`."""
+    if isinstance(values, np.ndarray) and values.dtype in _NUMPY:
+        return _from_numpy(values)
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    try:
+        if isinstance(values, np.ndarray) and values.dtype != object:
+            return pa.array(values)
+        return _converted(list(values))
+    except _REFUSALS as error:
+        raise _refusal(name, list(values), first, error) from error
+
+
+def _from_numpy(values: np.ndarray) -> pa.Array:
+    """A copy, with what is masked as null."""
+    masked = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else np.zeros(0, bool)
+    return from_numpy(np.array(np.ma.getdata(values)), valid=~masked if masked.any() else None)
+
+
+def _converted(values: list[Any]) -> pa.Array:
+    """Values of one plain type the short way; `pa.array` looks at the others."""
+    values = _even(values)
+    kinds = {type(v) for v in values if v is not None}
+    kind = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
+    short = None if kind is None else plain(values, kind)
+    if short is not None:
+        return short
+    if kinds and kinds <= {dict}:
+        return as_documents(values, _converted, _REFUSALS)
+    return checked(values)
+
+
+def _even(values: list[Any]) -> list[Any]:
+    """Values of kinds that belong together as values of one kind, where each stays what it is."""
+    kinds = {type(v) for v in values if v is not None}
+    if kinds == {bool, int}:
+        values, kinds = [None if v is None else int(v) for v in values], {int}
+    if float in kinds and kinds <= {bool, int, float} and all(map(_is_double, values)):
+        return [None if v is None else float(v) for v in values]
+    if kinds == {dt.date, dt.datetime}:
+        return [dt.datetime(v.year, v.month, v.day) if type(v) is dt.date else v for v in values]
+    if kinds == {int} and not all(v is None or -(2**63) <= v < 2**63 for v in values):
+        return [None if v is None else _decimal(v) for v in values]
+    if np.ndarray in kinds:
+        return [v.tolist() if isinstance(v, np.ndarray) and v.ndim > 1 else v for v in values]
+    return values
+
+
+def _is_double(value: Any) -> bool:
+    return bool(value is None or value != value or float(value) == value)
+
+
+def _decimal(value: int) -> Decimal:
+    if abs(value) >= 10**MOST_DIGITS:
+        raise OverflowError(f"a number of more than {MOST_DIGITS} digits")
+    return Decimal(value)
+
+
+def _refusal(name: str, values: list[Any], first: int, error: Exception) -> BadData:
+    """Names the first row without which the rows before it would have done."""
+    good, bad = 0, len(values)
+    while good + 1 < bad:
+        middle = (good + bad) // 2
+        try:
+            _converted(values[:middle])
+            good = middle
+        except _REFUSALS:
+            bad = middle
+    value = repr(values[bad - 1])
+    shown = value if len(value) <= 60 else value[:60] + "…"
+    return BadData(
+        f"column '{name}' cannot take the value {shown} of row {first + bad - 1}",
+        str(error),
+        "Give values of one type: decimals hold every digit, text holds anything",
+    )
