@@ -51,17 +51,35 @@ class Dataset(ABC):
         limit: int | None = None,
         offset: int = 0,
         job: Job | None = None,
+        *,
+        flatten: bool = False,
     ) -> pa.Table:
-        """The rows as an Arrow table, in the dataset's own order unless sorted ("-name" descends)."""
-        from core.query.local import read
+        """The rows as an Arrow table, in the dataset's own order unless sorted ("-name" descends).
 
-        return read(self._whole(job), columns, where, sort, limit, offset, job)
+        Nulls come last in every sort, NaN counts as the greatest number. `columns` may name fields inside
+        structs by their path ("address.city"); only these are decoded. `flatten` puts the fields of structs
+        in their place, each named by its path. Raises `UnknownColumn`, `BadFilter`, and `BadData` for a
+        negative limit or offset.
+        """
+        from core.query.local import answer, asked
 
-    def batches(self, columns: list[str] | None = None, job: Job | None = None) -> pa.RecordBatchReader:
-        """All rows, streamed in order, in bounded memory."""
-        from core.scan.stream import stream
+        snapshot = self._whole(job)
+        return answer(snapshot, asked(snapshot, columns, where, sort, limit, offset), job, flatten)
 
-        return stream(self._whole(job), columns, job)
+    def batches(
+        self,
+        columns: list[str] | None = None,
+        where: Filter | None = None,
+        sort: list[str] | None = None,
+        job: Job | None = None,
+        *,
+        flatten: bool = False,
+    ) -> pa.RecordBatchReader:
+        """The same rows streamed, in bounded memory (a filter or sort takes eight bytes a row found)."""
+        from core.query.local import asked, stream
+
+        snapshot = self._whole(job)
+        return stream(snapshot, asked(snapshot, columns, where, sort), job, flatten)
 
     def _whole(self, job: Job | None) -> Snapshot:
         if not self.snapshot().complete:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
+from core.ascending import among
+from core.errors import BadData
 from core.filters.expr import Filter
 from core.jobs import Job
-from core.query import masks
-from core.query.positions import count, find
-from core.query.query import SortKey
+from core.query import masks, positions
+from core.query.query import Query, SortKey
+from core.scan.paths import chosen
+from core.scan.pieces import schema_of
 from core.scan.rows import read_rows, take_rows
-from core.scan.snapshot import Snapshot
-from core.scan.stream import read_all
+from core.scan.snapshot import Column, Snapshot
+from core.scan.stream import read_all, stream_columns
 
-__all__ = ["count", "read", "sort_keys"]
+CELLS_A_BATCH = 1 << 22
+
+
+def count(snapshot: Snapshot, where: Filter | None = None, job: Job | None = None) -> int:
+    """How many live rows meet `where`."""
+    if where is not None and masks.pays(snapshot):
+        return len(masks.find_by_mask(snapshot, where, job or Job()))
+    return positions.count(snapshot, where, job)
 
 
 def read(
@@ -29,21 +39,95 @@ def read(
     job: Job | None = None,
 ) -> pa.Table:
     """The rows that meet `where`, in the snapshot's own order unless sorted ("-name" descends)."""
-    job = job or Job()
-    chosen, keys = snapshot.select(columns), sort_keys(sort)
-    if where is not None or keys:
-        found = _found(snapshot, where, keys, job)
-        return take_rows(snapshot, found[offset : None if limit is None else offset + limit], chosen)
-    if limit is None and offset == 0:
-        return read_all(snapshot, chosen, job)
-    return read_rows(snapshot, offset, snapshot.num_rows if limit is None else limit, chosen)
+    return answer(snapshot, asked(snapshot, columns, where, sort, limit, offset), job)
 
 
-def _found(snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job) -> np.ndarray:
+def asked(
+    snapshot: Snapshot,
+    columns: Iterable[str] | None = None,
+    where: Filter | None = None,
+    sort: Iterable[str] | None = None,
+    limit: int | None = None,
+    offset: int = 0,
+) -> Query:
+    """As a query. Raises `UnknownColumn` for a key, `BadData` for a negative limit or offset."""
+    for name, given in (("limit", limit), ("offset", offset)):
+        if given is not None and given < 0:
+            fix = "Give 0 or more" + (", or leave it out for all rows" if name == "limit" else "")
+            raise BadData(f"{snapshot.name}: {name} {given} is less than none", fix=fix)
+    named = None if columns is None else tuple(columns)
+    return Query(named, where, sort_keys(snapshot, sort), limit, offset)
+
+
+def answer(
+    snapshot: Snapshot,
+    query: Query,
+    job: Job | None = None,
+    flatten: bool = False,
+    within: np.ndarray | None = None,
+) -> pa.Table:
+    """The rows a query asks for. `within`: of these live positions, ascending, alone."""
+    job, columns = job or Job(), chosen(snapshot, query.columns, flatten)
+    stop = None if query.limit is None else query.offset + query.limit
+    if query.where is not None or query.sort or within is not None:
+        found = find(snapshot, query.where, query.sort, job, within, stop)
+        return take_rows(snapshot, found[query.offset : stop], columns)
+    if stop is None and query.offset == 0:
+        return read_all(snapshot, columns, job)
+    count = snapshot.num_rows if query.limit is None else query.limit
+    return read_rows(snapshot, query.offset, count, columns)
+
+
+def stream(
+    snapshot: Snapshot,
+    query: Query,
+    job: Job | None = None,
+    flatten: bool = False,
+    within: np.ndarray | None = None,
+) -> pa.RecordBatchReader:
+    """The same in bounded memory, but for eight bytes for each row that a filter or a sort finds."""
+    job, columns = job or Job(), chosen(snapshot, query.columns, flatten)
+    if query.where is None and not query.sort and within is None:
+        return stream_columns(snapshot, columns, job)
+    found = find(snapshot, query.where, query.sort, job, within)
+    return pa.RecordBatchReader.from_batches(schema_of(columns), _taken(snapshot, found, columns, job))
+
+
+def find(
+    snapshot: Snapshot,
+    where: Filter | None,
+    keys: tuple[SortKey, ...],
+    job: Job,
+    within: np.ndarray | None = None,
+    first: int | None = None,
+) -> np.ndarray:
+    """Positions of the rows that meet `where`, in order; at least the `first` ones where that is given."""
+    if within is not None:
+        if where is None and not keys:
+            return within
+        found = find(snapshot, where, keys, job)
+        kept: np.ndarray = found[among(found, within)]
+        return kept
     if where is not None and not keys and masks.pays(snapshot):
-        return masks.find_by_mask(snapshot, where, job)
-    return find(snapshot, where, keys, job).positions
+        return masks.find_by_mask(snapshot, where, job, enough=first)
+    return positions.find(snapshot, where, keys, job, first).positions
 
 
-def sort_keys(names: Iterable[str] | None) -> tuple[SortKey, ...]:
-    return tuple(SortKey(n.removeprefix("-"), n.startswith("-")) for n in names or ())
+def sort_keys(snapshot: Snapshot, names: Iterable[str] | None) -> tuple[SortKey, ...]:
+    """ "-name" descends, unless a column is called so."""
+    known = {column.name for column in snapshot.columns}
+    keys = tuple(
+        SortKey(name) if name in known else SortKey(name.removeprefix("-"), name.startswith("-"))
+        for name in names or ()
+    )
+    snapshot.select(key.column for key in keys)
+    return keys
+
+
+def _taken(
+    snapshot: Snapshot, found: np.ndarray, columns: tuple[Column, ...], job: Job
+) -> Iterator[pa.RecordBatch]:
+    rows = max(1_000, CELLS_A_BATCH // max(1, len(columns)))
+    for first in range(0, len(found), rows):
+        job.report(first, len(found))
+        yield from take_rows(snapshot, np.asarray(found[first : first + rows]), columns).to_batches()

@@ -3,10 +3,13 @@ once is kept, so asking again costs a fraction of starting a query engine."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
+import pyarrow as pa
 
 from core.arrays import to_numpy
-from core.ascending import without
+from core.ascending import EMPTY, without
 from core.filters import bind, mask
 from core.filters.expr import Filter
 from core.filters.walk import predicates
@@ -14,25 +17,49 @@ from core.jobs import Job
 from core.scan.caches import cache
 from core.scan.pieces import runs
 from core.scan.rows import with_changes
-from core.scan.snapshot import Snapshot
+from core.scan.snapshot import Column, Snapshot
 
 LARGEST_ROWS = 2_000_000
 ROWS_AT_ONCE = 500_000
+FEWEST_ROWS = 4_096
 
 
 def pays(snapshot: Snapshot) -> bool:
     return snapshot.num_positions <= LARGEST_ROWS
 
 
-def find_by_mask(snapshot: Snapshot, where: Filter, job: Job) -> np.ndarray:
-    """Ascending positions of the live rows that meet `where`."""
+def find_by_mask(
+    snapshot: Snapshot, where: Filter, job: Job, first: int = 0, enough: int | None = None
+) -> np.ndarray:
+    """Ascending positions of the live rows that meet `where`, from position `first` on.
+
+    Once `enough` are found the rest is not looked at.
+    """
     bound = bind(where, snapshot.schema, snapshot.name)
     columns = snapshot.select(dict.fromkeys(p.column for p in predicates(bound)))
-    found = [np.empty(0, np.int64)]
-    for piece in runs(snapshot, 0, snapshot.num_positions, ROWS_AT_ONCE):
+    found, rows = [EMPTY], 0
+    for low, high, chunks in _blocks(snapshot, columns, first, ROWS_AT_ONCE if enough is None else enough):
         job.check()
+        met = mask(bound, with_changes(snapshot, low, high, columns, chunks))
+        live = without(np.flatnonzero(to_numpy(met)) + low, snapshot.deleted)
+        found.append(live)
+        rows += len(live)
+        if enough is not None and rows >= enough:
+            break
+    return np.concatenate(found)[:enough]
+
+
+def _blocks(
+    snapshot: Snapshot, columns: Sequence[Column], first: int, rows: int
+) -> Iterator[tuple[int, int, list[pa.ChunkedArray]]]:
+    """The columns from position `first` on: a few rows at first, then more and more."""
+    rows = max(rows, FEWEST_ROWS)
+    for piece in runs(snapshot, first, snapshot.num_positions, rows):
         chunks = piece.stored(snapshot, columns, cache)
-        met = mask(bound, with_changes(snapshot, piece.first, piece.stop, columns, chunks))
-        found.append(np.flatnonzero(to_numpy(met)) + piece.first)
-    positions = np.concatenate(found)
-    return without(positions, snapshot.deleted)
+        low = max(first, piece.first)
+        while low < piece.stop:
+            high = min(low + rows, piece.stop)
+            whole = high - low == piece.stop - piece.first
+            cut = chunks if whole else [c.slice(low - piece.first, high - low) for c in chunks]
+            yield low, high, cut
+            low, rows = high, 2 * rows

@@ -51,12 +51,21 @@ class Found:
 
 
 def find(
-    snapshot: Snapshot, where: Filter | None = None, sort: Sequence[SortKey] = (), job: Job | None = None
+    snapshot: Snapshot,
+    where: Filter | None = None,
+    sort: Sequence[SortKey] = (),
+    job: Job | None = None,
+    limit: int | None = None,
 ) -> Found:
-    """The rows that meet `where`: ascending, or in the order of `sort` (ties ascending)."""
+    """The rows that meet `where`: ascending, or in the order of `sort` (ties ascending).
+
+    `limit` asks for the first ones of a sort alone.
+    """
     job = job or Job()
     with cursor(job) as own:
         query = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort)
+        if sort and limit is not None:
+            query = query.limit(limit)
         own.execute("SET enable_profiling = 'no_output'")
         positions = _collect(own.sql(query.sql("duckdb")), snapshot.num_rows, job)
         profile = json.loads(own.get_profiling_information(format="json"))["query"]

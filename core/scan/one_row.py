@@ -17,44 +17,42 @@ from core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
 
 def row_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> dict[str, Any]:
     """The row at a live position, pending changes applied."""
+    cells = cells_at(snapshot, position, columns)
+    return {column.name: cell.as_py() for column, cell in zip(columns, cells, strict=True)}
+
+
+def cells_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> list[pa.Scalar]:
+    """The same row as scalars of the columns' types."""
     number = int(np.searchsorted(snapshot.segment_starts, position, side="right")) - 1
     segment, place = snapshot.segments[number], position - int(snapshot.segment_starts[number])
-    if isinstance(segment, MemorySegment):
-        held = in_memory(MemorySegment(segment.rows.slice(place, 1)), columns)
-        values = [column[0].as_py() for column in held.columns]
+    if isinstance(segment, FileSegment):
+        cells = _from_file(segment, place, columns)
     else:
-        values = _from_file(segment, place, columns)
-    row = dict(zip((column.name for column in columns), values, strict=True))
+        rows = in_memory(MemorySegment(segment.rows.slice(place, 1)), columns)
+        cells = [column[0] for column in rows.columns]
     if snapshot.overlay is not None:
-        for column in columns:
+        for i, column in enumerate(columns):
             if column.key in snapshot.overlay.columns:
-                _put_changed(snapshot, column, position, row)
-    return row
+                cells[i] = _changed(snapshot, column, position, cells[i])
+    return cells
 
 
-def _from_file(segment: FileSegment, place: int, columns: Sequence[Column]) -> list[Any]:
+def _from_file(segment: FileSegment, place: int, columns: Sequence[Column]) -> list[pa.Scalar]:
     told = unchanged(segment)
     group = int(np.searchsorted(told.row_group_starts, place, side="right")) - 1
     at = place - int(told.row_group_starts[group])
     leaves = [leaf_of(segment, told, column) for column in columns]
-    chunks = cache.get([(told, group, leaf) for leaf in leaves if leaf is not None])
-    kinds = [column.type for column, leaf in zip(columns, leaves, strict=True) if leaf is not None]
-    if any(chunk is None or chunk.type != kind for chunk, kind in zip(chunks, kinds, strict=True)):
-        return [chunk[at].as_py() for chunk in column_chunks(segment, group, columns)]
-    found = iter(chunks)
-    return [None if leaf is None else _value(next(found), at) for leaf in leaves]
+    if None not in leaves:
+        chunks = cache.get([(told, group, leaf) for leaf in leaves if leaf is not None])
+        cells = [chunk[at] for chunk in chunks if chunk is not None]
+        if [cell.type for cell in cells] == [column.type for column in columns]:
+            return cells
+    return [chunk[at] for chunk in column_chunks(segment, group, columns)]
 
 
-def _value(chunk: pa.ChunkedArray | None, at: int) -> Any:
-    assert chunk is not None
-    return chunk[at].as_py()
-
-
-def _put_changed(snapshot: Snapshot, column: Column, position: int, row: dict[str, Any]) -> None:
+def _changed(snapshot: Snapshot, column: Column, position: int, cell: pa.Scalar) -> pa.Scalar:
     changed = changed_cells(snapshot, column)
-    if changed is None:
-        return
+    assert changed is not None
     positions, values = changed
     at = int(np.searchsorted(positions, position))
-    if at < len(positions) and positions[at] == position:
-        row[column.name] = values[at].as_py()
+    return values[at] if at < len(positions) and positions[at] == position else cell

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import pyarrow as pa
 
@@ -31,27 +33,36 @@ class Gaps:
     """The rows to leave out of columns that are `rows` long: ascending, at least one."""
 
     def __init__(self, gone: np.ndarray, rows: int) -> None:
-        self._few = len(gone) <= FEW_GAPS
-        if self._few:
-            firsts, stops = [0, *(gone + 1).tolist()], [*gone.tolist(), rows]
-            self._kept = [(a, b - a) for a, b in zip(firsts, stops, strict=True) if a < b]
-        else:
-            live = np.ones(rows, bool)
-            live[gone] = False
-            self._live = from_numpy(live)
+        self._gone, self._rows = gone, rows
+
+    @cached_property
+    def _live(self) -> np.ndarray:
+        live = np.ones(self._rows, bool)
+        live[self._gone] = False
+        return live
+
+    @cached_property
+    def _kept(self) -> list[tuple[int, int]]:
+        """First and stop of what lies between the rows."""
+        firsts, stops = np.append(0, self._gone + 1), np.append(self._gone, self._rows)
+        return [(a, b) for a, b in zip(firsts.tolist(), stops.tolist(), strict=True) if a < b]
+
+    @cached_property
+    def _mask(self) -> pa.BooleanArray:
+        return from_numpy(self._live)
 
     def without(self, chunk: pa.ChunkedArray) -> pa.ChunkedArray:
-        if self._few:
-            parts = [part for at, rows in self._kept for part in chunk.slice(at, rows).chunks]
+        if len(self._gone) <= FEW_GAPS and not pa.types.is_nested(
+            chunk.type
+        ):  # pyarrow casts slices of structs wrongly
+            parts = [part for low, high in self._kept for part in chunk.slice(low, high - low).chunks]
             return pa.chunked_array(parts, chunk.type)
-        return chunk.filter(self._live) if _can_be_filtered(chunk.type) else self._taken(chunk)
+        if chunk.type in _VIEWS:
+            return take(chunk, np.flatnonzero(self._live))
+        return chunk.filter(self._mask)
 
-    def _taken(self, chunk: pa.ChunkedArray) -> pa.ChunkedArray:
-        return take(chunk, np.flatnonzero(to_numpy(self._live)))
 
-
-def _can_be_filtered(kind: pa.DataType) -> bool:
-    return kind not in (pa.string_view(), pa.binary_view())
+_VIEWS = (pa.string_view(), pa.binary_view())
 
 
 def _patched(base: pa.Array, places: np.ndarray, values: pa.Array, own: bool) -> pa.Array:

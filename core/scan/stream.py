@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -15,12 +15,9 @@ CELLS_AT_ONCE = 1 << 25
 """What is decoded at once for a reader who wants everything: memory that cannot be let go in between."""
 
 
-def stream(
-    snapshot: Snapshot, columns: Iterable[str] | None = None, job: Job | None = None
-) -> pa.RecordBatchReader:
+def stream_columns(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> pa.RecordBatchReader:
     """A reader over the live rows; raises `Cancelled` from the batch after the job was cancelled."""
-    chosen = snapshot.select(columns)
-    return pa.RecordBatchReader.from_batches(schema_of(chosen), _batches(snapshot, chosen, job or Job()))
+    return pa.RecordBatchReader.from_batches(schema_of(columns), _batches(snapshot, columns, job))
 
 
 def tables(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> Iterator[pa.Table]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.dataset import Dataset
 from core.jobs import Job
-from core.scan.snapshot import Snapshot
 from core.store.reader import Reader
+from core.store.rows_by_id import RowsById
 from core.store.writing import TableWriter
 
 if TYPE_CHECKING:
     from core.store.store import Store
 
 
-class TableHandle(Dataset):
+class TableHandle(RowsById):
     """Where a table is and what reads and writes it. Any thread; changes wait for each other."""
 
     editable = True
@@ -30,9 +29,6 @@ class TableHandle(Dataset):
     @property
     def version(self) -> int:
         return self._reader.current().version
-
-    def snapshot(self) -> Snapshot:
-        return self._reader.current().snapshot
 
     def tidy_if_needed(self) -> None:
         """What a commit does after it, for commits of a transaction."""

@@ -37,6 +37,18 @@ class IdRanges:
             found[chosen] = self._within(snapshot, int(number), ids[chosen])
         return found
 
+    def behind(self, snapshot: Snapshot, row_id: int) -> int:
+        """The first position whose `_id` is greater than `row_id`, which need not be there."""
+        number = int(np.searchsorted(self.last, row_id, side="right"))
+        start = int(snapshot.segment_starts[number])
+        if number == len(self.last) or self.first[number] > row_id:
+            return start
+        rows = snapshot.segments[number].num_rows
+        if self.last[number] - self.first[number] + 1 == rows:
+            return start + row_id - int(self.first[number]) + 1
+        held = ids_between(snapshot, start, start + rows)
+        return start + int(np.searchsorted(held, row_id, side="right"))
+
     def _within(self, snapshot: Snapshot, number: int, ids: np.ndarray) -> np.ndarray:
         start, rows = int(snapshot.segment_starts[number]), snapshot.segments[number].num_rows
         if self.last[number] - self.first[number] + 1 == rows:

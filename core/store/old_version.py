@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from core.dataset import Dataset
-from core.scan.snapshot import Snapshot
+from core.errors import BadData
+from core.store.rows_by_id import RowsById
 from core.store.state import State
+from core.store.versions import When
 
 
-class OldVersion(Dataset):
+class OldVersion(RowsById):
     """A version of a table, with the columns it had. Its files stay on disk while anybody refers to it."""
 
     def __init__(self, state: State) -> None:
@@ -18,5 +19,9 @@ class OldVersion(Dataset):
     def version(self) -> int:
         return self._state.version
 
-    def snapshot(self) -> Snapshot:
-        return self._state.snapshot
+    def state(self, as_of: When | None = None) -> State:
+        if as_of is not None:
+            raise BadData(
+                f"{self.name}: version {self.version} has no versions of its own", fix="Ask the table for it"
+            )
+        return self._state

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from typing import Any
-
-import pyarrow as pa
 
 from core.errors import StoreProblem
 from core.jobs import Job
@@ -42,10 +39,6 @@ class TableHistory(TableHandle):
         Raises `StoreProblem` for a time before the first version and for one that has expired.
         """
         return OldVersion(self._state_at(when))
-
-    def read(self, *asked: Any, as_of: When | None = None, **named: Any) -> pa.Table:
-        """Like `Dataset.read`; `as_of` reads an earlier version, see there."""
-        return super().read(*asked, **named) if as_of is None else self.as_of(as_of).read(*asked, **named)
 
     def diff(self, before: When, after: When | None = None) -> Diff:
         """What differs between two versions; the later one is the newest when it is not given."""

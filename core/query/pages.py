@@ -1,0 +1,97 @@
+"""Pages that follow each other without gaps or repeats while rows come and go: each begins behind a row,
+not at a number, and costs the same at any depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from core.filters.expr import Filter
+from core.jobs import Job
+from core.query import masks
+from core.query.cursor import Cursor, compared, parsed, refuse_unordered, written
+from core.query.local import find
+from core.query.query import SortKey
+from core.scan.lru import LruCache
+from core.scan.one_row import cells_at
+from core.scan.rows import live_positions, read_rows, take_rows
+from core.scan.snapshot import Column, Snapshot
+
+MOST_ORDER_BYTES = 64 << 20
+
+_orders: LruCache[tuple[object, ...], np.ndarray] = LruCache(MOST_ORDER_BYTES)
+"""Positions by snapshot, filter and sort, for the next page of the same answer."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """`next` is the cursor for the page behind this one; None where no row follows."""
+
+    rows: pa.Table
+    next: str | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the pages are of. `behind` gives the first position whose `_id` is greater than one."""
+
+    snapshot: Snapshot
+    columns: tuple[Column, ...]
+    where: Filter | None
+    keys: tuple[SortKey, ...]
+    id_column: Column
+    behind: Callable[[int], int]
+
+    def page(self, size: int, after: str | None, job: Job) -> Page:
+        """The `size` rows behind the cursor `after`, the first ones without it."""
+        refuse_unordered(self.snapshot, self.keys)
+        cursor = None if after is None else parsed(self.snapshot, after, self.keys)
+        if self.where is None and not self.keys:
+            return self._next_rows(size, cursor)
+        if not self.keys and masks.pays(self.snapshot) and self.where is not None:
+            first = 0 if cursor is None else self.behind(cursor.row_id)
+            found = masks.find_by_mask(self.snapshot, self.where, job, first, size + 1)
+        else:
+            order = self._order(job)
+            first = 0 if cursor is None else self._place(order, cursor)
+            found = order[first : first + size + 1]
+        rows = take_rows(self.snapshot, found[:size], self.columns)
+        return Page(rows, self._cursor(int(found[size - 1])) if len(found) > size else None)
+
+    def _next_rows(self, size: int, cursor: Cursor | None) -> Page:
+        position = 0 if cursor is None else self.behind(cursor.row_id)
+        offset = position - int(np.searchsorted(self.snapshot.deleted, position))
+        rows = read_rows(self.snapshot, offset, size, self.columns)
+        if offset + size >= self.snapshot.num_rows:
+            return Page(rows, None)
+        last = live_positions(self.snapshot, np.array([offset + size - 1]))
+        return Page(rows, self._cursor(int(last[0])))
+
+    def _cursor(self, position: int) -> str:
+        return written(self.snapshot, position, self.id_column, self.keys)
+
+    def _order(self, job: Job) -> np.ndarray:
+        key = (self.snapshot.token, self.where, self.keys)
+        order = _orders.get([key])[0]
+        if order is None:
+            order = find(self.snapshot, self.where, self.keys, job)
+            _orders.put([(key, order)])
+        return order
+
+    def _place(self, order: np.ndarray, cursor: Cursor) -> int:
+        """How many rows of `order` come no later than the cursor's: a binary search."""
+        columns = self.snapshot.select(key.column for key in self.keys)
+        behind = self.behind(cursor.row_id)
+        low, high = 0, len(order)
+        while low < high:
+            middle = (low + high) // 2
+            position = int(order[middle])
+            compares = compared(cells_at(self.snapshot, position, columns), cursor.values, self.keys)
+            if compares < 0 or (compares == 0 and position < behind):
+                low = middle + 1
+            else:
+                high = middle
+        return low

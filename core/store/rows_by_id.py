@@ -1,0 +1,125 @@
+"""Rows that have an `_id`: what can be asked of a table, now or at an earlier version."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.dataset import Dataset
+from core.errors import BadData
+from core.filters.expr import Filter
+from core.jobs import Job
+from core.query import local
+from core.query.pages import Asked, Page
+from core.scan.one_row import row_at
+from core.scan.paths import chosen
+from core.scan.snapshot import Snapshot
+from core.store.ids import ID_COLUMN
+from core.store.row_ids import known_ids
+from core.store.state import State
+from core.store.versions import When
+
+
+class RowsById(Dataset):
+    """`as_of`, everywhere: a version's number or name, or a time for the version that was the newest then."""
+
+    @abstractmethod
+    def state(self, as_of: When | None = None) -> State:
+        """What is read: the rows as they are, or were."""
+
+    def snapshot(self) -> Snapshot:
+        return self.state().snapshot
+
+    def get(self, row_id: int, as_of: When | None = None) -> dict[str, Any] | None:
+        """The row with this `_id`, or None."""
+        state = self.state(as_of)
+        position = int(state.locate(np.array([row_id], np.int64))[0])
+        if position < 0:
+            return None
+        found = row_at(state.snapshot, position, state.snapshot.columns)
+        return found
+
+    def count(self, where: Filter | None = None, job: Job | None = None, as_of: When | None = None) -> int:
+        """How many rows meet `where`."""
+        return local.count(self.state(as_of).snapshot, where, job)
+
+    def read(  # noqa: PLR0913 -- all that can be asked of a table, by keyword
+        self,
+        columns: list[str] | None = None,
+        where: Filter | None = None,
+        sort: list[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        job: Job | None = None,
+        *,
+        flatten: bool = False,
+        ids: Iterable[int] | None = None,
+        as_of: When | None = None,
+    ) -> pa.Table:
+        """The rows as an Arrow table, in `_id` order unless sorted; all else as for every dataset.
+
+        `ids`: these rows alone, each once, in `_id` order too; none for an empty list. Raises `UnknownRow`
+        naming the first that is not there.
+        """
+        state = self.state(as_of)
+        query = local.asked(state.snapshot, columns, where, sort, limit, offset)
+        return local.answer(state.snapshot, query, job, flatten, _positions(state, ids))
+
+    def batches(
+        self,
+        columns: list[str] | None = None,
+        where: Filter | None = None,
+        sort: list[str] | None = None,
+        job: Job | None = None,
+        *,
+        flatten: bool = False,
+        ids: Iterable[int] | None = None,
+        as_of: When | None = None,
+    ) -> pa.RecordBatchReader:
+        """The same rows streamed, in bounded memory (a filter or sort takes eight bytes for each row found).
+
+        The version read is the one at the call, whatever is changed meanwhile.
+        """
+        state = self.state(as_of)
+        query = local.asked(state.snapshot, columns, where, sort)
+        return local.stream(state.snapshot, query, job, flatten, _positions(state, ids))
+
+    def page(
+        self,
+        size: int,
+        after: str | None = None,
+        columns: list[str] | None = None,
+        where: Filter | None = None,
+        sort: list[str] | None = None,
+        job: Job | None = None,
+        *,
+        flatten: bool = False,
+        as_of: When | None = None,
+    ) -> Page:
+        """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
+
+            page = table.page(50, sort=["-price"])
+            page = table.page(50, after=page.next, sort=["-price"])
+
+        A page begins behind the last row of the one before, wherever that stands by now: rows that are added,
+        changed or deleted meanwhile make no other row appear twice or be left out. Rows that are equal in the
+        sort come in `_id` order. A cursor is text and may be kept. Raises `BadData` for one that is of pages
+        in another order.
+        """
+        state = self.state(as_of)
+        if size < 1:
+            raise BadData(f"{state.snapshot.name}: a page of {size} rows", fix="Ask for one row or more")
+        asked = Asked(
+            state.snapshot, chosen(state.snapshot, columns, flatten), where,
+            local.sort_keys(state.snapshot, sort), ID_COLUMN,
+            lambda row_id: state.ranges.behind(state.snapshot, row_id),
+        )  # fmt: skip
+        return asked.page(size, after, job or Job())
+
+
+def _positions(state: State, ids: Iterable[int] | None) -> np.ndarray | None:
+    return None if ids is None else state.locate(known_ids(state, ids))
