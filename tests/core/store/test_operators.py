@@ -15,6 +15,7 @@ import pytest
 from core import Store, col
 from core.errors import BadData, LamellaError, TypeConflict, UnknownColumn, UnknownName, UnknownRow
 from core.store import Table
+from core.store.operators import OPERATORS
 
 NAN = math.nan
 LARGEST = 2**63 - 1
@@ -357,6 +358,16 @@ def test_rows_and_columns_to_choose_by_have_to_be_there(store: Store) -> None:
     with pytest.raises(UnknownColumn, match="Did you mean 'name'"):
         table.update_where(col("nmae") == "Ada", {"$set": {"name": "x"}})
     assert table.version == 1
+
+
+def test_the_manual_names_every_operator_and_no_other() -> None:
+    manual = Path(__file__).parents[3] / "docs" / "update-operators.md"
+    rows = [
+        line.split("|")[1].strip(" `")
+        for line in manual.read_text("utf-8").splitlines()
+        if line.startswith("| `$")
+    ]
+    assert sorted(rows) == sorted(OPERATORS)
 
 
 def test_operators_do_not_import_pandas(tmp_path: Path) -> None:
