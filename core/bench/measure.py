@@ -42,8 +42,10 @@ def measured(work: Callable[[], T]) -> tuple[T, Cost]:
 
     The collector stays on, as in anybody's program, but starts clean and passes over what was there
     before: no operation pays for the garbage or the input of another. Peak memory is of this
-    operation where the system can forget the last peak (Linux), else of the process so far.
+    operation where the system can forget the last peak (Linux), else of the process so far. Who has
+    frozen the collector's objects before has to unfreeze them.
     """
+    frozen_before = gc.get_freeze_count() > 0
     gc.collect()
     gc.freeze()
     _forget_peak()
@@ -51,7 +53,8 @@ def measured(work: Callable[[], T]) -> tuple[T, Cost]:
     answer = work()
     seconds = time.perf_counter() - before
     cost = Cost(seconds, _cpu_seconds() - cpu_before, _peak_rss())
-    gc.unfreeze()
+    if not frozen_before:
+        gc.unfreeze()
     return answer, cost
 
 

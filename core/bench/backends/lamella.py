@@ -41,6 +41,14 @@ class LamellaStore(Backend):
     def close(self) -> None:
         self._store.close()
 
+    def vacuum(self) -> bool:
+        """Everything but the newest version goes, undo with it."""
+        table = self._store[NAME]
+        table.compact()
+        table.expire(keep_versions=1)
+        self._store.vacuum()
+        return True
+
     def ids_at(self, numbers: Numbers) -> list[int]:
         """Rows come in the order of their ids."""
         ids = self._store[NAME].read(columns=["_id"])["_id"].combine_chunks()
