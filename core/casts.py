@@ -28,7 +28,7 @@ def exact_cast(values: Values, kind: pa.DataType) -> Values | None:
     if not _same_meaning(values.type, kind):
         return None
     try:
-        made = values.cast(kind)
+        made = _with_room(values, kind).cast(kind)
         given = _filled(values.type, kind)
         back = made.cast(given, safe=not pa.types.is_floating(given))  # safe leaves large integers out
         return made if _same(values.cast(given), back) else None
@@ -48,6 +48,14 @@ def inexact(column: str, given: pa.DataType, kind: pa.DataType) -> BadData:
 def _offer(given: pa.DataType, kind: pa.DataType) -> str:
     numeric = any(pa.types.is_floating(t) or pa.types.is_integer(t) for t in (given, kind))
     return "decimals hold every digit, text holds anything" if numeric else "text holds anything"
+
+
+def _with_room(values: Values, kind: pa.DataType) -> Values:
+    """Integers on their way into decimals by way of those that hold them all: Arrow refuses to look whether
+    they fit fewer digits."""
+    if pa.types.is_integer(values.type) and pa.types.is_decimal(kind):
+        return values.cast(pa.decimal256(20, 0))
+    return values
 
 
 def _decoded(values: Values) -> Values:

@@ -20,6 +20,7 @@ UTC = pa.timestamp("us", "UTC")
 LIST = pa.list_(pa.float64())
 
 LOST = [
+    (pa.array([1000]), pa.decimal128(5, 2)),
     (pa.array([0.1]), pa.float32()),
     (pa.array([1e300]), pa.float32()),
     (pa.array([1.5]), pa.int64()),
@@ -53,6 +54,7 @@ KEPT = [
     (pa.array([1, None, 2**53]), pa.float64(), [1.0, None, 2.0**53]),
     (pa.array([True, None]), pa.int64(), [1, None]),
     (pa.array([Decimal("1.10")]), pa.decimal128(5, 3), [Decimal("1.100")]),
+    (pa.array([999, None]), pa.decimal128(5, 2), [Decimal("999.00"), None]),
     (pa.array([MIDNIGHT, None], pa.timestamp("us")), pa.date32(), [dt.date(2020, 1, 1), None]),
     (pa.array([dt.date(2020, 1, 1)]), pa.timestamp("ms"), [MIDNIGHT]),
     (pa.array([MIDNIGHT], pa.timestamp("us")), pa.timestamp("ms")),
