@@ -72,6 +72,10 @@ class Readers:
                 continue  # its process closed the store in this moment
         return found
 
+    def sweep(self) -> None:
+        """Remove the files of the dead."""
+        self.readings()
+
     def close(self) -> None:
         """Claims still referred to last on."""
         self._slots = None

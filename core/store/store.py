@@ -70,6 +70,7 @@ class Store:
         self._layout.create()
         self._vacuum.remove(wait=False)
         self._layout.sweep(self.catalog.known_paths)
+        self._readers.sweep()
 
     @property
     def name(self) -> str:
