@@ -30,9 +30,11 @@ class TableHandle(RowsById):
     def version(self) -> int:
         return self._reader.current().version
 
-    def tidy_if_needed(self) -> None:
-        """What a commit does after it, for commits of a transaction."""
-        self._writer.tidy_if_needed(Job())
+    def settle(self, draft: int, changed: bool) -> None:
+        """The transaction of this number happened; what a commit does last is done now if it `changed` it."""
+        self._reader.settle(draft)
+        if changed:
+            self._writer.tidy_if_needed(Job())
 
     def abandon(self) -> None:
         """Tell whoever holds it that the table is not there: the transaction that made it was taken back."""

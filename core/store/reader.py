@@ -22,7 +22,7 @@ from core.store.catalog import Catalog, TableRow
 from core.store.cells import Cells, from_batch
 from core.store.change_files import read_cells
 from core.store.readers import Claim, Readers, Reading
-from core.store.state import Held, State, pending_segment, renamed, state_of
+from core.store.state import Held, State, pending_segment, state_of
 
 T = TypeVar("T")
 
@@ -53,14 +53,29 @@ class Reader:
     def current(self) -> State:
         row = self._row()
         with self._lock:
-            held = self._draft if row.draft else self._current
-            if held is None or _stand(held.row) != _stand(row):
+            held = self._held_for(row)
+            if held is None:
                 held = self._loaded(None)
                 self._forget_all_but(held)
-            elif held.row.name != row.name:
-                held = renamed(held, row)
+            elif (held.row.name, held.row.draft) != (row.name, row.draft):
+                held = held.of_row(row)
             self._keep(held)
             return held
+
+    def _held_for(self, row: TableRow) -> State | None:
+        """The state in memory that is where the table is. A transaction begins with the committed one."""
+        drafts = [self._draft] if row.draft and self._draft and self._draft.row.draft == row.draft else []
+        for held in (*drafts, self._current):
+            if held and (held.row.version, held.row.generation) == (row.version, row.generation):
+                return held
+        return None
+
+    def settle(self, draft: int) -> None:
+        """The transaction with this number happened: what was read in it last is the table now."""
+        with self._lock:
+            if self._draft is not None and self._draft.row.draft == draft:
+                self._current = self._draft.of_row(replace(self._draft.row, draft=0))
+            self._draft = None
 
     def at(self, version: int) -> State:
         """The table as it was at `version`, which has to be one that is kept."""
@@ -104,7 +119,7 @@ class Reader:
         if state.row.draft:
             self._draft = state
         else:
-            self._current, self._draft = state, None
+            self._current = state
 
     def _loaded(self, version: int | None) -> State:
         """The state at a version, None for the newest. It is claimed before it is looked up, and looked up
@@ -211,10 +226,6 @@ class Reader:
             self._parsed[kind, entry] = parse()
         found: T = self._parsed[kind, entry]
         return found
-
-
-def _stand(row: TableRow) -> tuple[int, int, int]:
-    return row.version, row.generation, row.draft
 
 
 def _claimed(state: State, claim: Claim | None) -> State:

@@ -99,10 +99,17 @@ class State:
     def _snapshot(self, version: int) -> Snapshot:
         return replace(self.snapshot, token=_token(self.row, version))
 
+    def of_row(self, row: TableRow) -> State:
+        """The same content, of a table that was renamed, or as a transaction sees it and after that."""
+        snapshot = replace(self.snapshot, name=row.name, token=_token(row, self.version))
+        return self._following(snapshot, row)
+
     def _next(self, snapshot: Snapshot, **changed: Any) -> State:
         version = int(snapshot.token[1])  # type: ignore[call-overload]
-        row = replace(self.row, version=version)
-        following = replace(self, row=row, version=version, snapshot=snapshot, **changed)
+        return self._following(snapshot, replace(self.row, version=version), version=version, **changed)
+
+    def _following(self, snapshot: Snapshot, row: TableRow, **changed: Any) -> State:
+        following = replace(self, row=row, snapshot=snapshot, **changed)
         if following.held is self.held:  # what was worked out for the same segments holds
             following.__dict__["ranges"] = self.ranges
             following.snapshot.__dict__["segment_starts"] = self.snapshot.segment_starts
@@ -137,10 +144,6 @@ def pending_segment(first_id: int, count: int, values: Mapping[int, pa.Array]) -
     ids = from_numpy(np.arange(first_id, first_id + count, dtype=np.int64))
     names = [str(ID_COLUMN.key), *map(str, values)]
     return MemorySegment(pa.Table.from_arrays([ids, *values.values()], names))
-
-
-def renamed(state: State, row: TableRow) -> State:
-    return replace(state, row=row, snapshot=replace(state.snapshot, name=row.name))
 
 
 def overlaid(

@@ -221,8 +221,8 @@ class Store:
 
     def _after(self, together: Together) -> None:
         """What commits and drops do once they are done."""
-        for table_id in together.tables & self._open.keys():
-            self._open[table_id].tidy_if_needed()
+        for table_id, table in list(self._open.items()):
+            table.settle(together.draft, changed=table_id in together.tables)
         if together.drops:
             self._remove_files()
 
