@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import Store, col
@@ -156,6 +156,7 @@ def test_pending_changes_count_as_what_they_are(store: Store) -> None:
     assert table.get(2_000) is None and table.get(3_000) is None
 
 
+@settings(max_examples=30)
 @given(values=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "a", None])), max_size=12))
 def test_duplicates_are_those_a_dict_finds(
     tmp_path_factory: pytest.TempPathFactory, values: list[Any]

@@ -83,7 +83,7 @@ def test_lists_become_what_python_makes_of_them(
             assert table.read().column("x").to_pylist() == held
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     held=st.lists(st.one_of(st.none(), INT64), min_size=1, max_size=4),
     number=INT64,
