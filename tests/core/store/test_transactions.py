@@ -48,6 +48,8 @@ def test_changes_of_several_tables_happen_at_once(store: Store) -> None:
             sell(store)
             store["stock"].delete(ids=[7])
             assert (store["orders"].num_rows, store["stock"].get(0)) == (3, {"_id": 0, "left": 4})
+            assert store.sql("select sum(total) s from orders").to_pylist() == [{"s": 60}]
+            assert store["orders"].diff(1).summary().added == 1
             assert (other["orders"].num_rows, other["stock"].get(0)) == (2, {"_id": 0, "left": 5})
         assert contents(other) == contents(store)
         assert (other["orders"].num_rows, other["stock"].num_rows) == (3, 1_999)
@@ -88,6 +90,38 @@ def test_what_was_taken_back_is_never_read_again(store: Store) -> None:
     orders.update([{"_id": 0, "total": 4}])
     assert orders.read()["total"].to_pylist() == [4, 20, 3]
     assert orders.as_of(2).read()["total"].to_pylist() == [10, 20, 3]
+
+
+def test_what_was_taken_back_is_never_read_again_after_a_reload(store: Store) -> None:
+    """Renaming makes everything that is pending be looked up in the catalog again."""
+    orders = store["orders"]
+    for value, name in ((1, "first"), (2, "second")):
+        with pytest.raises(ZeroDivisionError), store.transaction():
+            orders.insert([{"total": value}])
+            orders.update([{"_id": 0, "total": value}])
+            orders.rename_column("total", name)
+            assert orders.read()[name].to_pylist() == [value, 20, value]
+            raise ZeroDivisionError
+    orders.insert([{"total": 3}])
+    orders.update([{"_id": 0, "total": 4}])
+    orders.rename_column("total", "third")
+    assert orders.read()["third"].to_pylist() == [4, 20, 3]
+
+
+def test_an_order_remembered_from_what_was_taken_back_is_not_used(store: Store) -> None:
+    orders = store["orders"]
+
+    def paged() -> list[int]:
+        first = orders.page(2, sort=["total"])
+        rest = orders.page(2, sort=["total"], after=first.next)
+        return first.rows["total"].to_pylist() + rest.rows["total"].to_pylist()
+
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        orders.insert([{"total": 1}])
+        assert paged() == [1, 10, 20]
+        raise ZeroDivisionError
+    orders.insert([{"total": 15}])
+    assert paged() == [10, 15, 20]
 
 
 def test_a_table_that_was_taken_back_is_gone_for_those_who_hold_it(store: Store) -> None:
