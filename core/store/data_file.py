@@ -17,7 +17,7 @@ from core.errors import StoreProblem
 from core.scan.snapshot import Column
 from core.schema import ID
 from core.store.checksums import RunningChecksum
-from core.store.encodings import DICTIONARY, Encoding, choose
+from core.store.encodings import choose, leaves_of
 from core.store.layout import sync
 
 SYNC_BYTES = 8 << 20
@@ -124,28 +124,14 @@ def _stored_schema(columns: Sequence[Column], required: Collection[Column]) -> p
 
 
 def _options(sample: pa.Table) -> dict[str, object]:
-    floats = {field.name for field in sample.schema if pa.types.is_floating(field.type)}
-    chosen = {leaf: encoding for field in sample.schema for leaf, encoding in _leaves(sample, field)}
+    leaves = leaves_of(sample)
+    chosen = {path: choose(values) for path, values in leaves.items()}
     return {
         "use_dictionary": [leaf for leaf, e in chosen.items() if e.name is None],
         "column_encoding": {leaf: e.name for leaf, e in chosen.items() if e.name is not None},
         "compression": {leaf: e.codec for leaf, e in chosen.items()},
         # Parquet's statistics ignore NaN, so readers that prune by them lose rows: floats get none.
-        "write_statistics": [leaf for leaf in chosen if leaf not in floats],
+        "write_statistics": [
+            leaf for leaf, values in leaves.items() if not pa.types.is_floating(values.type)
+        ],
     }
-
-
-def _leaves(sample: pa.Table, field: pa.Field) -> list[tuple[str, Encoding]]:
-    column = sample.column(field.name)
-    if not pa.types.is_nested(field.type):
-        return [(field.name, choose(column))]
-    return [(path, DICTIONARY) for path in _leaf_paths(field)]
-
-
-def _leaf_paths(field: pa.Field) -> list[str]:
-    """How Parquet names the leaves of a nested column: asked of an empty file."""
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, pa.schema([field])):
-        pass
-    schema = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
-    return [schema.column(i).path for i in range(len(schema))]

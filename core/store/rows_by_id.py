@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.dataset import Dataset
+from core.documents import whole
 from core.errors import BadData
 from core.filters.expr import Filter
 from core.jobs import Job
@@ -41,7 +42,7 @@ class RowsById(Dataset):
         if position < 0:
             return None
         found = row_at(state.snapshot, position, state.snapshot.columns)
-        return found
+        return {name: whole(value) for name, value in found.items()}
 
     def count(self, where: Filter | None = None, job: Job | None = None, as_of: When | None = None) -> int:
         """How many rows meet `where`."""

@@ -1,0 +1,85 @@
+"""What the data files are like: how their columns are encoded, and what their footers say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import Store, col
+
+COUNT = 2_000
+GENERATOR = np.random.default_rng(5)
+INTS, FLOATS = GENERATOR.integers(0, 10**6, COUNT), GENERATOR.random(COUNT)
+WORDS = pa.array([f"word {i % 7}" for i in range(COUNT)])
+NAMES = pa.array([f"name {i}" for i in range(COUNT)])
+
+
+def footers(store: Store) -> list[pq.FileMetaData]:
+    return [pq.ParquetFile(path).metadata for path in sorted((store.path / "data").rglob("*.parquet"))]
+
+
+def leaves(store: Store) -> dict[str, Any]:
+    group = footers(store)[0].row_group(0)
+    return {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
+
+
+def lists(values: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(range(0, COUNT + 1, 2), pa.int32()), values)
+
+
+def test_leaves_inside_nested_values_are_encoded_like_columns(tmp_path: Path) -> None:
+    flat = {"ints": pa.array(INTS), "floats": pa.array(FLOATS), "words": WORDS, "names": NAMES}
+    data = pa.table(
+        flat | {"s": pa.StructArray.from_arrays(list(flat.values()), names=list(flat))}
+        | {"m": pa.MapArray.from_arrays(pa.array(range(COUNT + 1), pa.int32()), NAMES, pa.array(INTS))}
+    )  # fmt: skip
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("t", data)
+        found = leaves(store)
+        for name in flat:
+            assert found[f"s.{name}"].encodings == found[name].encodings, name
+        assert "DELTA_BINARY_PACKED" in found["m.key_value.value"].encodings
+        store.create_table("l", pa.table({"l": lists(pa.array(FLOATS))}))
+        assert store["l"].read(columns=["l"]).column("l").to_pylist() == lists(pa.array(FLOATS)).to_pylist()
+
+
+@pytest.mark.parametrize("shape", ["column", "field"])
+def test_a_number_behind_nan_is_found(tmp_path: Path, shape: str) -> None:
+    values = pa.array([1.0] * (COUNT - 1) + [float("nan")])
+    column = values if shape == "column" else pa.StructArray.from_arrays([values], names=["f"])
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("t", pa.table({"x": column}))
+        path = "x" if shape == "column" else "x.f"
+        assert leaves(store)[path].statistics is None
+        asked = "x" if shape == "column" else "x.f"
+        assert store.sql(f"select count(*) as n from t where {asked} > 5").to_pylist() == [{"n": 1}]
+
+
+def test_columns_without_nulls_are_required_file_by_file(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", pa.table({"a": INTS, "b": NAMES}))
+        table.insert(pa.table({"a": INTS, "b": pa.array([None, *NAMES.to_pylist()[1:]])}))
+        required = [
+            {
+                path.name
+                for path in (footer.schema.column(i) for i in range(3))
+                if path.max_definition_level == 0
+            }
+            for footer in footers(store)
+        ]
+        assert sorted(required, key=len) == [{"_id", "a"}, {"_id", "a", "b"}]
+        assert table.count(col("b").is_null()) == 1
+        table.update_where([0], {"$set": {"a": None}})
+        table.flush()
+        assert table.read(columns=["a"]).column("a").null_count == 1
+
+
+def test_wide_rows_make_short_row_groups(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("wide", pa.table({f"c{i}": np.arange(5_000) for i in range(1_000)}))
+        assert max(f.row_group(i).num_rows for f in footers(store) for i in range(f.num_row_groups)) < 2_500
