@@ -55,9 +55,7 @@ class Asked:
             first = 0 if cursor is None else self.behind(cursor.row_id)
             found = masks.find_by_mask(self.snapshot, self.where, job, first, size + 1)
         else:
-            order = self._order(job)
-            first = 0 if cursor is None else self._place(order, cursor)
-            found = order[first : first + size + 1]
+            found = self._next_found(size + 1, cursor, job)
         rows = take_rows(self.snapshot, found[:size], self.columns)
         return Page(rows, self._cursor(int(found[size - 1])) if len(found) > size else None)
 
@@ -73,13 +71,17 @@ class Asked:
     def _cursor(self, position: int) -> str:
         return written(self.snapshot, position, self.id_column, self.keys)
 
-    def _order(self, job: Job) -> np.ndarray:
+    def _next_found(self, count: int, cursor: Cursor | None, job: Job) -> np.ndarray:
+        """The first ones are found without ordering the others."""
         key = (self.snapshot.token, self.where, self.keys)
         order = _orders.get([key])[0]
+        if order is None and cursor is None:
+            return find(self.snapshot, self.where, self.keys, job, first=count)[:count]
         if order is None:
             order = find(self.snapshot, self.where, self.keys, job)
             _orders.put([(key, order)])
-        return order
+        first = 0 if cursor is None else self._place(order, cursor)
+        return order[first : first + count]
 
     def _place(self, order: np.ndarray, cursor: Cursor) -> int:
         """How many rows of `order` come no later than the cursor's: a binary search."""

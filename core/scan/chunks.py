@@ -56,16 +56,16 @@ def keep(
     row_groups: Sequence[int],
     columns: Iterable[tuple[Leaf, pa.ChunkedArray]],
     into: ChunkCache,
-    wanted: Callable[[ChunkKey, pa.ChunkedArray], bool] = lambda key, part: True,
+    wanted: Callable[[ChunkKey, int], bool] = lambda key, nbytes: True,
 ) -> None:
-    """Put the parts of columns that belong to one row group each into a cache."""
+    """Put the part of each row group into a cache by itself; `wanted` is asked with its key and size."""
     starts = np.cumsum([0, *(told.metadata.row_group(group).num_rows for group in row_groups)]).tolist()
-    parts = (
+    into.put(
         ((told, group, leaf), chunk.slice(start, stop - start))
         for leaf, chunk in columns
         for group, start, stop in zip(row_groups, starts[:-1], starts[1:], strict=True)
+        if wanted((told, group, leaf), chunk.nbytes * (stop - start) // max(1, len(chunk)))
     )
-    into.put((key, part) for key, part in parts if wanted(key, part))
 
 
 def decode(

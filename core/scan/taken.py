@@ -124,12 +124,12 @@ class _Taking:
         for leaf, column in zip(leaves, columns, strict=True):
             self._parts[leaf].extend(column.chunks)
 
-    def _is_kept(self, key: ChunkKey, chunk: pa.ChunkedArray) -> bool:
+    def _is_kept(self, key: ChunkKey, nbytes: int) -> bool:
         """What was decoded for other rows before is kept whole this time, as far as there is room: memory
         used for the first time costs more than the decoding."""
-        if not _asked_before(key) or chunk.nbytes > self._room:
+        if not _asked_before(key) or nbytes > self._room:
             return False
-        self._room -= chunk.nbytes
+        self._room -= nbytes
         return True
 
 

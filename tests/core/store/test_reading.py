@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -336,3 +338,23 @@ def test_what_was_read_is_not_changed_by_later_commits(store: Store) -> None:
     assert table.read().column("n").to_pylist()[10] == 0
     assert whole.column("n").to_pylist()[10] == before.column("n").to_pylist()[10] == 10
     assert table.read(as_of=2).equals(whole)
+
+
+def test_none_of_it_imports_pandas(worn: tuple[Table, list[Row]]) -> None:
+    program = """
+import sys
+from core import Store, col
+with Store.open(sys.argv[1]) as store:
+    table = store["t"]
+    ids = table.read(["_id"], limit=3).column("_id")[:2]
+    table.read(ids=[i.as_py() for i in ids], where=col("n") >= 0, sort=["-x", "day"], flatten=True)
+    page = table.page(5, sort=["-day", "name", "x"])
+    table.page(5, page.next, ["where.city"], sort=["-day", "name", "x"])
+    table.page(5, table.page(5).next, where=col("yes") == True)
+    table.batches(["where.at.lat"], sort=["n"], as_of=1).read_all()
+    table.get(0)
+assert "pandas" not in sys.modules
+"""
+    store = str(worn[0].store.path)
+    done = subprocess.run([sys.executable, "-c", program, store], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
