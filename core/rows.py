@@ -54,6 +54,8 @@ def aligned(data: Any) -> pa.Table:
 
 
 def together(found: Sequence[Block]) -> pa.Table:
+    if len(found) == 1:
+        return found[0].table()
     schema = unified(block.schema for block in found)
     tables = [fitted(block.table(), schema) for block in found if block.num_rows]
     return pa.concat_tables(tables) if tables else pa.Table.from_batches([], schema)
