@@ -25,6 +25,8 @@ class ColumnPlan:
 
     def applied(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
         """The table's columns once the plan is committed."""
+        if not self.widened and not self.added:
+            return columns
         wider = {c.key: c for c in self.widened}
         return (*(wider.get(c.key, c) for c in columns), *self.added)
 
