@@ -114,4 +114,5 @@ def _visible(root: Path, paths: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _hidden(name: str) -> bool:
-    return name.startswith((".", "_"))
+    """A folder `_key=value` holds the rows of one value of a column `_key`."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)

@@ -8,6 +8,7 @@ from pathlib import Path
 from core.dataset import Dataset
 from core.datasets.columns import FileColumns
 from core.datasets.contents import Contents, look_into
+from core.datasets.hive import folder_columns
 from core.datasets.locate import Found
 from core.errors import FileProblem
 from core.scan.footers import Footer, footer
@@ -72,10 +73,12 @@ def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:
 def _snapshot(found: Found, footers: list[Footer]) -> Snapshot:
     columns = FileColumns()
     names = [columns.take(told) for told in footers]
+    stored = columns.unified(footers)
+    named, constants = folder_columns(found.root, [told.path for told in footers], stored)
     segments = tuple(
-        FileSegment(told.path, told.metadata.num_rows, keys, told.fingerprint)
-        for told, keys in zip(footers, names, strict=True)
+        FileSegment(told.path, told.metadata.num_rows, keys, told.fingerprint, values)
+        for told, keys, values in zip(footers, names, constants, strict=True)
         if told.metadata.num_rows
     )
     token = ("parquet", *((str(told.path), *told.fingerprint) for told in footers))
-    return Snapshot(found.name, columns.unified(footers), segments, token)
+    return Snapshot(found.name, (*stored, *named), segments, token)

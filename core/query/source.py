@@ -81,7 +81,8 @@ def _shape(segment: Segment, columns: Sequence[Column]) -> tuple[object, ...] | 
     told = unchanged(segment)
     names = [segment.names.get(c.key) for c in columns]
     types = tuple((n, str(told.schema.field(n).type)) if n is not None else None for n in names)
-    return (told.ambiguous_layout, *types)
+    constant = tuple(c.key in segment.constants for c in columns)
+    return (told.ambiguous_layout, constant, *types)
 
 
 def _files_query(
@@ -97,14 +98,18 @@ def _files_query(
     names = {c: files[0].names[c.key] for c in columns if c.key in files[0].names}
     nowhere = _empty([c for c in columns if c not in names], cursor) if len(names) < len(columns) else None
     values = [
-        _field(f"f{stored.index(names[c])}", "f") if c in names else _typed_null(c, nowhere) for c in columns
+        _field(f"f{stored.index(names[c])}", "f") if c in names else _missing(c, files, nowhere)
+        for c in columns
     ]
     aliased = [_as(value, identifier(c)) for value, c in zip(values, columns, strict=True)]
     return exp.select(_as(position, POSITION), *aliased).from_(table)
 
 
-def _typed_null(column: Column, nowhere: exp.Query | None) -> exp.Expr:
-    """What a column is in a relation without rows: null, of the column's type."""
+def _missing(column: Column, files: Sequence[FileSegment], nowhere: exp.Query | None) -> exp.Expr:
+    """A column that the files lack: the value that each has in all its rows, or what it is in a relation
+    without rows, which is null of the column's type."""
+    if column.key in files[0].constants:
+        return _by_file([_literal(file.constants[column.key]) for file in files])
     assert nowhere is not None
     return exp.select(_field(identifier(column))).from_(nowhere.subquery("nowhere")).subquery()
 
@@ -113,9 +118,20 @@ def _file_position(starts: list[int]) -> exp.Expr:
     row = _field("file_row_number", "f")
     if len(starts) == 1:
         return row + exp.Literal.number(starts[0])
+    return row + _by_file([exp.cast(exp.Literal.number(s), "bigint") for s in starts])
+
+
+def _by_file(values: Sequence[exp.Expr]) -> exp.Expr:
+    """One value for all rows of each file."""
     place = exp.cast(_field("file_index", "f"), "bigint") + exp.Literal.number(1)
-    bases = exp.array(*(exp.cast(exp.Literal.number(s), "bigint") for s in starts))
-    return row + exp.func("list_extract", bases, place)
+    return exp.func("list_extract", exp.array(*values), place)
+
+
+def _literal(constant: pa.Array) -> exp.Expr:
+    """A whole number, a day or a text."""
+    value = constant[0].as_py()
+    kind = {pa.int64(): "bigint", pa.date32(): "date"}.get(constant.type, "varchar")
+    return exp.cast(exp.null() if value is None else exp.Literal.string(str(value)), kind)
 
 
 def _memory_query(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.arrays import take
 from core.errors import FileProblem
 from core.scan.caches import ChunkCache, ChunkKey, Leaf, cache
 from core.scan.footers import Footer, unchanged, unreadable
@@ -46,7 +46,7 @@ def run_chunks(
             keep(told, row_groups, ((leaf, found[leaf]) for leaf in missing), into)
     rows = sum(told.metadata.row_group(group).num_rows for group in row_groups)
     chunks = [None if leaf is None else found[leaf] for leaf in leaves]
-    fitting = [typed(chunk, c, rows, segment.path) for chunk, c in zip(chunks, columns, strict=True)]
+    fitting = [typed(chunk, c, rows, segment) for chunk, c in zip(chunks, columns, strict=True)]
     times, fresh = Counter(leaves), set(missing if into is None else ())
     return fitting, [leaf in fresh and times[leaf] == len(leaf) == 1 for leaf in leaves]
 
@@ -109,14 +109,16 @@ def _kept_whole(
     return whole
 
 
-def typed(chunk: pa.ChunkedArray | None, column: Column, rows: int, path: Path) -> pa.ChunkedArray:
+def typed(chunk: pa.ChunkedArray | None, column: Column, rows: int, segment: FileSegment) -> pa.ChunkedArray:
+    """The chunk in the column's type; what stands for it where the file has none."""
     if chunk is None:
-        return pa.chunked_array([pa.nulls(rows, column.type)])
+        constant = segment.constants.get(column.key, pa.nulls(1, column.type))
+        return pa.chunked_array([take(constant, np.zeros(rows, np.int64))])
     if chunk.type.equals(column.type):
         return chunk
     try:
         return chunk.cast(column.type)
     except pa.ArrowInvalid as error:
         raise FileProblem(
-            path, f"column '{column.name}' does not fit type {column.type}", str(error)
+            segment.path, f"column '{column.name}' does not fit type {column.type}", str(error)
         ) from error

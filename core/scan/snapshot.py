@@ -9,7 +9,7 @@ included. Positions are int64, ascending in the dataset's own order, and stable 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -35,12 +35,14 @@ class Column:
 @dataclass(frozen=True)
 class FileSegment:
     """A Parquet file. `names` maps a column's key to its name in this file; a key that is missing
-    there reads as null. `fingerprint` (size, mtime in ns), where given, must still hold when it is read."""
+    there has the value that `constants` give it in all rows, null where they give none. `fingerprint` (size,
+    mtime in ns), where given, must still hold when it is read."""
 
     path: Path
     num_rows: int
     names: dict[int, str] = field(hash=False, compare=False)
     fingerprint: tuple[int, int] | None = None
+    constants: Mapping[int, pa.Array] = field(default_factory=dict, hash=False, compare=False)
 
 
 @dataclass(frozen=True)

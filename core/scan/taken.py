@@ -33,7 +33,7 @@ def taken(segment: FileSegment, places: np.ndarray, columns: Sequence[Column]) -
     leaves = [leaf_of(segment, told, column) for column in columns]
     found = _found(told, places, [leaf for leaf in dict.fromkeys(leaves) if leaf is not None])
     return [
-        typed(None if leaf is None else found[leaf], column, len(places), segment.path)
+        typed(None if leaf is None else found[leaf], column, len(places), segment)
         for leaf, column in zip(leaves, columns, strict=True)
     ]
 

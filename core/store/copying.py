@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import FileProblem, UnknownTable
-from core.store.catalog import Catalog, TableRow, Transaction
+from core.store.catalog import Catalog, TableRow
 from core.store.catalog_schema import VERSIONED
+from core.store.catalog_transaction import Transaction
 from core.store.creating import taken
 from core.store.layout import Layout, Staging, new_folder_name
 from core.store.publish import commit_row

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from core.jobs import Job
 from core.store.compact import Compaction, Compactor, nullable_after, shape_of
@@ -11,6 +13,9 @@ from core.store.state import State
 from core.store.summary import summary
 from core.store.tidying import Tidier
 from core.store.verify import Report, verify
+
+if TYPE_CHECKING:
+    from core.transfer.exporting import Export
 
 FILE_KINDS = ("data_files", "change_files")
 
@@ -56,6 +61,15 @@ class TableUpkeep(TableHandle):
         `quick` looks at what files say of themselves, not at all of their bytes. Nothing is changed.
         """
         return verify(self.store.catalog, [self.table_id], quick, job or Job())
+
+    def export(self, path: str | Path, job: Job | None = None, **options: Any) -> Export:
+        """Write rows to a file of their own, or with `partition_by=` to a folder of Parquet files.
+
+        The options are those of `core.transfer.exporting.ExportOptions`: columns, where, format, …
+        """
+        from core.transfer.exporting import ExportOptions, export
+
+        return export(self, path, ExportOptions(**options), job)
 
     def summary(self) -> str:
         """The table on one screen: rows, columns with what they take, files, versions, what is pending."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.errors import FileProblem, UnknownName
+from core.errors import UnknownName
 from core.jobs import Job
 from core.transfer.mixed_data import GROUP_ROWS, MIXED, group_of
+from core.transfer.publishing import published
 
 KINDS = {"mixed": (MIXED, group_of)}
 
@@ -25,26 +24,12 @@ def make(kind: str, rows: int, path: str | Path, job: Job | None = None) -> Path
         raise UnknownName(kind, "Made data", KINDS)
     schema, group = KINDS[kind]
     target, job = Path(path).expanduser().absolute(), job or Job()
-    with _published(target) as draft, pq.ParquetWriter(draft, schema, **_options(schema)) as writer:
+    with published(target) as draft, pq.ParquetWriter(draft, schema, **_options(schema)) as writer:
         for start in range(0, rows, GROUP_ROWS):
             job.report(start, rows, f"{start:,} of {rows:,} rows made")
             writer.write_table(group(start, min(GROUP_ROWS, rows - start)))
         job.report(rows, rows, f"{rows:,} rows made")
     return target
-
-
-@contextmanager
-def _published(target: Path) -> Iterator[Path]:
-    draft = target.with_name(f".{target.name}.part")
-    try:
-        yield draft
-        draft.replace(target)
-    except OSError as error:
-        raise FileProblem(
-            target, "could not be written", error.strerror or str(error), "Choose another folder or make room"
-        ) from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _options(schema: pa.Schema) -> dict[str, object]:

@@ -1,0 +1,155 @@
+"""Rows of a table, or of anything open, as a file or a folder of files of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from core.dataset import Dataset
+from core.errors import BadData, FileProblem, UnknownName
+from core.filters.expr import Filter
+from core.jobs import Job
+from core.query.positions import find
+from core.scan.rows import take_rows
+from core.scan.snapshot import Snapshot
+from core.scan.stream import stream
+from core.schema import ID
+from core.transfer.export_formats import FORMATS, Format, Writer
+from core.transfer.import_progress import Unreported
+from core.transfer.partitions import PartitionedFolder
+from core.transfer.publishing import published
+
+ROWS_A_STEP = 100_000
+PANDAS = b"pandas"
+
+
+class UnknownFormat(UnknownName):
+    kind = "format"
+
+
+@dataclass(frozen=True)
+class Export:
+    path: Path
+    rows: int
+    bytes: int
+    files: int
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """`format` is said where the suffix does not; `partition_by` makes a folder of Parquet files, with a
+    folder for each value of these columns. All columns but `_id` where none are named."""
+
+    format: str | None = None
+    columns: Sequence[str] | None = None
+    where: Filter | None = None
+    partition_by: Sequence[str] = ()
+    include_ids: bool = False
+    overwrite: bool = False
+
+
+def export(
+    dataset: Dataset, path: str | Path, options: ExportOptions | None = None, job: Job | None = None
+) -> Export:
+    """Write rows to a file of the format that its suffix names.
+
+    It appears when it is whole. Raises `FileProblem` where something is there already, unless `overwrite`.
+    """
+    options = options or ExportOptions()
+    target, work = Path(path).expanduser().absolute(), job or Job()
+    chosen = _format(target, options.format, options.partition_by)
+    _refuse_target(target, options.overwrite)
+    dataset.fill(Unreported(work))
+    snapshot = dataset.snapshot()
+    names = _columns(snapshot, options.columns, options.include_ids)
+    schema = _schema(dataset, snapshot, names)
+    for name in options.partition_by:
+        if name not in names:
+            snapshot.column(name)
+            raise BadData(f"{dataset.name}: column '{name}' is not among those exported", fix="Name it, too")
+    with published(target) as draft:
+        with closing(_writer(chosen, draft, schema, options.partition_by)) as writer:
+            rows = _write_all(snapshot, names, options.where, writer, work)
+        files = [p for p in draft.rglob("*") if p.is_file()] if draft.is_dir() else [draft]
+        sizes = [file.stat().st_size for file in files]
+    return Export(target, rows, sum(sizes), len(sizes))
+
+
+def _format(target: Path, named: str | None, partition_by: Sequence[str]) -> Format:
+    by_id = {known.id: known for known in FORMATS}
+    if named is not None and named not in by_id:
+        raise UnknownFormat(named, "Export", by_id)
+    suffix = target.suffix.casefold()
+    found = by_id[named] if named else next((f for f in FORMATS if suffix in f.suffixes), None)
+    if partition_by:
+        if named not in (None, "parquet"):
+            raise BadData(f"{target}: only Parquet can be partitioned", fix="Leave the format out")
+        return by_id["parquet"]
+    if found is None:
+        known = ", ".join(f.suffixes[0] for f in FORMATS)
+        raise FileProblem(
+            target, "names no format", fix=f"End the name with one of {known}, or give a format"
+        )
+    return found
+
+
+def _refuse_target(target: Path, overwrite: bool) -> None:
+    if not target.parent.is_dir():
+        raise FileProblem(target, "cannot be written", f"There is no folder {target.parent}", "Make it first")
+    if target.exists() and not overwrite:
+        raise FileProblem(target, "is there already", fix="Choose another name, or have it overwritten")
+    if target.is_dir() and not _is_export(target):
+        raise FileProblem(target, "is a folder of other things than Parquet files", fix="Choose another name")
+
+
+def _is_export(folder: Path) -> bool:
+    return all(p.suffix == ".parquet" for p in folder.rglob("*") if p.is_file())
+
+
+def _columns(snapshot: Snapshot, columns: Sequence[str] | None, include_ids: bool) -> list[str]:
+    own = include_ids or not any(c.name == ID and c.key == 0 for c in snapshot.columns[:1])
+    if columns is None:
+        return [c.name for c in snapshot.columns if own or c.name != ID]
+    chosen = [c.name for c in snapshot.select(columns)]
+    return [ID, *chosen] if include_ids and ID not in chosen else chosen
+
+
+def _schema(dataset: Dataset, snapshot: Snapshot, names: Sequence[str]) -> pa.Schema:
+    """With what is noted about the data; but not what pandas noted, which is of another set of columns."""
+    noted = {k: v for k, v in (dataset.schema.metadata or {}).items() if k != PANDAS}
+    known = {field.name: field.metadata for field in dataset.schema}
+    fields = [pa.field(c.name, c.type, metadata=known.get(c.name)) for c in snapshot.select(names)]
+    return pa.schema(fields, noted or None)
+
+
+def _writer(chosen: Format, draft: Path, schema: pa.Schema, partition_by: Sequence[str]) -> Writer:
+    if partition_by:
+        return PartitionedFolder(draft, schema, partition_by)
+    return chosen.open(draft, schema)
+
+
+def _write_all(snapshot: Snapshot, names: list[str], where: Filter | None, writer: Writer, job: Job) -> int:
+    done = 0
+    total, tables = _rows(snapshot, names, where, job)
+    for table in tables:
+        job.report(done, total, f"{done:,} of {total:,} rows")
+        writer.write(table)
+        done += len(table)
+    writer.finish()
+    return done
+
+
+def _rows(
+    snapshot: Snapshot, names: list[str], where: Filter | None, job: Job
+) -> tuple[int, Iterator[pa.Table]]:
+    """How many there are, and all of them in order."""
+    if where is None:
+        batches = stream(snapshot, names, Unreported(job))
+        return snapshot.num_rows, (pa.Table.from_batches([batch]) for batch in batches)
+    found, columns = find(snapshot, where, job=job).positions, snapshot.select(names)
+    steps = range(0, len(found), ROWS_A_STEP)
+    return len(found), (take_rows(snapshot, found[at : at + ROWS_A_STEP], columns) for at in steps)

@@ -1,0 +1,248 @@
+"""What is exported is a plain file, whole or not there, and opens and imports again as the same rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from core import Store, col, open_dataset
+from core.errors import BadData, Cancelled, FileProblem, TypeConflict, UnknownColumn
+from core.jobs import Job
+from core.query.query import Query, SortKey
+from core.query.view import View
+from core.transfer import import_file
+from core.transfer.exporting import ExportOptions, UnknownFormat, export
+
+ROWS = 250
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store") as opened:
+        yield opened
+
+
+@pytest.fixture
+def table(store: Store) -> Any:
+    made = store.create_table(
+        "flights",
+        pa.table(
+            {
+                "n": pa.array(range(ROWS)),
+                "carrier": ["AA", "U/A=1", None, "ö %", ""] * (ROWS // 5),
+                "day": pa.array([dt.date(2013, 1, 1 + i % 3) for i in range(ROWS)]),
+                "price": pa.array([Decimal(i) / 4 for i in range(ROWS)], pa.decimal128(9, 2)),
+                "at": pa.array(range(ROWS), pa.timestamp("us", "Europe/Berlin")),
+                "x": pa.array([float("nan") if i % 7 == 0 else i / 2 for i in range(ROWS)]),
+            }
+        ),
+    )
+    made.update([{"_id": 1, "n": 1_000}])
+    made.delete(ids=[2])
+    return made
+
+
+def rows(data: Any, sort: str = "n") -> list[dict]:
+    found = data if isinstance(data, pa.Table) else data.read()
+    kept = found.select([name for name in found.column_names if name != "_id"])
+    return sorted(kept.to_pylist(), key=lambda row: row[sort])
+
+
+def same(a: list[dict], b: list[dict]) -> bool:
+    return [{k: str(v) for k, v in row.items()} for row in a] == [
+        {k: str(row[k]) for k in other} for row, other in zip(b, a, strict=True)
+    ]
+
+
+def test_a_parquet_file_has_the_rows_types_and_notes_and_imports_again(
+    store: Store, table: Any, tmp_path: Path
+) -> None:
+    table.set_metadata({"source": "here", "pandas": "{}"})
+    table.set_metadata({"unit": "EUR"}, column="price")
+    done = table.export(tmp_path / "out.parquet")
+    assert (done.rows, done.files, done.bytes) == (249, 1, (tmp_path / "out.parquet").stat().st_size)
+    read = pq.ParquetFile(tmp_path / "out.parquet").read()
+    assert same(rows(read), rows(table))
+    assert read.schema.names == ["n", "carrier", "day", "price", "at", "x"]
+    assert read.schema.types == table.schema.types[1:]
+    assert read.schema.metadata == {b"source": b"here"}
+    assert read.schema.field("price").metadata[b"unit"] == b"EUR"
+    assert same(rows(import_file(tmp_path / "out.parquet", store)), rows(table))
+
+
+def test_columns_rows_and_ids_can_be_chosen(table: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    table.export(out, columns=["day", "n"], where=col("n") < 10, include_ids=True)
+    read = pq.ParquetFile(out).read()
+    assert read.column_names == ["_id", "day", "n"]
+    assert read.column("n").to_pylist() == [0, 3, 4, 5, 6, 7, 8, 9]
+    assert read.column("_id").to_pylist() == read.column("n").to_pylist()
+
+
+def test_a_partitioned_folder_opens_again_here_and_elsewhere(
+    store: Store, table: Any, tmp_path: Path
+) -> None:
+    done = table.export(tmp_path / "out", partition_by=["carrier", "day"])
+    assert (done.rows, done.files) == (249, 15)
+    assert (tmp_path / "out" / "carrier=U%2FA%3D1" / "day=2013-01-02" / "part-0.parquet").is_file()
+    assert (tmp_path / "out" / "carrier=__HIVE_DEFAULT_PARTITION__").is_dir()
+    opened = open_dataset(tmp_path / "out")
+    assert opened.schema.names == ["n", "price", "at", "x", "carrier", "day"]
+    assert opened.schema.field("day").type == pa.date32()
+    assert same(rows(table), rows(opened))
+    assert opened.count(col("carrier") == "U/A=1") == table.count(col("carrier") == "U/A=1")
+    assert opened.count(col("carrier").is_null()) == table.count(col("carrier").is_null())
+    assert opened.count(col("day") > dt.date(2013, 1, 1)) == table.count(col("day") > dt.date(2013, 1, 1))
+    found = opened.read(where=(col("carrier") == "") & (col("day") == dt.date(2013, 1, 2)), sort=["-n"])
+    expected = table.read(where=(col("carrier") == "") & (col("day") == dt.date(2013, 1, 2)), sort=["-n"])
+    assert found["n"].to_pylist() == expected["n"].to_pylist()
+    assert set(found["carrier"].to_pylist()) == {""}
+    page = View(opened.snapshot(), Query(sort=(SortKey("day", descending=True),))).page(0, 3)
+    assert page["day"].to_pylist() == [dt.date(2013, 1, 3)] * 3
+    assert same(rows(table), rows(import_file(tmp_path / "out", store, "again")))
+    partitioned = ds.dataset(tmp_path / "out", partitioning="hive").to_table()
+    assert sorted(partitioned["n"].to_pylist()) == sorted(table.read()["n"].to_pylist())
+    with duckdb.connect() as connection:
+        pattern = f"{tmp_path}/out/**/*.parquet"
+        listed = connection.sql(
+            "select carrier, count(*) c from read_parquet(?) group by 1", params=[pattern]
+        )
+        counts = dict(listed.fetchall())
+    assert counts["U/A=1"] == counts["ö %"] == 50
+    assert counts[None] == 49
+
+
+def test_partitions_of_numbers_and_truths_and_of_many_values(store: Store, tmp_path: Path) -> None:
+    data = pa.table(
+        {"k": pa.array([i % 300 for i in range(3_000)]), "late": [True, False] * 1_500, "n": range(3_000)}
+    )
+    table = store.create_table("t", data)
+    done = table.export(tmp_path / "out", partition_by=["k"])
+    assert done.files == 300
+    opened = open_dataset(tmp_path / "out")
+    assert opened.schema.field("k").type == pa.int64()
+    assert opened.read(where=col("k") == 7, sort=["n"])["n"].to_pylist() == list(range(7, 3_000, 300))
+    assert opened.num_rows == 3_000
+    table.export(tmp_path / "truths", partition_by=["late"])
+    assert open_dataset(tmp_path / "truths").count(col("late") == "true") == 1_500
+    wide = store.create_table("wide", pa.table({"k": range(20_001), "n": range(20_001)}))
+    with pytest.raises(BadData, match="more than 10,000 folders"):
+        wide.export(tmp_path / "wide", partition_by=["k"])
+    assert not (tmp_path / "wide").exists()
+
+
+def test_an_empty_table_exports_to_what_opens_again(store: Store, tmp_path: Path) -> None:
+    table = store.create_table("t", pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}))
+    table.export(tmp_path / "out.parquet")
+    table.export(tmp_path / "folder", partition_by=["a"])
+    assert open_dataset(tmp_path / "out.parquet").schema.names == ["a", "b"]
+    assert open_dataset(tmp_path / "folder").num_rows == 0
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_delimited_text_imports_again(store: Store, table: Any, tmp_path: Path, suffix: str) -> None:
+    table.drop_column("x")
+    table.export(tmp_path / f"out{suffix}")
+    header = (tmp_path / f"out{suffix}").read_text().splitlines()[0]
+    assert header.replace('"', "").replace("\t", ",") == "n,carrier,day,price,at"
+    again = rows(import_file(tmp_path / f"out{suffix}", store, "again"))
+    assert [(r["n"], r["carrier"], r["day"]) for r in again] == [
+        (r["n"], r["carrier"], r["day"]) for r in rows(table)
+    ]
+    assert [float(r["price"]) for r in again] == [float(r["price"]) for r in rows(table)]
+
+
+def test_json_lines_keep_nested_values_and_import_again(store: Store, tmp_path: Path) -> None:
+    given = [
+        {"n": i, "place": {"lat": i / 2, "tags": ["a", None]}, "x": None if i else 1.5} for i in range(20)
+    ]
+    table = store.create_table("t", given)
+    table.export(tmp_path / "out.jsonl")
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == given
+    assert rows(import_file(tmp_path / "out.jsonl", store, "again")) == given
+    table.export(tmp_path / "out.csv")
+    text = (tmp_path / "out.csv").read_text().splitlines()[1]
+    assert '""lat"": 0.0' in text
+    odd = store.create_table("odd", [{"x": float("nan"), "b": b"\x00\xff"}])
+    odd.export(tmp_path / "odd.jsonl")
+    assert json.loads((tmp_path / "odd.jsonl").read_text()) == {"x": "nan", "b": "00ff"}
+
+
+def test_files_in_place_are_exported_too(table: Any, tmp_path: Path) -> None:
+    table.export(tmp_path / "a.parquet")
+    done = export(open_dataset(tmp_path / "a.parquet"), tmp_path / "b.csv", ExportOptions(columns=["n"]))
+    assert done.rows == 249
+    assert len((tmp_path / "b.csv").read_text().splitlines()) == 250
+
+
+def test_what_is_there_is_left_alone_unless_it_is_to_be_overwritten(table: Any, tmp_path: Path) -> None:
+    out, folder = tmp_path / "out.parquet", tmp_path / "folder"
+    out.write_text("precious")
+    with pytest.raises(FileProblem, match="is there already"):
+        table.export(out)
+    assert out.read_text() == "precious"
+    table.export(out, overwrite=True)
+    assert open_dataset(out).num_rows == 249
+    table.export(folder, partition_by=["carrier"])
+    with pytest.raises(FileProblem, match="is there already"):
+        table.export(folder, partition_by=["day"])
+    table.export(folder, partition_by=["day"], overwrite=True)
+    assert {p.name for p in folder.iterdir()} == {f"day=2013-01-0{i}" for i in (1, 2, 3)}
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(FileProblem, match="other things"):
+        table.export(folder, partition_by=["day"], overwrite=True)
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+class StopsLate(Job):
+    """Cancelled once rows are being written."""
+
+    def report(self, done: int, total: int | None = None, text: str = "") -> None:
+        if "rows" in text:
+            self.cancel()
+        super().report(done, total, text)
+
+
+@pytest.mark.parametrize("partition_by", [[], ["carrier"]])
+def test_a_stopped_or_failed_export_leaves_nothing(
+    table: Any, tmp_path: Path, partition_by: list[str]
+) -> None:
+    before = set(tmp_path.iterdir())
+    with pytest.raises(Cancelled):
+        table.export(tmp_path / "out.parquet", StopsLate(), partition_by=partition_by)
+    assert set(tmp_path.iterdir()) == before
+    if sys.platform == "linux":
+        with pytest.raises(FileProblem):
+            table.export(Path("/proc/out.parquet"), partition_by=partition_by)
+
+
+def test_exports_that_cannot_be_meant_are_refused(table: Any, tmp_path: Path) -> None:
+    table.add_column("raw", bytes, default=b"x")
+    before = set(tmp_path.iterdir())
+    for path, options, error, said in [
+        ("out.xyz", {}, FileProblem, "names no format"),
+        ("out", {}, FileProblem, "names no format"),
+        ("out", {"format": "parket"}, UnknownFormat, "Did you mean 'parquet'"),
+        ("out.csv", {"columns": ["carier"]}, UnknownColumn, "Did you mean 'carrier'"),
+        ("out", {"partition_by": ["carier"]}, UnknownColumn, "Did you mean 'carrier'"),
+        ("out", {"partition_by": ["day"], "columns": ["n"]}, BadData, "not among those exported"),
+        ("out", {"partition_by": ["day"], "columns": ["day"]}, BadData, "no column is left"),
+        ("out", {"partition_by": ["raw"]}, TypeConflict, "column 'raw' of type binary cannot name folders"),
+        ("out", {"partition_by": ["day"], "format": "csv"}, BadData, "only Parquet"),
+        ("nowhere/out.csv", {}, FileProblem, "There is no folder"),
+    ]:
+        with pytest.raises(error, match=said):
+            table.export(tmp_path / path, **options)
+    assert set(tmp_path.iterdir()) == before
