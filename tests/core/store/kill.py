@@ -1,0 +1,375 @@
+"""Kills a process at random moments of its writing to a store, and looks at what is left.
+
+    python -m tests.core.store.kill --times 200 [--seed 1]
+
+A child makes one random change after the other. Before each it tells what all tables are to be afterwards,
+computed on plain arrays, and after each that it is done. It is killed somewhere in between. Then the store
+has to be what the last change that was done made of it, or the one that had begun: whole, and with no file
+left over. The next child goes on from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import multiprocessing
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from core import Store
+from core.arrays import to_numpy
+from core.store import tidying
+from core.transfer.importing import import_file
+
+ROUNDS_A_STORE = 25
+MOST_CHANGES = 25
+MOST_SECONDS_AFTER = 0.03
+SECONDS_TO_ANSWER = 120
+START = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+ENTRIES = 8
+"""Small commits are merged that often, lest a merge is too rare to be killed."""
+MIDDLING = (9_000, 9_500)
+START_ROWS = 22_000
+
+
+@dataclass(frozen=True)
+class Model:
+    """A table: its version, its ids, and its columns by name."""
+
+    version: int
+    ids: np.ndarray
+    columns: dict[str, np.ndarray]
+
+    def next(self, ids: np.ndarray | None = None, **columns: np.ndarray) -> Model:
+        kept = self.ids if ids is None else ids
+        return Model(self.version + 1, kept, {**self.columns, **columns})
+
+    def only(self, there: np.ndarray) -> Model:
+        columns = {name: values[there] for name, values in self.columns.items()}
+        return Model(self.version + 1, self.ids[there], columns)
+
+    def set(self, name: str, rows: np.ndarray, value: int) -> Model:
+        values = self.columns[name].copy()
+        values[rows] = value
+        return self.next(**{name: values})
+
+
+Tables = dict[str, Model]
+
+
+class Step(NamedTuple):
+    """What the tables are to be, and what makes them so."""
+
+    tables: Tables
+    work: Callable[[], object]
+    undoable: bool = False
+
+
+def read_tables(store: Store) -> Tables:
+    found: Tables = {}
+    for name in store.tables:
+        table = store[name]
+        rows = table.read()
+        columns = {c: to_numpy(rows.column(c)) for c in rows.column_names}
+        found[name] = Model(table.version, columns.pop("_id"), columns)
+    return found
+
+
+def fingerprint(tables: Tables) -> str:
+    found = hashlib.sha256()
+    for name, table in sorted(tables.items()):
+        found.update(f"{name} {table.version} {list(table.columns)}".encode())
+        for values in (table.ids, *table.columns.values()):
+            found.update(np.ascontiguousarray(values, np.int64).tobytes())
+    return found.hexdigest()
+
+
+@dataclass
+class Writer:
+    """Random changes to a store, and to plain arrays beside it."""
+
+    store: Store
+    chance: random.Random
+    tables: Tables = field(init=False)
+    before: Tables | None = None
+
+    def __post_init__(self) -> None:
+        self.tables = read_tables(self.store)
+
+    def steps(self) -> Iterator[Step]:
+        """Each is to be carried out before the next is asked for."""
+        while True:
+            if "a" not in self.tables or "b" not in self.tables:
+                step = self.create("a" if "a" not in self.tables else "b")
+            else:
+                step = self.chance.choices(list(STEPS), list(STEPS.values()))[0](self)
+            if step is not None:
+                yield step
+                self.before, self.tables = self.tables if step.undoable else None, step.tables
+
+    def create(self, name: str) -> Step:
+        values = np.arange(START_ROWS, dtype=np.int64) * 7919 % 99_991
+        made = Model(1, np.arange(START_ROWS), {"x": values, "y": values + 1})
+        data = pa.table({"x": values, "y": values + 1})
+        return Step({**self.tables, name: made}, lambda: self.store.create_table(name, data))
+
+    def some(self, at_least: int, at_most: int) -> tuple[str, Model, np.ndarray]:
+        """A table, and numbers of some of its rows, ascending."""
+        name = self.chance.choice(["a", "b"])
+        model = self.tables[name]
+        count = min(self.chance.randint(at_least, at_most), len(model.ids))
+        return name, model, np.array(sorted(self.chance.sample(range(len(model.ids)), count)), np.int64)
+
+    def update(self, at_least: int, at_most: int) -> Step | None:
+        name, model, rows = self.some(at_least, at_most)
+        if not len(rows):
+            return None
+        column, value = self.chance.choice(list(model.columns)), self.chance.randrange(1 << 40)
+        data = pa.table({"_id": model.ids[rows], column: np.full(len(rows), value)})
+        return Step(
+            {**self.tables, name: model.set(column, rows, value)},
+            lambda: self.store[name].update(data),
+            undoable=True,
+        )
+
+    def insert(self, at_least: int, at_most: int) -> Step:
+        """Ids are found out by inserting: so many, and larger than all before."""
+        name, model, _ = self.some(0, 0)
+        count, value = self.chance.randint(at_least, at_most), self.chance.randrange(1 << 40)
+        data = pa.table({column: np.full(count, value) for column in model.columns})
+        first = self.store.catalog.table(self.store[name].table_id).next_id
+        ids = np.append(model.ids, np.arange(first, first + count))
+        grown = {c: np.append(values, np.full(count, value)) for c, values in model.columns.items()}
+        return Step(
+            {**self.tables, name: model.next(ids, **grown)},
+            lambda: self.store[name].insert(data),
+            undoable=True,
+        )
+
+    def delete(self, at_least: int, at_most: int) -> Step | None:
+        name, model, rows = self.some(at_least, at_most)
+        if len(model.ids) < 2 * len(rows) or not len(rows):
+            return None
+        kept, gone = np.delete(np.arange(len(model.ids)), rows), model.ids[rows].tolist()
+        return Step(
+            {**self.tables, name: model.only(kept)}, lambda: self.store[name].delete(ids=gone), undoable=True
+        )
+
+    def add_column(self) -> Step:
+        name, model, _ = self.some(0, 0)
+        column, value = f"c{model.version}", self.chance.randrange(100)
+        after = model.next(**{column: np.full(len(model.ids), value, np.int64)})
+        return Step(
+            {**self.tables, name: after},
+            lambda: self.store[name].add_column(column, "int64", value),
+            undoable=True,
+        )
+
+    def drop_column(self) -> Step | None:
+        name, model, _ = self.some(0, 0)
+        if len(model.columns) < 3:
+            return None
+        column = self.chance.choice(list(model.columns))
+        left = {c: values for c, values in model.columns.items() if c != column}
+        after = replace(model.next(), columns=left)
+        return Step({**self.tables, name: after}, lambda: self.store[name].drop_column(column), undoable=True)
+
+    def rename_column(self) -> Step:
+        name, model, _ = self.some(0, 0)
+        old, new = self.chance.choice(list(model.columns)), f"r{model.version}"
+        columns = {new if c == old else c: values for c, values in model.columns.items()}
+        after = replace(model.next(), columns=columns)
+        return Step(
+            {**self.tables, name: after}, lambda: self.store[name].rename_column(old, new), undoable=True
+        )
+
+    def undo(self) -> Step | None:
+        """Of the change just made, when that was to one table."""
+        before = self.before or {}
+        changed = [name for name, model in before.items() if model.version != self.tables[name].version]
+        if len(changed) != 1:
+            return None
+        name, now = changed[0], self.tables[changed[0]]
+        after = replace(before[name], version=now.version + 1)
+        return Step({**self.tables, name: after}, self.store[name].undo)
+
+    def together(self) -> Step:
+        """A change of both tables."""
+        value = self.chance.randrange(1 << 40)
+        rows = np.arange(
+            min(len(self.tables["a"].ids), len(self.tables["b"].ids), self.chance.choice([3, 15_000]))
+        )
+        columns = {name: next(iter(model.columns)) for name, model in self.tables.items()}
+        after = {name: self.tables[name].set(columns[name], rows, value) for name in ("a", "b")}
+
+        def work() -> None:
+            with self.store.transaction():
+                for name in ("a", "b"):
+                    ids, cells = self.tables[name].ids[rows], np.full(len(rows), value)
+                    self.store[name].update(pa.table({"_id": ids, columns[name]: cells}))
+
+        return Step({**self.tables, **after}, work)
+
+    def drop(self) -> Step:
+        name = self.chance.choice(["a", "b"])
+        left = {n: model for n, model in self.tables.items() if n != name}
+        return Step(left, lambda: self.store.drop_table(name))
+
+    def import_rows(self) -> Step:
+        """As table `c`, in place of the one imported before."""
+        if "c" in self.tables:
+            left = {n: model for n, model in self.tables.items() if n != "c"}
+            return Step(left, lambda: self.store.drop_table("c"))
+        values = np.arange(self.chance.choice([10, 30_000]), dtype=np.int64)
+        source = self.store.path.with_name("c.csv")
+        source.write_text("\n".join(["x", *map(str, values.tolist())]) + "\n")
+        made = Model(1, values, {"x": values})
+        return Step({**self.tables, "c": made}, lambda: import_file(source, self.store))
+
+    def flush(self) -> Step:
+        name, _, _ = self.some(0, 0)
+        return Step(self.tables, self.store[name].flush)
+
+    def compact(self) -> Step:
+        name, _, _ = self.some(0, 0)
+        rows = self.chance.choice([None, 5_000])
+        return Step(self.tables, lambda: self.store[name].compact(rows, rows))
+
+    def expire(self) -> Step:
+        name, _, _ = self.some(0, 0)
+
+        def work() -> None:
+            self.store[name].expire(keep_versions=self.chance.randint(1, 9))
+            self.store.vacuum()
+
+        return Step(self.tables, work)
+
+
+STEPS: dict[Callable[[Writer], Step | None], int] = {
+    lambda w: w.update(1, 5): 10,
+    lambda w: w.update(*MIDDLING): 4,
+    lambda w: w.update(10_500, 12_000): 4,
+    lambda w: w.update(START_ROWS, START_ROWS): 3,
+    lambda w: w.insert(1, 5): 6,
+    lambda w: w.insert(1_500, 6_000): 3,
+    lambda w: w.delete(1, 5): 5,
+    lambda w: w.delete(5_000, 9_000): 1,
+    Writer.add_column: 2,
+    Writer.drop_column: 2,
+    Writer.rename_column: 2,
+    Writer.undo: 6,
+    Writer.together: 5,
+    Writer.drop: 1,
+    Writer.import_rows: 3,
+    Writer.flush: 4,
+    Writer.compact: 4,
+    Writer.expire: 3,
+}
+
+
+def write(path: Path, seed: int, told: Connection) -> None:
+    """Runs in the child, for ever."""
+    tidying.ENTRIES = ENTRIES
+    with Store.open(path) as store:
+        writer = Writer(store, random.Random(seed))
+        told.send(fingerprint(writer.tables))
+        for step in writer.steps():
+            told.send(fingerprint(step.tables))
+            step.work()
+            told.send("done")
+
+
+@dataclass
+class Told:
+    """What the child said: the store as the last finished change left it, and as the one begun is to."""
+
+    done: str = ""
+    begun: str = ""
+    changes: int = 0
+
+    def hear(self, message: str) -> None:
+        if message != "done":
+            self.begun = message
+            self.done = self.done or message
+        else:
+            self.done = self.begun
+            self.changes += 1
+
+
+def kill_once(path: Path, seed: int) -> Told:
+    chance, told = random.Random(seed), Told()
+    context = multiprocessing.get_context(START)
+    hears, tells = context.Pipe(duplex=False)
+    child = context.Process(target=write, args=(path, seed, tells))
+    child.start()
+    tells.close()
+    enough = chance.randint(0, MOST_CHANGES)
+    while told.changes < enough or not told.begun:
+        if not hears.poll(SECONDS_TO_ANSWER):
+            raise AssertionError("the writer hangs")
+        try:
+            told.hear(hears.recv())
+        except EOFError as error:
+            raise AssertionError("the writer failed by itself") from error
+    time.sleep(chance.uniform(0, MOST_SECONDS_AFTER))  # the moment of the kill, not something waited for
+    child.kill()
+    child.join()
+    try:
+        while True:
+            told.hear(hears.recv())
+    except EOFError:
+        return told
+
+
+def check(path: Path, told: Told) -> str:
+    """What is wrong with the store, or nothing."""
+    with Store.open(path) as store:
+        stray = [str(p) for folder in ("tmp", "readers") for p in (path / folder).glob("*")]
+        found = fingerprint(read_tables(store))
+        if found not in (told.done, told.begun):
+            return f"the tables are neither as {told.changes} changes left them, nor as the next one does"
+        for name in store.tables:
+            oldest = store[name].history()[0].version
+            store[name].read(as_of=oldest)
+        known = store.catalog.known_paths()
+        data = path / "data"
+        stray += [
+            str(p) for p in data.rglob("*") if p.is_file() and p.relative_to(data).as_posix() not in known
+        ]
+        return "; ".join([*store.verify().problems, *(f"left over: {p}" for p in stray)])
+
+
+def main(times: int, seed: int) -> int:
+    kills, changes = 0, 0
+    while kills < times:
+        folder = Path(tempfile.mkdtemp(prefix="lamella-kill-"))
+        for _ in range(min(ROUNDS_A_STORE, times - kills)):
+            told = kill_once(folder / "s", seed + kills)
+            kills, changes = kills + 1, changes + told.changes
+            problem = check(folder / "s", told)
+            if problem:
+                print(f"kill {kills}, seed {seed + kills - 1}: {problem}\nthe store is kept: {folder}")
+                return 1
+        shutil.rmtree(folder)
+    print(f"{kills} kills, {changes} changes done before them: all there and nothing else")
+    return 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--times", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    raise SystemExit(main(arguments.times, arguments.seed))
