@@ -95,6 +95,7 @@ def test_what_was_taken_back_is_never_read_again(store: Store) -> None:
 def test_what_was_taken_back_is_never_read_again_after_a_reload(store: Store) -> None:
     """Renaming makes everything that is pending be looked up in the catalog again."""
     orders = store["orders"]
+    assert orders.num_rows == 2
     for value, name in ((1, "first"), (2, "second")):
         with pytest.raises(ZeroDivisionError), store.transaction():
             orders.insert([{"total": value}])
