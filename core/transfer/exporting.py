@@ -16,7 +16,7 @@ from core.jobs import Job
 from core.query.positions import find
 from core.scan.rows import take_rows
 from core.scan.snapshot import Snapshot
-from core.scan.stream import stream
+from core.scan.stream import tables
 from core.schema import ID
 from core.transfer.export_formats import FORMATS, Format, Writer
 from core.transfer.import_progress import Unreported
@@ -134,8 +134,8 @@ def _writer(chosen: Format, draft: Path, schema: pa.Schema, partition_by: Sequen
 
 def _write_all(snapshot: Snapshot, names: list[str], where: Filter | None, writer: Writer, job: Job) -> int:
     done = 0
-    total, tables = _rows(snapshot, names, where, job)
-    for table in tables:
+    total, found = _rows(snapshot, names, where, job)
+    for table in found:
         job.report(done, total, f"{done:,} of {total:,} rows")
         writer.write(table)
         done += len(table)
@@ -147,9 +147,9 @@ def _rows(
     snapshot: Snapshot, names: list[str], where: Filter | None, job: Job
 ) -> tuple[int, Iterator[pa.Table]]:
     """How many there are, and all of them in order."""
+    columns = snapshot.select(names)
     if where is None:
-        batches = stream(snapshot, names, Unreported(job))
-        return snapshot.num_rows, (pa.Table.from_batches([batch]) for batch in batches)
-    found, columns = find(snapshot, where, job=job).positions, snapshot.select(names)
+        return snapshot.num_rows, tables(snapshot, columns, Unreported(job))
+    found = find(snapshot, where, job=job).positions
     steps = range(0, len(found), ROWS_A_STEP)
     return len(found), (take_rows(snapshot, found[at : at + ROWS_A_STEP], columns) for at in steps)
