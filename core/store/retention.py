@@ -65,8 +65,8 @@ class Policy:
             wanted.append(_fitting(versions, named, files, self.max_bytes))
         if self.keep_versions is None:
             return max(wanted)
-        most = versions[-min(self.keep_versions, len(versions))]
-        return most if wanted == [versions[0]] and self.older_than is None else min(max(wanted), most)
+        kept_anyhow = versions[-min(self.keep_versions, len(versions))]
+        return kept_anyhow if len(wanted) == 1 else min(max(wanted), kept_anyhow)
 
 
 def report(

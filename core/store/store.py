@@ -189,6 +189,12 @@ class Store:
 
         Older versions keep their files until they expire (`Table.expire`). The report says what had to wait.
         """
+        if self.catalog.together_here is not None:
+            raise StoreProblem(
+                f"store {self.name}: files cannot be removed inside a transaction",
+                "it may be taken back, and they with it",
+                "Vacuum after its block",
+            )
         for table in list(self._open.values()):
             table.let_go()
         return self._vacuum.run()

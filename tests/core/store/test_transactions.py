@@ -167,6 +167,22 @@ def test_a_block_inside_another_fails_alone_and_succeeds_with_it(store: Store) -
     assert store["orders"].num_rows == 4
 
 
+def test_files_are_not_removed_while_they_may_be_wanted_back(store: Store) -> None:
+    before, on_disk = contents(store), files(store)
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        store["stock"].insert({"left": [1] * 5_000})
+        store["stock"].expire(keep_versions=1)
+        store.drop_table("stock")
+        with pytest.raises(StoreProblem, match="Vacuum after its block"):
+            store.vacuum()
+        Store.open(store.path).close()
+        raise ZeroDivisionError
+    assert contents(store) == before and files(store) == on_disk
+    with store.transaction():
+        store.drop_table("stock")
+    assert files(store) == set()
+
+
 def test_a_block_without_changes_makes_no_version(store: Store) -> None:
     with store.transaction():
         assert store["orders"].num_rows == 2
