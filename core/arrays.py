@@ -110,12 +110,22 @@ def _plain_numbers(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
     dtype, convert = _PLAIN.get(kind, (None, None))
     if dtype is None:
         return None
+    if set(map(type, values)) == {_EXACTLY.get(kind)}:
+        return _complete(values, kind, dtype)
     valid = np.fromiter((v is not None for v in values), bool, len(values))
     try:
         numbers = np.fromiter((0 if v is None else convert(v) for v in values), dtype, len(values))
     except (TypeError, ValueError, OverflowError):
         return None
     return from_numpy(numbers, kind, None if valid.all() else valid)
+
+
+def _complete(values: Sequence[Any], kind: pa.DataType, dtype: Any) -> pa.Array | None:
+    """Values of the very Python type that the array's is, without null: none has to be looked at."""
+    try:
+        return from_numpy(np.fromiter(values, dtype, len(values)), kind)
+    except OverflowError:
+        return None
 
 
 def _float(value: Any) -> float:
@@ -151,6 +161,7 @@ def _dtype(kind: pa.DataType) -> np.dtype:
     return dtype
 
 
+_EXACTLY = {pa.int64(): int, pa.float64(): float, pa.bool_(): bool}
 _PLAIN: dict[pa.DataType, tuple[Any, Any]] = {
     **{k: (k.to_pandas_dtype(), index) for k in (pa.int8(), pa.int16(), pa.int32(), pa.int64())},
     **{k: (k.to_pandas_dtype(), index) for k in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())},

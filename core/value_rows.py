@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -55,19 +56,30 @@ def _from_numpy(values: np.ndarray) -> pa.Array:
 def _converted(values: list[Any]) -> pa.Array:
     """Values of one plain type the short way; `pa.array` looks at the others."""
     values = _even(values)
-    kinds = {type(v) for v in values if v is not None}
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds == {dict}:
+        return as_documents(values, _converted, _REFUSALS)
+    if kinds and kinds <= {list, tuple}:
+        return _lists(values)
     kind = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
     short = None if kind is None else plain(values, kind)
-    if short is not None:
-        return short
-    if kinds and kinds <= {dict}:
-        return as_documents(values, _converted, _REFUSALS)
-    return checked(values)
+    return checked(values) if short is None else short
+
+
+def _lists(values: list[Any]) -> pa.Array:
+    """Lists as lists of their own lengths, whatever these add up to."""
+    lengths = [0 if value is None else len(value) for value in values]
+    inside = _converted(list(chain.from_iterable(value for value in values if value is not None)))
+    ends = np.cumsum([0, *lengths], dtype=np.int64)
+    if ends[-1] >= 2**31:
+        raise OverflowError("too many values in lists")
+    missing = np.fromiter((value is None for value in values), bool, len(values))
+    return pa.ListArray.from_arrays(from_numpy(ends.astype(np.int32)), inside, mask=from_numpy(missing))
 
 
 def _even(values: list[Any]) -> list[Any]:
     """Values of kinds that belong together as values of one kind, where each stays what it is."""
-    kinds = {type(v) for v in values if v is not None}
+    kinds = set(map(type, values)) - {type(None)}
     if kinds == {bool, int}:
         values, kinds = [None if v is None else int(v) for v in values], {int}
     if float in kinds and kinds <= {bool, int, float} and all(map(_is_double, values)):

@@ -1,0 +1,175 @@
+"""Values that Python takes for one another, and columns in whatever shape, come in unchanged."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import enum
+import subprocess
+import sys
+import uuid
+from collections import OrderedDict
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from core.errors import BadData
+from core.rows import aligned
+
+
+class Whole(int):
+    pass
+
+
+class Word(str):
+    __slots__ = ()
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+
+
+class Plain(enum.Enum):
+    ONE = 1
+
+
+NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
+PARIS = NOON.astimezone(ZoneInfo("Europe/Paris"))
+KEPT = [
+    ([1, 2.5, None], pa.float64(), [1.0, 2.5, None]),
+    ([True, False, None], pa.bool_(), [True, False, None]),
+    ([Whole(5), 6, Level.LOW], pa.int64(), [5, 6, 1]),
+    ([Word("a"), "b", Colour.RED], pa.string(), ["a", "b", "red"]),
+    ([np.int8(5), np.int64(6), 7], pa.int64(), [5, 6, 7]),
+    ([np.float32(0.5), 1.5], pa.float64(), [0.5, 1.5]),
+    ([np.bool_(True), False], pa.bool_(), [True, False]),
+    ([np.str_("a")], pa.string(), ["a"]),
+    ([2**63, 1], pa.decimal128(19, 0), [Decimal(2**63), Decimal(1)]),
+    ([-(2**200)], pa.decimal256(61, 0), [Decimal(-(2**200))]),
+    ([Decimal("1.1"), Decimal("22.333")], pa.decimal128(5, 3), [Decimal("1.100"), Decimal("22.333")]),
+    ([NOON, PARIS], pa.timestamp("us", "UTC"), [NOON, NOON]),
+    ([dt.time(1, 2, 3, 4)], pa.time64("us"), [dt.time(1, 2, 3, 4)]),
+    ([dt.timedelta(days=-1)], pa.duration("us"), [dt.timedelta(days=-1)]),
+    ([dt.datetime.min, dt.datetime.max], pa.timestamp("us"), [dt.datetime.min, dt.datetime.max]),
+    ([uuid.UUID(int=5), None], pa.uuid(), [uuid.UUID(int=5), None]),
+    ([b"\x00", bytearray(b"a"), memoryview(b"b")], pa.binary(), [b"\x00", b"a", b"b"]),
+    ([[1], [], None, [2.5, None]], pa.list_(pa.float64()), [[1.0], [], None, [2.5, None]]),
+    ([(1, 2), [3]], pa.list_(pa.int64()), [[1, 2], [3]]),
+    ([np.array([1, 2]), np.array([3])], pa.list_(pa.int64()), [[1, 2], [3]]),
+    ([np.zeros((1, 2))], pa.list_(pa.list_(pa.float64())), [[[0.0, 0.0]]]),
+    ([[{"a": 1}, {"b": "x"}]], None, [[{"a": 1, "b": None}, {"a": None, "b": "x"}]]),
+    ([OrderedDict(a=1)], pa.struct([("a", pa.int64())]), [{"a": 1}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", KEPT, ids=lambda case: str(case[0])[:40])
+@pytest.mark.parametrize("shape", ["rows", "columns", "late"])
+def test_values_come_in_as_they_are(case: tuple, shape: str) -> None:
+    values, kind, expected = case
+    before = 0 if shape != "late" else 1_000
+    given = [None] * before + values
+    table = aligned({"x": given} if shape == "columns" else [{"x": value} for value in given])
+    assert kind is None or table.schema.field("x").type == kind
+    assert table.column("x").to_pylist()[before:] == expected
+
+
+REFUSED = [
+    ([1, "x"], 1),
+    ([b"a", "x"], 1),
+    ([NOON, NOON.replace(tzinfo=None)], 1),
+    ([dt.time(1, tzinfo=dt.UTC)], 0),
+    ([Decimal("NaN")], 0),
+    ([Decimal("Infinity")], 0),
+    ([Decimal("1.5"), 0.5], 1),
+    ([1, 10**80], 1),
+    ([1, 1j], 1),
+    ([Plain.ONE], 0),
+    ([object()], 0),
+    (["a", "\ud800"], 1),
+    ([[1], [1, "a"]], 1),
+    ([np.datetime64("2020-01-01T05", "h")], 0),
+    ([{1: 2}], 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: str(case[0])[:40])
+@pytest.mark.parametrize("before", [0, 2_500])
+def test_what_cannot_come_in_is_refused_by_row_and_column(case: tuple, before: int) -> None:
+    values, bad = case
+    rows = [{"x": None}] * before + [{"x": value} for value in values]
+    with pytest.raises(BadData, match=f"column 'x' cannot take the value .* of row {before + bad}[.]"):
+        aligned(rows)
+
+
+@pytest.mark.parametrize("lengths", [[1, 3, 2], [2, 2, 2], [0, 6, 0], [6, 0, 0]])
+def test_ragged_lists_keep_their_lengths_though_they_add_up(lengths: list[int]) -> None:
+    values = [list(range(n)) for n in lengths]
+    for data in (
+        {"x": values},
+        [{"x": value} for value in values],
+        {"x": [np.array(v, int) for v in values]},
+    ):
+        assert aligned(data).column("x").to_pylist() == values
+
+
+def test_the_data_given_stays_as_it_was() -> None:
+    rows = [{"a": 1, "b": [{"c": 2}]}, {"b": [], "d": {"e": 2**70}}]
+    columns = {"a": [1, 2.5], "b": np.arange(2), "c": [True, 3]}
+    frame = pd.DataFrame({"a": [1, 2]})
+    for data in (rows, columns, frame):
+        kept = copy.deepcopy(data)
+        table = aligned(data)
+        assert str(data) == str(kept)
+        assert table.num_rows == 2
+    columns["b"][0] = 99
+    assert aligned({"b": np.arange(2)}).column("b").to_pylist() == [0, 1]
+
+
+def test_a_column_made_from_numpy_is_no_view_of_it() -> None:
+    numbers = np.arange(3)
+    table = aligned({"x": numbers})
+    numbers[0] = 99
+    assert table.column("x").to_pylist() == [0, 1, 2]
+
+
+def test_the_index_of_a_frame_is_a_column_unless_it_only_counts() -> None:
+    counted = pd.DataFrame({"a": [1, 2]})
+    named = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="key"))
+    assert aligned(counted).to_pydict() == {"a": [1, 2]}
+    assert aligned(named).to_pydict() == {"a": [1, 2], "key": ["x", "y"]}
+
+
+class Foreign:
+    """A table of a library that knows Arrow's stream interface and nothing else of ours."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def test_everything_of_arrow_comes_in() -> None:
+    table = pa.table({"a": [1, 2, 3], "b": ["x", None, "z"]})
+    for data in (table, table.to_reader(), Foreign(table), table.combine_chunks().to_batches()[0]):
+        assert aligned(data).equals(table)
+    empty = table.slice(0, 0)
+    for data in (empty, empty.to_reader(), Foreign(empty)):
+        assert aligned(data).schema == table.schema
+
+
+def test_lists_and_dicts_come_in_without_pandas() -> None:
+    code = (
+        "import sys; from core.rows import aligned;"
+        "aligned([{'a': 1, 'b': [1, 2], 'c': {'d': 'x', 'e': [0.5]}, 'f': True}]);"
+        "assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
