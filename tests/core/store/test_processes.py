@@ -1,4 +1,4 @@
-"""Several processes may write to one table: every commit of each is there in the end."""
+"""Several processes may read and write one table: none sees half a change, and none is lost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
 from core import Store
+from core.store import Table
 
 WRITER = """
 import sys
@@ -17,6 +21,92 @@ for n in range(60):
     table.insert([{"who": sys.argv[2], "n": n}])
     table.update([{"_id": 0, sys.argv[2]: n}])
 """
+
+
+READER = """
+import sys
+from core import Store, col
+from core.arrays import to_numpy
+ROWS, TOTAL = 30_000, 3_000_000
+store = Store.open(sys.argv[1], read_only=sys.argv[2] == "read only")
+table = store["t"]
+readings, versions = 0, set()
+while readings < 5 or "stop" not in store:
+    now = table.as_of(table.version)
+    rows = now.read(columns=["x"])
+    assert rows.num_rows == ROWS and int(to_numpy(rows.column(0)).sum()) == TOTAL
+    rich, poor = now.count(col("x") > 100), now.count(col("x") <= 100)
+    assert rich + poor == ROWS, (rich, poor)
+    streamed = sum(int(to_numpy(batch.column(0)).sum()) for batch in now.batches(["x"]))
+    assert streamed == TOTAL
+    assert now.read(columns=["x"]).equals(rows)
+    assert store.sql("SELECT sum(x) FROM t").to_pylist() == [{"sum(x)": TOTAL}]
+    readings += 1
+    versions.add(now.version)
+print(readings, len(versions))
+"""
+
+
+def give_and_take(table: Table, rows: int, value: int) -> None:
+    """Half of the rows get as much above 100 as the others below."""
+    cells = np.where(np.arange(rows) % 2, 100 + value, 100 - value)
+    table.update(pa.table({"_id": np.arange(rows), "x": cells}))
+
+
+def test_readers_see_each_version_whole_while_one_process_writes(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"x": np.full(30_000, 100)})
+        readers = [
+            subprocess.Popen(
+                [sys.executable, "-c", READER, str(store.path), how], stdout=subprocess.PIPE, text=True
+            )
+            for how in ("read only", "for writing")
+        ]
+        for n in range(6):
+            for rows in (2, 4_000, 12_000, 30_000):
+                give_and_take(table, rows, n + rows % 7)
+            table.flush() if n % 2 else table.compact()
+            table.undo()
+            table.expire(keep_versions=25)  # more than a reader is behind between two lines
+            store.vacuum()
+        store.create_table("stop", [{"x": 1}])
+        told = [reader.communicate()[0].split() for reader in readers]
+        assert [reader.returncode for reader in readers] == [0, 0]
+        assert all(int(readings) >= 5 for readings, _ in told)
+        assert store.verify().problems == ()
+
+
+WAITER = """
+import sys
+from core import Store
+from core.errors import StoreBusy
+table = Store.open(sys.argv[1], busy_seconds=float(sys.argv[2]))["t"]
+try:
+    print("in", flush=True)
+    table.update([{"_id": 0, "n": 5}])
+except StoreBusy as busy:
+    print(busy)
+else:
+    print("done")
+"""
+
+
+def test_a_second_writer_waits_a_bounded_time_and_is_then_told_who_is_in_the_way(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", [{"n": 0}])
+
+        def waiter(seconds: str) -> subprocess.Popen[str]:
+            command = [sys.executable, "-c", WAITER, str(store.path), seconds]
+            return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+        with store.transaction():
+            table.update([{"_id": 0, "n": 1}])
+            impatient, patient = waiter("0.1"), waiter("60")
+            refused = impatient.communicate()[0]
+            assert "writing to the store" in refused and "Try again" in refused
+            assert patient.stdout is not None and patient.stdout.readline() == "in\n"
+        assert patient.communicate()[0] == "done\n"
+        assert table.get(0) == {"_id": 0, "n": 5}
 
 
 def test_two_writers_lose_nothing_of_each_other(tmp_path: Path) -> None:
