@@ -19,7 +19,7 @@ from core.bench import runner
 from core.bench.backends import ENTRIES
 from core.bench.diary import Diary, write_results
 from core.bench.markdown import lost_lines, machine_and_systems, tables
-from core.bench.protocol import Failure, Message, Unsupported
+from core.bench.protocol import Failure, Measured, Message, Unsupported
 from core.bench.results import Record
 from core.bench.workloads import ALL_SIZES, PARTIAL, Workload, workload_named
 from core.jobs import Job, Progress
@@ -71,11 +71,12 @@ def tiny(plan: Plan) -> Plan:
 
 
 class Told:
-    """Says what happens with the time since the start, and keeps what was lost."""
+    """Says what happens with the time since the start, and keeps what was measured and what was lost."""
 
     def __init__(self) -> None:
         self.started = time.monotonic()
         self.share = 0.0
+        self.records: list[Record] = []
         self.diary = Diary(self.say)
 
     def say(self, line: str) -> None:
@@ -84,6 +85,8 @@ class Told:
 
     def hear(self, message: Message) -> None:
         self.diary.hear(message)
+        if isinstance(message, Measured):
+            self.records.append(message.record)
 
     def progress(self, progress: Progress) -> None:
         self.share = progress.fraction or 0.0
@@ -93,24 +96,24 @@ class Told:
         return [*self.diary.unsupported, *self.diary.failures]
 
 
-def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | None) -> list[Record]:
-    """Race after race; `out` is written anew after each, so that an end in between loses little."""
-    records: list[Record] = []
+def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | None) -> None:
+    """Race after race. `out` is written anew after each, and when a race is broken off in between."""
     for plan in plans:
         told.say(f"== {plan.workload.title}: {', '.join(plan.systems)}")
-        records += runner.run(
-            plan.workload,
-            plan.rows,
-            plan.systems,
-            repeats=plan.repeats,
-            folder=folder,
-            on_event=told.hear,
-            job=Job(told.progress),
-            fresh=plan.fresh,
-        )
-        if out is not None:
-            write_results(records, told.diary.surroundings, out)
-    return records
+        try:
+            runner.run(
+                plan.workload,
+                plan.rows,
+                plan.systems,
+                repeats=plan.repeats,
+                folder=folder,
+                on_event=told.hear,
+                job=Job(told.progress),
+                fresh=plan.fresh,
+            )
+        finally:
+            if out is not None:
+                write_results(told.records, told.diary.surroundings, out)
 
 
 def report(records: Sequence[Record], told: Told, command: str) -> str:
@@ -162,7 +165,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = parser.parse_args(words)
     told = Told()
-    records = measure(chosen(arguments), told, arguments.folder, arguments.json)
+    measure(chosen(arguments), told, arguments.folder, arguments.json)
+    records = told.records
     print("\n" + goal_table(verdicts(records)).as_text())
     if arguments.report:
         command = shlex.join(["python", "-m", "tests.bench.store_bench", *words])
