@@ -44,7 +44,7 @@ def run_chunks(
         found.update(decoded)
         if into is not None:
             keep(told, row_groups, ((leaf, found[leaf]) for leaf in missing), into)
-    rows = sum(told.metadata.row_group(group).num_rows for group in row_groups)
+    rows = sum(told.row_group_sizes[group] for group in row_groups)
     chunks = [None if leaf is None else found[leaf] for leaf in leaves]
     fitting = [typed(chunk, c, rows, segment) for chunk, c in zip(chunks, columns, strict=True)]
     times, fresh = Counter(leaves), set(missing if into is None else ())
@@ -59,7 +59,7 @@ def keep(
     wanted: Callable[[ChunkKey, int], bool] = lambda key, nbytes: True,
 ) -> None:
     """Put the part of each row group into a cache by itself; `wanted` is asked with its key and size."""
-    starts = np.cumsum([0, *(told.metadata.row_group(group).num_rows for group in row_groups)]).tolist()
+    starts = np.cumsum([0, *(told.row_group_sizes[group] for group in row_groups)]).tolist()
     into.put(
         ((told, group, leaf), chunk.slice(start, stop - start))
         for leaf, chunk in columns

@@ -41,6 +41,11 @@ class Footer:
         sizes = [self.metadata.row_group(i).num_rows for i in range(self.metadata.num_row_groups)]
         return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
+    @cached_property
+    def row_group_sizes(self) -> list[int]:
+        sizes: list[int] = np.diff(self.row_group_starts).tolist()
+        return sizes
+
     def open(self) -> pq.ParquetFile:
         """A reader of its own for the calling thread; the footer is not parsed again."""
         try:

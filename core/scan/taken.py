@@ -71,7 +71,11 @@ def _runs(told: Footer, places: np.ndarray) -> Iterator[tuple[list[int], list[np
     groups: list[int] = []
     rows: list[np.ndarray] = []
     for group in np.flatnonzero(np.bincount(np.searchsorted(starts, places, side="right") - 1)).tolist():
-        if groups and starts[group + 1] - starts[group] + sum(_sizes(told, groups)) > ROWS_AT_ONCE:
+        if (
+            groups
+            and starts[group + 1] - starts[group] + sum(told.row_group_sizes[g] for g in groups)
+            > ROWS_AT_ONCE
+        ):
             yield groups, rows
             groups, rows = [], []
         low, high = np.searchsorted(places, [starts[group], starts[group + 1]])
@@ -106,7 +110,7 @@ class _Taking:
             own = [chunk for chunk, there in zip(chunks, kept, strict=True) if there and chunk is not None]
             self._add(whole, take_each(own, wanted))
         missing = [leaf for leaf, there in zip(self._parts, kept, strict=True) if not there]
-        starts = np.cumsum([0, *_sizes(self._told, row_groups)])
+        starts = np.cumsum([0, *(self._told.row_group_sizes[group] for group in row_groups)])
         places = np.concatenate([wanted + start for wanted, start in zip(rows, starts[:-1], strict=True)])
         for first in range(0, len(missing), COLUMNS_AT_ONCE):
             self._decode(row_groups, places, missing[first : first + COLUMNS_AT_ONCE])
@@ -131,11 +135,6 @@ class _Taking:
             return False
         self._room -= nbytes
         return True
-
-
-def _sizes(told: Footer, row_groups: list[int]) -> list[int]:
-    sizes: list[int] = np.diff(told.row_group_starts)[row_groups].tolist()
-    return sizes
 
 
 def _asked_before(key: ChunkKey) -> bool:
