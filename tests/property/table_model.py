@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,43 +11,61 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Content:
-    """A table at a version: the names of its columns in order, and its rows by `_id`."""
+    """A table at a version: its columns in order, each with the kind of its values, and its rows by `_id`."""
 
-    columns: tuple[str, ...]
+    kinds: Mapping[str, str]
     rows: Mapping[int, Row]
 
     def read(self, ids: Iterable[int] | None = None) -> list[Row]:
         """The rows as `table.read().to_pylist()` gives them, in `_id` order."""
         chosen = sorted(self.rows if ids is None else ids)
-        return [{"_id": i, **{name: self.rows[i][name] for name in self.columns}} for i in chosen]
+        return [{"_id": i, **{name: self.rows[i][name] for name in self.kinds}} for i in chosen]
 
     def ids_where(self, holds: Callable[[Row], bool]) -> list[int]:
         return sorted(i for i, row in self.rows.items() if holds(row))
 
-    def with_columns(self, names: Iterable[str]) -> Content:
-        """New columns are null, others that are missing from `names` are gone."""
-        columns = tuple(names)
-        rows = {i: {name: row.get(name) for name in columns} for i, row in self.rows.items()}
-        return Content(columns, rows)
+    def named(self, *kinds: str) -> list[str]:
+        return [name for name, kind in self.kinds.items() if kind in kinds]
 
-    def grown_by(self, names: Iterable[str]) -> Content:
-        more = [name for name in names if name not in self.columns]
-        return self.with_columns([*self.columns, *more]) if more else self
+    def with_column(self, name: str, kind: str, value: object = None) -> Content:
+        rows = {i: {**row, name: value} for i, row in self.rows.items()}
+        return Content({**self.kinds, name: kind}, rows)
+
+    def with_order(self, names: Sequence[str]) -> Content:
+        """These columns alone."""
+        rows = {i: {name: row[name] for name in names} for i, row in self.rows.items()}
+        return Content({name: self.kinds[name] for name in names}, rows)
+
+    def renamed(self, names: Mapping[str, str]) -> Content:
+        rows = {i: {names.get(k, k): v for k, v in row.items()} for i, row in self.rows.items()}
+        return Content({names.get(k, k): v for k, v in self.kinds.items()}, rows)
+
+    def cast(self, name: str, kind: str, convert: Callable[[Any], Any]) -> Content:
+        cells = {i: None if row[name] is None else convert(row[name]) for i, row in self.rows.items()}
+        changed = {i: {name: cell} for i, cell in cells.items()}
+        return Content({**self.kinds, name: kind}, self.rows).with_rows(changed)
 
     def with_rows(self, rows: Mapping[int, Row]) -> Content:
         """Rows are added, or replaced in the columns given."""
-        empty = dict.fromkeys(self.columns)
+        empty = dict.fromkeys(self.kinds)
         merged = {i: {**empty, **self.rows.get(i, {}), **row} for i, row in rows.items()}
-        return Content(self.columns, {**self.rows, **merged})
+        return Content(self.kinds, {**self.rows, **merged})
 
     def without(self, ids: Iterable[int]) -> Content:
         gone = set(ids)
-        return Content(self.columns, {i: row for i, row in self.rows.items() if i not in gone})
+        return Content(self.kinds, {i: row for i, row in self.rows.items() if i not in gone})
+
+    def duplicates(self, names: Sequence[str], keep: str) -> list[int]:
+        """Ids of all but the first or last of the rows that are alike in these columns."""
+        kept: dict[tuple[object, ...], int] = {}
+        for i in sorted(self.rows, reverse=keep == "last"):
+            kept.setdefault(tuple(self.rows[i][name] for name in names), i)
+        return sorted(self.rows.keys() - kept.values())
 
 
 @dataclass
 class History:
-    """Every version of a table, and what undo and redo go back and forth between."""
+    """Every version of a table that is kept, and what undo and redo go back and forth between."""
 
     versions: dict[int, Content]
     now: Content
@@ -55,10 +73,12 @@ class History:
     undone: list[Content] = field(default_factory=list)
     done: list[Content] = field(default_factory=list)
 
-    def changed(self, content: Content) -> None:
+    def changed(self, *contents: Content) -> None:
+        """One commit after the other, which are undone together."""
         self.done.append(self.now)
         self.undone.clear()
-        self._next(content)
+        for content in contents:
+            self._next(content)
 
     def undo(self) -> None:
         self.undone.append(self.now)

@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -19,7 +20,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from core import Store, col
-from core.errors import LamellaError
+from core.errors import LamellaError, StoreProblem
+from core.store.commit import Commit
+from tests.property import operator_model
 from tests.property.table_model import Content, History, Row
 
 RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "200"))
@@ -38,11 +41,18 @@ SMALL_SIZES = {
     "rows_a_group": lambda columns: 5,
 }
 
+TYPES = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "list": pa.list_(pa.int64())}
 NUMBERS = st.none() | st.integers(-5, 5)
 WORDS = st.none() | st.sampled_from(["", "a", "b", "ä"])
-VALUES = {"n": NUMBERS, "word": WORDS}
-SCHEMA = pa.schema({"n": pa.int64(), "word": pa.string()})
-ROW = st.fixed_dictionaries({}, optional=VALUES).filter(bool)
+VALUES = {"int": NUMBERS, "float": NUMBERS, "text": WORDS, "list": st.none() | st.lists(NUMBERS, max_size=3)}
+FIRST = {"n": "int", "word": "text", "tags": "list"}
+NAMES = ["n", "word", "tags", "N", "select", "a.b", "x y"]
+LIMITS = st.integers(-6, 6)
+
+
+def rows_of(kinds: dict[str, str], most: int) -> st.SearchStrategy[list[Row]]:
+    row = st.fixed_dictionaries({}, optional={name: VALUES[kind] for name, kind in kinds.items()})
+    return st.lists(row.filter(bool), min_size=1, max_size=most)
 
 
 def small_sizes() -> pytest.MonkeyPatch:
@@ -56,100 +66,311 @@ def small_sizes() -> pytest.MonkeyPatch:
     return sizes
 
 
-class TableMachine(RuleBasedStateMachine):
-    @initialize(rows=st.lists(st.fixed_dictionaries(VALUES), min_size=1, max_size=30))
+class Base(RuleBasedStateMachine):
+    """The table, its model, and how the two are kept and compared."""
+
+    @initialize(rows=st.lists(st.fixed_dictionaries({n: VALUES[k] for n, k in FIRST.items()}), max_size=30))
     def create(self, rows: list[Row]) -> None:
         self.sizes = small_sizes()
         self.folder = Path(tempfile.mkdtemp())
         self.store = Store.open(self.folder / "s")
-        self.table = self.store.create_table(
-            "t", pa.Table.from_batches([pa.RecordBatch.from_pylist(rows, SCHEMA)])
-        )
+        self.second: Store | None = None
+        schema = pa.schema({name: TYPES[kind] for name, kind in FIRST.items()})
+        batch = pa.RecordBatch.from_pylist(rows, schema)
+        self.table = self.store.create_table("t", pa.Table.from_batches([batch]))
         held = self.table.read().to_pylist()
-        content = Content(("n", "word"), {row.pop("_id"): row for row in held})
+        content = Content(FIRST, {row.pop("_id"): row for row in held})
         assert list(content.rows.values()) == rows
         self.history = History({1: content}, content, 1)
-        self.given_ids = max(content.rows)
+        self.given_ids = max(content.rows, default=-1)
+        self.expired = False
 
     @property
     def now(self) -> Content:
         return self.history.now
 
-    def some_ids(self, data: st.DataObject, most: int = 20) -> list[int]:
+    def committed(self, commit: Commit, content: Content) -> None:
+        """A commit that makes no version has changed nothing."""
+        if commit.version == self.history.version:
+            assert content == self.now
+        else:
+            self.history.changed(content)
+
+    def ids(self, data: st.DataObject, most: int = 20) -> list[int]:
         if not self.now.rows:
             return []
-        return data.draw(
-            st.lists(st.sampled_from(sorted(self.now.rows)), min_size=1, max_size=most, unique=True)
-        )
+        known = st.sampled_from(sorted(self.now.rows))
+        return data.draw(st.lists(known, min_size=1, max_size=most, unique=True))
 
-    @rule(rows=st.lists(ROW, min_size=1, max_size=12))
-    def insert(self, rows: list[Row]) -> None:
-        names = {name: None for row in rows for name in row}
+    def column(self, data: st.DataObject, *kinds: str) -> str | None:
+        names = self.now.named(*kinds)
+        return data.draw(st.sampled_from(names)) if names else None
+
+    def new_name(self, data: st.DataObject) -> str | None:
+        names = [name for name in NAMES if name not in self.now.kinds]
+        return data.draw(st.sampled_from(names)) if names else None
+
+    def added_ids(self, count: int) -> list[int]:
+        """Of the rows that came last: ids nobody had before."""
+        added = self.table.read(columns=["_id"]).column(0).to_pylist()[-count:] if count else []
+        assert added == sorted(set(added)) and all(i > self.given_ids for i in added)
+        self.given_ids = max([self.given_ids, *added])
+        return added
+
+    @invariant()
+    def reads_as_the_model_says(self) -> None:
+        if hasattr(self, "table"):
+            found = self.table.read()
+            assert found.column_names == ["_id", *self.now.kinds]
+            assert [TYPES[kind] for kind in self.now.kinds.values()] == found.schema.types[1:]
+            assert found.to_pylist() == self.now.read()
+            assert self.table.num_rows == len(self.now.rows)
+            assert self.table.version == self.history.version
+
+    def teardown(self) -> None:
+        if not hasattr(self, "store"):
+            return
+        problems = self.store.verify().problems
+        for store in filter(None, (self.store, self.second)):
+            store.close()
+        self.sizes.undo()
+        shutil.rmtree(self.folder)
+        assert problems == ()
+
+
+class Rows(Base):
+    @rule(data=st.data())
+    def insert(self, data: st.DataObject) -> None:
+        rows = data.draw(rows_of(self.now.kinds or FIRST, 12))
+        fresh = {name: kind for name, kind in FIRST.items() if name not in self.now.kinds}
+        arriving = [name for name in fresh if any(row.get(name) is not None for row in rows)]
+        rows = [{k: v for k, v in row.items() if k in self.now.kinds or k in arriving} for row in rows]
+        content = self.now
+        for name in dict.fromkeys(name for row in rows for name in row if name in arriving):
+            if fresh[name] == "list":
+                return  # a list of nulls alone would make a column of another type
+            content = content.with_column(name, fresh[name])
+        if not any(rows):
+            return
         self.table.insert(rows)
-        added = self.table.read(columns=["_id"]).column(0).to_pylist()[-len(rows) :]
-        assert added[0] > self.given_ids and added == sorted(set(added))
-        self.given_ids = added[-1]
-        self.history.changed(self.now.grown_by(names).with_rows(dict(zip(added, rows, strict=True))))
+        self.history.changed(content.with_rows(dict(zip(self.added_ids(len(rows)), rows, strict=True))))
 
-    @rule(data=st.data(), change=ROW)
-    def update(self, data: st.DataObject, change: Row) -> None:
-        ids = self.some_ids(data)
-        if ids:
-            self.table.update([{"_id": i, **change} for i in ids])
-            self.history.changed(self.now.grown_by(change).with_rows(dict.fromkeys(ids, change)))
+    @rule(data=st.data())
+    def update(self, data: st.DataObject) -> None:
+        ids = self.ids(data)
+        if ids and self.now.kinds:
+            change = data.draw(rows_of(self.now.kinds, 1))[0]
+            commit = self.table.update([{"_id": i, **change} for i in ids])
+            self.committed(commit, self.now.with_rows(dict.fromkeys(ids, change)))
 
-    @rule(data=st.data(), rows=st.lists(NUMBERS, min_size=1, max_size=20))
-    def update_each(self, data: st.DataObject, rows: list[int | None]) -> None:
-        ids = self.some_ids(data)[: len(rows)]
-        change = {i: {"n": n} for i, n in zip(ids, rows, strict=False)}
-        if change:
-            self.table.update([{"_id": i, **row} for i, row in change.items()])
-            self.history.changed(self.now.grown_by(["n"]).with_rows(change))
+    @rule(data=st.data(), values=st.lists(NUMBERS, min_size=1, max_size=20))
+    def update_each(self, data: st.DataObject, values: list[int | None]) -> None:
+        name, ids = self.column(data, "int", "float"), self.ids(data)[: len(values)]
+        if name and ids:
+            change = {i: {name: value} for i, value in zip(ids, values, strict=False)}
+            commit = self.table.update([{"_id": i, **row} for i, row in change.items()])
+            self.committed(commit, self.now.with_rows(change))
 
-    @rule(limit=st.integers(-6, 6), word=WORDS)
-    def update_where(self, limit: int, word: str | None) -> None:
-        hit = self.now.ids_where(lambda row: row["n"] is not None and row["n"] > limit)
-        hit = [i for i in hit if self.now.rows[i]["word"] != word]
-        done = self.table.update_where(col("n") > limit, {"$set": {"word": word}})
-        assert done.updated == len(hit)
-        if hit:
-            self.history.changed(self.now.with_rows({i: {"word": word} for i in hit}))
+    @rule(data=st.data(), words=st.lists(WORDS, min_size=1, max_size=4, unique=True), value=NUMBERS)
+    def upsert_or_update_by_key(
+        self, data: st.DataObject, words: list[str | None], value: int | None
+    ) -> None:
+        key, name = self.column(data, "text"), self.column(data, "int", "float")
+        if key is None or name is None:
+            return
+        found = {w: self.now.ids_where(lambda row, w=w: row[key] == w) for w in words}
+        content = self.now.with_rows({i: {name: value} for hits in found.values() for i in hits})
+        rows = [{key: word, name: value} for word in words]
+        if all(found.values()):
+            self.committed(self.table.update(rows, on=key), content)
+            return
+        with pytest.raises(LamellaError, match="no row"):
+            self.table.update(rows, on=key)
+        commit = self.table.upsert(rows, on=key)
+        lacking = [row for row in rows if not found[row[key]]]
+        added = dict(zip(self.added_ids(len(lacking)), lacking, strict=True))
+        self.committed(commit, content.with_rows(added))
+
+    @rule(data=st.data(), limit=LIMITS, everywhere=st.booleans())
+    def operate(self, data: st.DataObject, limit: int, everywhere: bool) -> None:
+        name, number = self.column(data, "int", "float", "list"), self.column(data, "int", "float")
+        if name is None:
+            return
+        operators = operator_model.LISTS if self.now.kinds[name] == "list" else operator_model.NUMBERS
+        operator = data.draw(st.sampled_from(sorted(operators)))
+        operands, apply = operators[operator]
+        operand = data.draw(operands)
+        where: Any = None
+        hit = sorted(self.now.rows)
+        if not everywhere and number is not None and data.draw(st.booleans()):
+            where = col(number) > limit
+            hit = self.now.ids_where(lambda row: row[number] is not None and row[number] > limit)
+        elif not everywhere:
+            where = hit = sorted(self.ids(data))
+        cells = {i: apply(self.now.rows[i][name], operand) for i in hit}
+        changed = {i: {name: cell} for i, cell in cells.items() if cell != self.now.rows[i][name]}
+        commit = self.table.update_where(where, {operator: {name: operand}})
+        assert commit.updated == len(changed)
+        self.committed(commit, self.now.with_rows(changed))
+
+    @rule(data=st.data(), step=st.integers(-2, 2))
+    def transform(self, data: st.DataObject, step: int) -> None:
+        name = self.column(data, "int", "float")
+        if name is None:
+            return
+
+        def moved(rows: pa.Table) -> dict[str, list[Any]]:
+            return {name: [None if v is None else v + step for v in rows.column(name).to_pylist()]}
+
+        cells = {i: row[name] for i, row in self.now.rows.items() if row[name] is not None}
+        commit = self.table.transform(moved, columns=[name])
+        assert commit.updated == (len(cells) if step else 0)
+        self.committed(commit, self.now.with_rows({i: {name: v + step} for i, v in cells.items()}))
 
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
-        ids = self.some_ids(data, most=5)
-        if ids:
-            assert self.table.delete(ids=ids).deleted == len(ids)
-            self.history.changed(self.now.without(ids))
+        ids = self.ids(data)
+        commit = self.table.delete(ids=ids)
+        assert commit.deleted == len(ids)
+        self.committed(commit, self.now.without(ids))
 
-    @rule(word=WORDS)
-    def delete_where(self, word: str | None) -> None:
-        hit = self.now.ids_where(lambda row: row["word"] == word)
-        assert self.table.delete(where=col("word") == word).deleted == len(hit)
-        if hit:
-            self.history.changed(self.now.without(hit))
+    @rule(data=st.data(), word=WORDS)
+    def delete_where(self, data: st.DataObject, word: str | None) -> None:
+        name = self.column(data, "text")
+        if name is not None:
+            hit = self.now.ids_where(lambda row: row[name] == word)
+            commit = self.table.delete(where=col(name) == word)
+            assert commit.deleted == len(hit)
+            self.committed(commit, self.now.without(hit))
 
+    @rule(data=st.data(), keep=st.sampled_from(["first", "last"]))
+    def drop_duplicates(self, data: st.DataObject, keep: str) -> None:
+        names = self.now.named("int", "float", "text")
+        if len(names) > 1:  # of one alone they would leave hardly a row
+            on = data.draw(st.permutations(names))[: max(2, len(names) - 1)]
+            gone = self.now.duplicates(on, keep)
+            commit = self.table.drop_duplicates(on=on, keep=keep)
+            assert commit.deleted == len(gone)
+            self.committed(commit, self.now.without(gone))
+
+
+class Columns(Rows):
+    @rule(data=st.data(), kind=st.sampled_from(sorted(VALUES)))
+    def add_column(self, data: st.DataObject, kind: str) -> None:
+        name, default = self.new_name(data), data.draw(VALUES[kind].filter(lambda v: v != []))
+        if name is None:
+            return
+        commit = self.table.add_column(name, TYPES[kind], default)
+        self.committed(commit, self.now.with_column(name, kind, default))
+
+    @rule(data=st.data())
+    def drop_column(self, data: st.DataObject) -> None:
+        name = self.column(data, *VALUES)
+        if name is not None and len(self.now.kinds) > 2:
+            commit = self.table.drop_column(name)
+            self.committed(commit, self.now.with_order([n for n in self.now.kinds if n != name]))
+
+    @rule(data=st.data())
+    def rename_column(self, data: st.DataObject) -> None:
+        old, new = self.column(data, *VALUES), self.new_name(data)
+        if old is not None and new is not None:
+            self.committed(self.table.rename_column(old, new), self.now.renamed({old: new}))
+
+    @rule(data=st.data())
+    def reorder_columns(self, data: st.DataObject) -> None:
+        names = data.draw(st.permutations(list(self.now.kinds)))
+        self.committed(self.table.reorder_columns(names), self.now.with_order(names))
+
+    @rule(data=st.data())
+    def cast_column(self, data: st.DataObject) -> None:
+        name = self.column(data, "int", "float")
+        if name is None:
+            return
+        kind, convert = ("float", float) if self.now.kinds[name] == "int" else ("int", int)
+        if kind == "float" and len(self.now.named("int", "float")) > 1 and data.draw(st.booleans()):
+            kind, convert = "text", str
+        commit = self.table.cast_column(name, TYPES[kind])
+        self.committed(commit, self.now.cast(name, kind, convert))
+
+
+class Versions(Columns):
     @rule()
     def undo(self) -> None:
-        if not self.history.done:
-            with pytest.raises(LamellaError, match="nothing to undo"):
+        if self.table.undoable() is None:
+            assert self.expired or not self.history.done
+            self.history.done.clear()
+            with pytest.raises(StoreProblem, match="nothing to undo"):
                 self.table.undo()
-            return
-        self.table.undo()
-        self.history.undo()
+        else:
+            self.table.undo()
+            self.history.undo()
 
     @rule()
     def redo(self) -> None:
-        if not self.history.undone:
-            with pytest.raises(LamellaError, match="nothing to redo"):
+        if self.table.redoable() is None:
+            assert self.expired or not self.history.undone
+            self.history.undone.clear()
+            with pytest.raises(StoreProblem, match="nothing to redo"):
                 self.table.redo()
-            return
-        self.table.redo()
-        self.history.redo()
+        else:
+            self.table.redo()
+            self.history.redo()
 
+    @rule(data=st.data())
+    def restore(self, data: st.DataObject) -> None:
+        version = data.draw(st.sampled_from(sorted(self.history.versions)))
+        commit = self.table.restore(version)
+        self.committed(commit, self.history.versions[version])
+
+    @rule(data=st.data())
+    def read_an_earlier_version(self, data: st.DataObject) -> None:
+        version = data.draw(st.integers(1, self.history.version))
+        content = self.history.versions.get(version)
+        if content is None:
+            with pytest.raises(StoreProblem, match="expired"):
+                self.table.read(as_of=version)
+        else:
+            assert self.table.read(as_of=version).to_pylist() == content.read()
+
+    @rule(keep=st.integers(1, 12))
+    def expire(self, keep: int) -> None:
+        gone = self.table.expire(keep_versions=keep).expired
+        assert set(gone) == set(sorted(self.history.versions)[:-keep])
+        for version in gone:
+            del self.history.versions[version]
+        self.expired = self.expired or bool(gone)
+
+    @rule(data=st.data(), fails=st.booleans())
+    def together(self, data: st.DataObject, fails: bool) -> None:
+        ids, name = self.ids(data, most=5), self.column(data, "int", "float")
+        if not ids or name is None:
+            return
+        first = self.now.with_rows({i: {name: 7} for i in ids})
+        second = first.without(ids[:1])
+        try:
+            with self.store.transaction():
+                self.table.update([{"_id": i, name: 7} for i in ids])
+                assert self.table.read().to_pylist() == first.read()
+                self.table.delete(ids=ids[:1])
+                if fails:
+                    raise Failed
+        except Failed:
+            return
+        self.history.changed(first, second)
+
+
+class Upkeep(Versions):
     @rule()
     def flush(self) -> None:
         self.table.flush()
+
+    @rule()
+    def compact(self) -> None:
+        self.table.compact()
+
+    @rule()
+    def vacuum(self) -> None:
+        self.store.vacuum()
 
     @rule()
     def reopen(self) -> None:
@@ -157,11 +378,23 @@ class TableMachine(RuleBasedStateMachine):
         self.store = Store.open(self.folder / "s")
         self.table = self.store["t"]
 
-    @rule(limit=st.integers(-6, 6))
-    def filtered(self, limit: int) -> None:
-        hit = self.now.ids_where(lambda row: row["n"] is not None and row["n"] > limit)
-        assert self.table.read(where=col("n") > limit).to_pylist() == self.now.read(hit)
-        assert self.table.count(col("n") > limit) == len(hit)
+    @rule()
+    def go_on_in_another_store(self) -> None:
+        """That has it open, too, and may remember how the table was."""
+        self.second = self.second or Store.open(self.folder / "s")
+        self.store, self.second = self.second, self.store
+        self.table = self.store["t"]
+
+    @rule(data=st.data(), limit=LIMITS)
+    def filtered(self, data: st.DataObject, limit: int) -> None:
+        name = self.column(data, "int", "float")
+        if name is not None:
+            hit = self.now.ids_where(lambda row: row[name] is not None and row[name] > limit)
+            assert self.table.read(where=col(name) > limit).to_pylist() == self.now.read(hit)
+            assert self.table.count(col(name) > limit) == len(hit)
+            ordered = sorted(hit, key=lambda i: self.now.rows[i][name])
+            found = self.table.read(where=col(name) > limit, sort=[name], limit=5, columns=["_id"])
+            assert found.column(0).to_pylist() == ordered[:5]
 
     @rule(data=st.data())
     def get(self, data: st.DataObject) -> None:
@@ -169,21 +402,12 @@ class TableMachine(RuleBasedStateMachine):
         expected = self.now.read([wanted])[0] if wanted in self.now.rows else None
         assert self.table.get(wanted) == expected
 
-    @invariant()
-    def reads_as_the_model_says(self) -> None:
-        if hasattr(self, "table"):
-            assert self.table.read().to_pylist() == self.now.read()
-            assert self.table.num_rows == len(self.now.rows)
-            assert self.table.version == self.history.version
 
-    def teardown(self) -> None:
-        if hasattr(self, "store"):
-            self.store.close()
-            self.sizes.undo()
-            shutil.rmtree(self.folder)
+class Failed(Exception):
+    """Leaves a transaction that then never happened."""
 
 
-TableMachine.TestCase.settings = settings(
+Upkeep.TestCase.settings = settings(
     max_examples=RUNS, stateful_step_count=STEPS, deadline=None, report_multiple_bugs=False
 )
-TestTable = TableMachine.TestCase
+TestTable = Upkeep.TestCase
