@@ -12,7 +12,9 @@ from pathlib import Path
 from app import __version__
 
 RAGGED_HELP = "what to do with rows of a CSV file that are shorter or longer than its header (%(default)s)"
-OK, BUG, REFUSED, STOPPED = 0, 1, 2, 130
+OUT_HELP = "a .parquet, .csv, .tsv or .jsonl file, or a folder with --partition-by"
+PARTITION_HELP = "a folder for each value of these columns"
+OK, BUG, REFUSED, DAMAGED, STOPPED = 0, 1, 2, 3, 130
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 MOST_ROWS = 10**12
 ABOUT = "Look at, filter and edit data files of any size, with undo."
@@ -20,7 +22,7 @@ WINDOW_USAGE = "lamella [--sample] [FILE ...]   or   lamella COMMAND ..."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 1 for a bug, 2 for what the user can mend, 130 when stopped."""
+    """The exit code: 0, 1 for a bug, 2 for what the user can mend, 3 for damage found, 130 when stopped."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in COMMANDS:
         arguments = _command_parser().parse_args(words)
@@ -123,6 +125,13 @@ def _make_data(arguments: argparse.Namespace) -> int:
     return making.run(arguments)
 
 
+def _keep_up(arguments: argparse.Namespace) -> int:
+    from app.commands import upkeep
+
+    work: Callable[[argparse.Namespace], int] = getattr(upkeep, arguments.upkeep)
+    return work(arguments)
+
+
 # ------------------------------------------------------------------- parsers
 
 
@@ -200,10 +209,57 @@ def _make_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(work=_make_data)
 
 
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("table", metavar="TABLE")
+    parser.add_argument("out", type=Path, metavar="OUT", help=OUT_HELP)
+    parser.add_argument("--format", metavar="NAME", help="where the name of OUT does not say it")
+    parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all")
+    parser.add_argument("--partition-by", type=names, default=[], metavar="NAME,NAME,…", help=PARTITION_HELP)
+    parser.add_argument("--ids", action="store_true", help="with the _id of each row")
+    parser.add_argument("--overwrite", action="store_true", help="replace what is there")
+    parser.set_defaults(work=_keep_up, upkeep="export")
+
+
+def _compact_arguments(parser: argparse.ArgumentParser) -> None:
+    _store_and_table(parser)
+    parser.add_argument("--group-rows", type=whole_number, metavar="N", help="rows a row group")
+    parser.add_argument("--file-rows", type=whole_number, metavar="N", help="rows a file")
+    parser.set_defaults(work=_keep_up, upkeep="compact")
+
+
+def _verify_arguments(parser: argparse.ArgumentParser) -> None:
+    _store_and_table(parser)
+    parser.add_argument("--quick", action="store_true", help="leave the checksums of the files out")
+    parser.set_defaults(work=_keep_up, upkeep="verify")
+
+
+def _backup_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("out", type=Path, metavar="OUT", help="a new folder, or an earlier backup's")
+    parser.add_argument("--link", action="store_true", help="hard links instead of copies, on the same disk")
+    parser.set_defaults(work=_keep_up, upkeep="backup")
+
+
+def _summary_arguments(parser: argparse.ArgumentParser) -> None:
+    _store_and_table(parser)
+    parser.set_defaults(work=_keep_up, upkeep="summary")
+
+
+def _store_and_table(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("table", metavar="TABLE", nargs="?", help="one table instead of all")
+
+
 COMMANDS = {
     "bench": ("race the store against other systems", _bench_arguments),
     "import": ("copy a file into a table of a store", _import_arguments),
     "query": ("ask a store in SQL", _query_arguments),
+    "export": ("copy a table into a file, or a folder of Parquet files", _export_arguments),
+    "compact": ("merge small files and work in what is pending", _compact_arguments),
+    "verify": ("look for damage in a store", _verify_arguments),
+    "backup": ("copy a store while it is in use", _backup_arguments),
+    "summary": ("what a store holds and takes, on one screen", _summary_arguments),
     "make-data": ("write a Parquet file of made data", _make_data_arguments),
 }
 

@@ -1,0 +1,70 @@
+"""`lamella export`, `compact`, `verify`, `backup` and `summary`: what keeps a store in good order."""
+
+from __future__ import annotations
+
+import argparse
+
+from app import cli
+from app.commands import terminal
+from core import Store
+from core.errors import StoreProblem
+from core.store.table import Table
+
+
+def export(arguments: argparse.Namespace) -> int:
+    with terminal.job() as job, _opened(arguments, read_only=True) as store:
+        done = store[arguments.table].export(
+            arguments.out,
+            job,
+            format=arguments.format,
+            columns=arguments.columns,
+            partition_by=arguments.partition_by,
+            include_ids=arguments.ids,
+            overwrite=arguments.overwrite,
+        )
+    rows = "1 row is" if done.rows == 1 else f"{done.rows:,} rows are"
+    files = "1 file" if done.files == 1 else f"{done.files:,} files"
+    print(f"{rows} in {done.path} ({files}, {done.bytes:,} bytes)")
+    return 0
+
+
+def compact(arguments: argparse.Namespace) -> int:
+    done = []
+    with terminal.job() as job, _opened(arguments) as store:
+        for table in _tables(store, arguments.table):
+            done.append(table.compact(arguments.group_rows, arguments.file_rows, job))
+    for each in done:
+        print(each)
+    return 0
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    with terminal.job() as job, _opened(arguments) as store:
+        one = arguments.table
+        report = store[one].verify(arguments.quick, job) if one else store.verify(arguments.quick, job)
+    print(report)
+    return cli.DAMAGED if report.problems else 0
+
+
+def backup(arguments: argparse.Namespace) -> int:
+    with terminal.job() as job, _opened(arguments, read_only=True) as store:
+        done = store.backup(arguments.out, arguments.link, job)
+    print(done)
+    return 0
+
+
+def summary(arguments: argparse.Namespace) -> int:
+    with _opened(arguments, read_only=True) as store:
+        print("\n\n".join(table.summary() for table in _tables(store, arguments.table)) or "no tables")
+    return 0
+
+
+def _opened(arguments: argparse.Namespace, read_only: bool = False) -> Store:
+    """None is made where there is none."""
+    if not arguments.store.is_dir():
+        raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")
+    return Store.open(arguments.store, read_only=read_only)
+
+
+def _tables(store: Store, name: str | None) -> list[Table]:
+    return [store[each] for each in ([name] if name else store.tables)]
