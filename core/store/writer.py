@@ -11,9 +11,11 @@ from types import TracebackType
 
 import pyarrow as pa
 
+from core.errors import BadData
 from core.scan.snapshot import Column
 from core.schema import ID
 from core.store.data_file import DataFile, WrittenFile, id_at, may_hold_null
+from core.store.evolution import stored_as
 from core.store.layout import Staging
 
 ROWS_A_GROUP = 100_000
@@ -120,9 +122,10 @@ class FileSeries:
     def add(self, columns: Columns, rows: pa.Table) -> None:
         if not rows.num_rows:
             return
-        if columns != self._columns or (self._held and not self._follows(rows, self._held[-1])):
+        if columns != self._columns:
+            self._change_columns(columns)
+        if self._held and not self._follows(rows, self._held[-1]):
             self._write_held()
-            self._columns = columns
         self._held.append(rows)
         size = self._shape.rows_a_group if self._shape else rows_a_group(len(columns))
         while sum(map(len, self._held)) >= size:
@@ -139,6 +142,14 @@ class FileSeries:
     def abandon(self) -> None:
         if self._file is not None:
             self._file.abandon()
+
+    def _change_columns(self, columns: Columns) -> None:
+        """Rows that wait for their row group go along where they can, so that rare columns make few files."""
+        try:
+            self._held = [stored_as(rows, columns) for rows in self._held]
+        except BadData:
+            self._write_held()
+        self._columns = columns
 
     def _write_held(self) -> None:
         if self._held:

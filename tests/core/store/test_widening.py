@@ -141,3 +141,15 @@ def test_nulls_that_come_late_and_again_make_few_files(tmp_path: Path) -> None:
         table = store.create_table("t", rows)
         assert len(list((store.path / "data").rglob("*.parquet"))) <= 4
         assert table.read(columns=[f"c{j}" for j in range(20)]).to_pylist() == rows
+
+
+def test_keys_that_rarely_come_make_few_files(tmp_path: Path) -> None:
+    rows = [{"a": i} | ({f"rare {i // 1_000}": i} if i % 1_000 == 999 else {}) for i in range(60_000)]
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", rows)
+        assert len(list((store.path / "data").rglob("*.parquet"))) <= 3
+        assert len(table.schema) == 62
+        for row_id in (0, 999, 1_999, 59_999):
+            found = table.get(row_id)
+            assert found is not None
+            assert {name: v for name, v in found.items() if v is not None} == {"_id": row_id, **rows[row_id]}
