@@ -50,7 +50,7 @@ def test_a_store_of_the_first_format_is_brought_up_to_date(old_store: Path) -> N
 
 
 def test_a_store_of_an_earlier_format_is_not_changed_when_it_is_only_to_be_read(old_store: Path) -> None:
-    with pytest.raises(StoreProblem, match="earlier format.*Open it once for writing"):
+    with pytest.raises(StoreProblem, match=r"earlier format.*Open it once for writing"):
         Store.open(old_store, read_only=True)
     catalog = sqlite3.connect(old_store / "catalog.sqlite")
     assert catalog.execute("PRAGMA user_version").fetchone() == (1,)
