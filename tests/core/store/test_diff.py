@@ -148,7 +148,7 @@ STEPS = st.lists(
 Rows = dict[int, dict]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(STEPS, st.data())
 def test_random_versions_differ_as_a_plain_model_says(steps: list, data: st.DataObject) -> None:
     """Every version that came to be is kept as plain rows; any two of them are compared, and restored."""

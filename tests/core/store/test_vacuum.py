@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -215,7 +214,7 @@ from core import Store
 table = Store.open(sys.argv[1])["t"]
 print("ready", flush=True)
 last = 0
-while last < 40:
+while last < 25:
     old = table.as_of(table.version)
     rows = table.read().column("n").to_pylist()
     assert len(rows) == 2_000 and len(set(rows)) == 1 and rows[0] >= last, (len(rows), set(rows), last)
@@ -224,7 +223,7 @@ while last < 40:
 """
     with python(looker, str(store.path)) as one, python(looker, str(store.path)) as other:
         assert [p.stdout.readline() for p in (one, other) if p.stdout] == ["ready\n"] * 2
-        for _ in range(40):
+        for _ in range(25):
             table.update_where(None, {"$inc": {"n": 1}})
             table.compact()
             table.expire(keep_versions=3)
@@ -233,20 +232,6 @@ while last < 40:
         ended(other)
     store.vacuum()
     assert files(store) == store.catalog.paths()
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not bind this user")
-def test_what_cannot_be_removed_stays_queued(store: Store) -> None:
-    folder = next((store.path / "data").iterdir())
-    rewritten(store["t"])
-    folder.chmod(0o500)
-    try:
-        report = store.vacuum()
-        assert report.files == 0 and "Permission denied" in report.problems[0]
-        Store.open(store.path).close()
-    finally:
-        folder.chmod(0o700)
-    assert store.vacuum().files == 1
 
 
 def test_a_file_in_the_way_stays_queued_and_is_reported(store: Store) -> None:
