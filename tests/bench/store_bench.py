@@ -26,6 +26,8 @@ from core.jobs import Job, Progress
 from tests.bench.goals import goal_table, verdicts
 from tests.bench.page import put_into
 
+STOPPED = 130
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -116,6 +118,16 @@ def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | 
                 write_results(told.records, told.diary.surroundings, out)
 
 
+def finished(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | None) -> bool:
+    """Measure; False when Ctrl+C ended it."""
+    try:
+        measure(plans, told, folder, out)
+    except KeyboardInterrupt:
+        told.say("Broken off. This was measured so far:")
+        return False
+    return True
+
+
 def report(records: Sequence[Record], told: Told, command: str) -> str:
     found = verdicts(records)
     missed = sum(verdict.counts and not verdict.met for verdict in found)
@@ -150,7 +162,7 @@ def _installed(plan: Plan, wanted: Sequence[str] | None) -> Plan:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status 1 when a system failed or answered wrongly; a missed goal is said, not a failure."""
+    """Exit status 1 when a system failed or answered wrongly, 130 when broken off; missed goals are only said."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -165,15 +177,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = parser.parse_args(words)
     told = Told()
-    measure(chosen(arguments), told, arguments.folder, arguments.json)
+    stopped = not finished(chosen(arguments), told, arguments.folder, arguments.json)
     records = told.records
     print("\n" + goal_table(verdicts(records)).as_text())
-    if arguments.report:
+    if arguments.report and not stopped:
         command = shlex.join(["python", "-m", "tests.bench.store_bench", *words])
         put_into(arguments.report, "measured", report(records, told, command))
     for one in told.diary.failures:
         print(f"{one.backend}, {one.operation}, {one.rows:,} rows: {one.message}", file=sys.stderr)
-    return 1 if told.diary.failures else 0
+    return STOPPED if stopped else 1 if told.diary.failures else 0
 
 
 def _words(text: str) -> list[str]:
