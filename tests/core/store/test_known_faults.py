@@ -87,7 +87,7 @@ def test_an_integer_column_takes_floats_where_all_stay_exact(table: Table) -> No
     table.undo()
     table.insert([{"n": 2**53 + 1}])
     before = table.read()
-    with pytest.raises(BadData, match="'n'.*decimal"):
+    with pytest.raises(BadData, match=r"'n'.*decimal"):
         table.insert([{"n": 1.5}])
     assert table.read().equals(before)
 
