@@ -162,7 +162,7 @@ def _installed(plan: Plan, wanted: Sequence[str] | None) -> Plan:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status 1 when a system failed or answered wrongly, 130 when broken off; missed goals are only said."""
+    """Exit status 1 when a system failed or answered wrongly, 130 when broken off; missed goals are told."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
