@@ -50,7 +50,7 @@ def copy_table(catalog: Catalog, layout: Layout, table_id: int, rows: int, name:
                     raise taken(catalog, name)
                 return _enter(transaction, original, name, folder, paths, started)
         except BaseException:
-            staging.withdraw()
+            staging.withdraw(besides=catalog.known_paths())
             raise
 
 

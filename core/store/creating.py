@@ -93,7 +93,7 @@ def _entered(catalog: Catalog, name: str, change: Change, staging: Staging, star
             row = commit_row(1, "create", None, (change.inserted, 0, 0), started, change.message)
             transaction.move_on(table_id, row)
     except BaseException:
-        staging.withdraw()
+        staging.withdraw(besides=catalog.known_paths())
         raise
     return table_id
 

@@ -126,7 +126,7 @@ class Tidier:
                 transaction.next_generation(self._table_id)
         except BaseException:
             if staging:
-                staging.withdraw()
+                staging.withdraw(besides=self._catalog.known_paths())
             raise
 
 

@@ -150,7 +150,7 @@ class TableWriter:
             staged = stage(state, change, where, staging, job)
             return self._commit(state, change, staged, staging, started)
         except BaseException:
-            staging.withdraw()
+            staging.withdraw(besides=self._catalog.known_paths())
             raise
 
     def _with_rows_in_files(self, state: State, change: Change, staging: Staging, job: Job) -> Change:
