@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 from pyarrow import types as is_
 
 SAMPLE_ROWS = 20_000
-REPEATING = 0.2
+REPEATING_TEXTS = 0.2
+REPEATING_FLOATS = 0.5
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Encoding:
 
 
 DICTIONARY = Encoding(None, "zstd")
+NUMBERS = Encoding(None, "lz4")
 DELTA = Encoding("DELTA_BINARY_PACKED", "none")
 SPLIT = Encoding("BYTE_STREAM_SPLIT", "lz4")
 LENGTHS = Encoding("DELTA_LENGTH_BYTE_ARRAY", "zstd")
@@ -51,9 +53,9 @@ def choose(sample: pa.ChunkedArray) -> Encoding:
     if is_.is_integer(kind) or (is_.is_temporal(kind) and kind.byte_width in (4, 8)):
         return DELTA
     if is_.is_float32(kind) or is_.is_float64(kind):
-        return DICTIONARY if _repeats(sample) else SPLIT
+        return NUMBERS if _repeats(sample, REPEATING_FLOATS) else SPLIT
     if is_.is_string(kind) or is_.is_large_string(kind) or is_.is_binary(kind) or is_.is_large_binary(kind):
-        return DICTIONARY if _repeats(sample) else LENGTHS
+        return DICTIONARY if _repeats(sample, REPEATING_TEXTS) else LENGTHS
     return DICTIONARY
 
 
@@ -89,5 +91,5 @@ def _leaf_paths(field: pa.Field) -> list[str]:
     return [schema.column(i).path for i in range(len(schema))]
 
 
-def _repeats(sample: pa.ChunkedArray) -> bool:
-    return len(sample) > 0 and pc.count_distinct(sample).as_py() <= REPEATING * len(sample)
+def _repeats(sample: pa.ChunkedArray, share: float) -> bool:
+    return len(sample) > 0 and pc.count_distinct(sample).as_py() <= share * len(sample)
