@@ -11,9 +11,9 @@ from pathlib import Path
 
 from core.errors import FileProblem, StoreProblem
 from core.jobs import Job
-from core.store.catalog import NAME, Catalog
+from core.store.catalog import Catalog
 from core.store.checksums import checksum_of
-from core.store.layout import Layout, sync
+from core.store.layout import CATALOG, Layout, sync
 
 MARK = "backup.json"
 """In a backup's folder: of which store it is, and its catalog's checksum."""
@@ -41,7 +41,7 @@ def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
     _refuse_target(source, target)
     with _removed_if_new(target):
         done = _copied(catalog, target, link, job)
-        mark = {"of": str(source), "catalog": checksum_of(target / NAME)}
+        mark = {"of": str(source), "catalog": checksum_of(target / CATALOG)}
         (target / MARK).write_text(json.dumps(mark), "utf-8")
     return done
 
@@ -51,7 +51,7 @@ def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
     target = target.expanduser().absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreProblem(f"{target}: there is something here already", fix="Choose a new folder")
-    if not (backup / NAME).exists():
+    if not (backup / CATALOG).exists():
         raise StoreProblem(f"{backup}: there is no store here", fix="Check the path")
     catalog = Catalog(backup, read_only=True)
     try:
@@ -63,7 +63,7 @@ def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
 
 def _copied(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
     """A file may be let go of between the catalog's copy and its own: then both are copied again."""
-    part = target / (NAME + PART)
+    part = target / (CATALOG + PART)
     for _ in range(ATTEMPTS):
         part.unlink(missing_ok=True)
         try:
@@ -113,9 +113,9 @@ def _take_over(part: Path, target: Path, named: set[str]) -> None:
     for folder in (target / "data", *(target / "data").iterdir()) if (target / "data").is_dir() else ():
         sync(folder)
     sync(part)
-    for left in (f"{NAME}-wal", f"{NAME}-shm"):
+    for left in (f"{CATALOG}-wal", f"{CATALOG}-shm"):
         (target / left).unlink(missing_ok=True)
-    part.replace(target / NAME)
+    part.replace(target / CATALOG)
     sync(target)
     Layout(target).sweep(lambda: named)
 
@@ -132,8 +132,8 @@ def _refuse_target(source: Path, target: Path) -> None:
         raise StoreProblem(
             f"{target}: holds something other than a backup of {source}", fix="Choose a new folder"
         )
-    wal = target / f"{NAME}-wal"
-    if mark.get("catalog") != checksum_of(target / NAME) or (wal.exists() and wal.stat().st_size):
+    wal = target / f"{CATALOG}-wal"
+    if mark.get("catalog") != checksum_of(target / CATALOG) or (wal.exists() and wal.stat().st_size):
         raise StoreProblem(
             f"{target}: the backup was changed since it was made",
             "Making it anew would lose those changes",

@@ -30,9 +30,9 @@ from core.store.connection import (
     problem,
     settle_journal,
 )
+from core.store.layout import CATALOG
 from core.store.together import TakenBack, Together
 
-NAME = "catalog.sqlite"
 WORTH_SHRINKING_BYTES = 1 << 20
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Catalog:
     """
 
     def __init__(self, folder: Path, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
-        self.path, self.read_only, self._busy_seconds = folder / NAME, read_only, busy_seconds
+        self.path, self.read_only, self._busy_seconds = folder / CATALOG, read_only, busy_seconds
         self._writing, self._reading = threading.RLock(), threading.RLock()
         self._writing_thread: int | None = None
         self._together: Together | None = None

@@ -68,7 +68,7 @@ def settle_journal(connection: sqlite3.Connection, path: Path, new: bool) -> Non
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    return _name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+    return _name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"))
 
 
 def problem(path: Path, error: sqlite3.Error) -> StoreProblem:

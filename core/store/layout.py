@@ -21,6 +21,7 @@ from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
 from core.file_lock import FileLock
 from core.store.readers import FOLDER as READERS
 
+CATALOG = "catalog.sqlite"
 LOCK = "staging.lock"
 OWN_NAMES = {"data", "tmp", LOCK, READERS}
 SWEEP_SECONDS = 30.0
@@ -52,7 +53,7 @@ class Layout:
 
     def refuse_unwritable(self) -> None:
         """Raises `ReadOnlyStore` naming what may not be written, before anything is tried."""
-        for place in (self.root, *sorted(self.root.glob("catalog.sqlite*")), *self._own_places):
+        for place in (self.root, *sorted(self.root.glob(f"{CATALOG}*")), *self._own_places):
             if place.exists() and not os.access(place, os.W_OK, effective_ids=_EFFECTIVE):
                 raise ReadOnlyStore(
                     f"{self.root}: the store cannot be changed",

@@ -14,12 +14,12 @@ from core.errors import ReadOnlyStore, StoreProblem, UnknownTable
 from core.jobs import Job
 from core.store import creating
 from core.store.backup import Backup, back_up, restore
-from core.store.catalog import NAME, Catalog
+from core.store.catalog import Catalog
 from core.store.commit import Commit
 from core.store.compact import Compaction
 from core.store.connection import BUSY_SECONDS
 from core.store.copying import copy_table
-from core.store.layout import OWN_NAMES, Layout
+from core.store.layout import CATALOG, OWN_NAMES, Layout
 from core.store.reader import Reader
 from core.store.readers import Readers
 from core.store.table import Table
@@ -49,7 +49,7 @@ class Store:
         """
         folder = Path(path).expanduser().absolute()
         try:
-            if not (folder / NAME).exists():
+            if not (folder / CATALOG).exists():
                 _refuse_folder(folder, read_only)
                 Layout(folder).create()
         except PermissionError as error:
@@ -271,4 +271,4 @@ def _refuse_folder(folder: Path, read_only: bool) -> None:
 
 def _own(name: str) -> bool:
     """What a store that was not made to its end may have left."""
-    return name in OWN_NAMES or name.startswith(NAME)
+    return name in OWN_NAMES or name.startswith(CATALOG)

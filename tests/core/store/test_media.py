@@ -17,7 +17,7 @@ import pytest
 from core import Store, col
 from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
 from core.store import connection, medium
-from core.store.catalog import NAME
+from core.store.layout import CATALOG
 from tests.mounts import seen_read_only
 
 CRASH = """
@@ -39,7 +39,7 @@ def crash_after_commit(path: Path) -> None:
     """The commit is in the write-ahead log alone then."""
     make_store(path)
     subprocess.run([sys.executable, "-c", CRASH, str(path)], check=True)
-    assert (path / f"{NAME}-wal").stat().st_size
+    assert (path / f"{CATALOG}-wal").stat().st_size
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def test_what_a_crash_left_in_the_log_is_read_on_a_read_only_medium(
 ) -> None:
     crash_after_commit(tmp_path / "s")
     if not shared_memory:
-        (tmp_path / "s" / f"{NAME}-shm").unlink()
+        (tmp_path / "s" / f"{CATALOG}-shm").unlink()
     with seen_read_only(tmp_path / "s") as place, Store.open(place, read_only=True) as store:
         assert store["t"].read().to_pylist() == [{"_id": 0, "x": 2}]
 
@@ -115,7 +115,7 @@ def test_a_store_of_somebody_else_that_is_in_use_is_read_with_its_newest_commit(
             assert store["t"].get(0) == {"_id": 0, "x": 5}
 
 
-@pytest.mark.parametrize("part", [NAME, "data", "tmp", "staging.lock"])
+@pytest.mark.parametrize("part", [CATALOG, "data", "tmp", "staging.lock"])
 def test_one_part_that_may_not_be_written_is_named(elses: Path, part: str) -> None:
     for path in [elses.parent, elses, *elses.rglob("*")]:
         path.chmod(0o777)
@@ -133,8 +133,8 @@ def test_a_file_that_may_not_be_read_is_named(elses: Path) -> None:
         with pytest.raises(Exception, match=rf"{file.name}.*[Pp]ermission"):
             store["u"].read()
         assert store["t"].num_rows == 1
-    (elses / NAME).chmod(0)
-    with as_nobody(), pytest.raises(StoreProblem, match=NAME):
+    (elses / CATALOG).chmod(0)
+    with as_nobody(), pytest.raises(StoreProblem, match=CATALOG):
         Store.open(elses, read_only=True)
 
 
@@ -177,7 +177,7 @@ def on_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def journal_of(path: Path) -> str:
-    with sqlite3.connect(path / NAME) as catalog:
+    with sqlite3.connect(path / CATALOG) as catalog:
         mode = catalog.execute("PRAGMA journal_mode").fetchone()[0]
     catalog.close()
     return str(mode)
@@ -230,7 +230,7 @@ def test_a_store_that_is_in_use_with_a_log_is_refused_on_a_network_folder(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a SQLite of Unix")
 def test_where_sqlite_has_no_log_a_rollback_journal_is_used(tmp_path: Path) -> None:
-    path = tmp_path / NAME
+    path = tmp_path / CATALOG
     own = sqlite3.connect(f"{path.as_uri()}?vfs=unix-dotfile", uri=True, isolation_level=None)
     connection.settle_journal(own, path, new=True)
     assert own.execute("PRAGMA journal_mode").fetchone()[0] == "truncate"
