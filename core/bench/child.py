@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from core.bench.backends import entry_named
 from core.bench.protocol import Doing, Failure, Message, Spec, from_line
 from core.errors import BadData
 from core.jobs import Job
@@ -88,15 +87,14 @@ def _start(spec: Spec, errors: IO[str]) -> subprocess.Popen[str]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
-        env=child_environment(spec),
+        env=_environment(),
         encoding="utf-8",
     )
 
 
-def child_environment(spec: Spec) -> dict[str, str]:
-    """Ours, with where to import from and with what the backend's process is to start with."""
-    path = {"PYTHONPATH": os.pathsep.join(_import_path())}
-    return os.environ | path | dict(entry_named(spec.backend).environment)
+def _environment() -> dict[str, str]:
+    """Ours, with where to import from."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(_import_path())}
 
 
 def _import_path() -> list[str]:

@@ -10,10 +10,9 @@ import psutil
 import pytest
 
 from core.bench.backends import ENTRIES, UnknownBackend
-from core.bench.child import child_environment
 from core.bench.diary import Diary
 from core.bench.plan import plan
-from core.bench.protocol import Doing, Failure, Message, Spec, Surroundings, from_line, to_line
+from core.bench.protocol import Doing, Failure, Message, Surroundings, from_line, to_line
 from core.bench.results import from_json
 from core.bench.runner import run
 from core.bench.workloads import PARTIAL, SMALL, UPDATE_ALL, UnknownWorkload
@@ -169,16 +168,6 @@ def test_with_a_process_for_every_step_the_systems_take_turns() -> None:
     assert [trial.repeats for trial in trials] == [(n,) for n in (0, 1, 2) for _ in range(6)]
     assert all({t.backend for t in trials[start : start + 6]} == {"a", "b"} for start in (0, 6, 12))
     assert [trial.steps for trial in trials[:3]] == [("create",), ("read",), ("query",)]
-
-
-@pytest.mark.parametrize(("name", "setting"), [("sqlite", "0"), ("pyarrow", "0"), ("pyarrow-tuned", "1")])
-def test_a_process_starts_with_the_memory_setting_of_its_system_whatever_ours_is(
-    name: str, setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for ours in ("0", "1"):
-        monkeypatch.setenv("MIMALLOC_ALLOW_LARGE_OS_PAGES", ours)
-        found = child_environment(Spec("small", name, 1, (0,), ("create",), tmp_path))
-        assert found["MIMALLOC_ALLOW_LARGE_OS_PAGES"] == setting
 
 
 def test_more_rows_than_the_table_holds_are_refused(tmp_path: Path) -> None:

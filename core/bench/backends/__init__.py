@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 
 from core.bench.backends.base import Backend
 from core.errors import LamellaError, UnknownName
-
-SMALL_PAGES = {"MIMALLOC_ALLOW_LARGE_OS_PAGES": "0"}
-"""Arrow's own default; large pages, which Lamella asks for, make fresh memory cheaper on Linux."""
-
-LARGE_PAGES = {"MIMALLOC_ALLOW_LARGE_OS_PAGES": "1"}
 
 
 class UnknownBackend(UnknownName):
@@ -28,8 +23,7 @@ class MissingBackend(LamellaError):
 class Entry:
     """Where a backend's classes are, by family of workloads.
 
-    `requires` is the module it cannot do without, `extra` what installs it. `environment` is what
-    its process starts with.
+    `requires` is the module it cannot do without, `extra` what installs it.
     """
 
     id: str
@@ -37,7 +31,6 @@ class Entry:
     places: Mapping[str, str]
     requires: str | None = None
     extra: str = "bench"
-    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def missing(self) -> str:
@@ -68,7 +61,6 @@ ENTRIES = {
                 "table": "core.bench.backends.sqlite:SQLite",
                 "entity": "core.bench.backends.sqlite_entities:SQLiteEntities",
             },
-            environment=SMALL_PAGES,
         ),
         Entry(
             "sqlite-wal",
@@ -77,26 +69,22 @@ ENTRIES = {
                 "table": "core.bench.backends.sqlite:SQLiteWal",
                 "entity": "core.bench.backends.sqlite_entities:SQLiteWalEntities",
             },
-            environment=SMALL_PAGES,
         ),
         Entry(
             "parquetdb",
             "ParquetDB",
             {"table": "core.bench.backends.parquetdb:ParquetDB"},
             requires="parquetdb",
-            environment=SMALL_PAGES,
         ),
         Entry(
             "pyarrow",
             "PyArrow (recipe)",
             {"table": "core.bench.backends.pyarrow:Recipe"},
-            environment=SMALL_PAGES,
         ),
         Entry(
             "pyarrow-tuned",
             "PyArrow (tuned)",
             {"table": "core.bench.backends.pyarrow:Tuned"},
-            environment=LARGE_PAGES,
         ),
     )
 }

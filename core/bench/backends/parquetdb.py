@@ -41,7 +41,7 @@ class ParquetDB(TableBackend):
     def describe(cls) -> str:
         return (
             "as installed (row groups of 50,000–100,000, files of up to 10M rows): not durable (no sync), "
-            "every change rewrites the data set; fresh memory in small pages"
+            "every change rewrites the data set"
         )
 
     @property

@@ -91,7 +91,7 @@ class Recipe(ParquetFile):
     def describe(cls) -> str:
         return (
             "the published notebook's recipe: from_pylist with an id added, default write (dictionary, "
-            "snappy), dataset.to_table with a filter; not durable (no sync), fresh memory in small pages"
+            "snappy), dataset.to_table with a filter; not durable (no sync)"
         )
 
     def create(self, prepared: Rows) -> None:
@@ -130,8 +130,7 @@ class Tuned(ParquetFile):
     def describe(cls) -> str:
         return (
             "column arrays, delta-binary-packed without compression, row groups of 100,000, memory-mapped "
-            "ParquetFile, filters by compute on their columns first; not durable (no sync), "
-            "fresh memory in large pages"
+            "ParquetFile, filters by compute on their columns first; not durable (no sync)"
         )
 
     def create(self, prepared: Rows) -> None:
