@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from core import Store, col
-from core.errors import LamellaError, StoreProblem
+from core.errors import FileProblem, StoreProblem
 from core.transfer.importing import import_file
 from tests.mounts import filled, small_disk
 
@@ -37,6 +37,13 @@ def imported(store: Store) -> None:
         source.unlink()
 
 
+def together(store: Store) -> None:
+    with store.transaction():
+        store["t"].update(changed_rows(300, 5))
+        store.create_table("more", numbers(ROWS, 5))
+        store["t"].update_where(None, {"$inc": {"y": 1}})
+
+
 WORKS: dict[str, Work] = {
     "create a table": lambda store: store.create_table("more", numbers(ROWS, 5)),
     "create a small table": lambda store: store.create_table("more", [{"x": 1}]),
@@ -50,6 +57,10 @@ WORKS: dict[str, Work] = {
     "cast a column": lambda store: store["t"].cast_column("y", "float64"),
     "flush": lambda store: store["t"].flush(),
     "compact": lambda store: store["t"].compact(),
+    "transform": lambda store: store["t"].transform(lambda rows: {"z": rows.column("x")}),
+    "several tables": together,
+    "copy a table": lambda store: store.copy_table("t", "more"),
+    "back up": lambda store: store.backup(store.path.with_name("backup")),
     "undo": lambda store: store["t"].undo(),
 }
 
@@ -76,8 +87,7 @@ def test_what_finds_no_room_changes_nothing_and_works_once_there_is_some(work: W
             with filled(disk, leave=room):
                 try:
                     work(store)
-                except LamellaError as problem:
-                    assert isinstance(problem, StoreProblem), problem
+                except (StoreProblem, FileProblem) as problem:
                     assert problem.why
                     failures += 1
                 else:
@@ -86,7 +96,7 @@ def test_what_finds_no_room_changes_nothing_and_works_once_there_is_some(work: W
             assert_clean(store)
             room += STEP
         assert failures
-        if work not in (WORKS["flush"], WORKS["compact"]):
+        if work not in (WORKS["flush"], WORKS["compact"], WORKS["back up"]):
             assert everything(store) != before
         after = everything(store)
         store.close()
