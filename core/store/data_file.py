@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.arrays import to_numpy
-from core.errors import StoreProblem
 from core.scan.snapshot import Column
 from core.schema import ID
 from core.store.checksums import RunningChecksum
 from core.store.encodings import choose, leaves_of
-from core.store.layout import sync
+from core.store.layout import disk_problems, sync
 
 SYNC_BYTES = 8 << 20
 MOST_CHUNKS = 16
@@ -52,7 +51,7 @@ class DataFile:
         self.rows, self.last_id = 0, -1
         self._path, self._first_id, self._synced = path, id_at(sample, 0), 0
         self._schema = _stored_schema(self.columns, self.required)
-        with _as_store_problem():
+        with disk_problems(path.parent):
             self._writer = pq.ParquetWriter(path, self._schema, **_options(sample))
             self._checksum = RunningChecksum(path)
 
@@ -65,7 +64,7 @@ class DataFile:
     def add(self, group: pa.Table) -> None:
         """Write the rows as one row group, and see to it that little is left to sync in the end."""
         whole = group if group.column(0).num_chunks <= MOST_CHUNKS else group.combine_chunks()
-        with _as_store_problem():
+        with disk_problems(self._path.parent):
             self._writer.write_table(whole.cast(self._schema), row_group_size=group.num_rows)
             size = self._checksum.extend()
             if size - self._synced >= SYNC_BYTES:
@@ -75,7 +74,7 @@ class DataFile:
         self.last_id = id_at(group, group.num_rows - 1)
 
     def close(self) -> WrittenFile:
-        with _as_store_problem(), closing(self._checksum):
+        with disk_problems(self._path.parent), closing(self._checksum):
             self._writer.close()
             size = self._checksum.extend()
         names = json.dumps({c.key: c.name for c in self.columns})
@@ -99,18 +98,6 @@ def may_hold_null(values: pa.ChunkedArray) -> bool:
     """Some types can hold nulls that their own count leaves out."""
     hidden = pa.types.is_dictionary(values.type) or pa.types.is_run_end_encoded(values.type)
     return bool(hidden or values.null_count > 0)
-
-
-@contextmanager
-def _as_store_problem() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreProblem(
-            "the rows could not be written",
-            error.strerror or str(error),
-            "Nothing changed; check the disk's space",
-        ) from error
 
 
 def _stored_schema(columns: Sequence[Column], required: Collection[Column]) -> pa.Schema:

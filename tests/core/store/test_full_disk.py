@@ -88,7 +88,7 @@ def test_what_finds_no_room_changes_nothing_and_works_once_there_is_some(work: W
                 try:
                     work(store)
                 except (StoreProblem, FileProblem) as problem:
-                    assert problem.why
+                    assert str(disk) in problem.what and problem.why
                     failures += 1
                 else:
                     done = True
