@@ -47,6 +47,7 @@ WORDS = st.none() | st.sampled_from(["", "a", "b", "ä"])
 VALUES = {"int": NUMBERS, "float": NUMBERS, "text": WORDS, "list": st.none() | st.lists(NUMBERS, max_size=3)}
 FIRST = {"n": "int", "word": "text", "tags": "list"}
 NAMES = ["n", "word", "tags", "N", "select", "a.b", "x y"]
+CYCLE = ["a", None, "b", "", "ä"]
 LIMITS = st.integers(-6, 6)
 
 
@@ -69,8 +70,9 @@ def small_sizes() -> pytest.MonkeyPatch:
 class Base(RuleBasedStateMachine):
     """The table, its model, and how the two are kept and compared."""
 
-    @initialize(rows=st.lists(st.fixed_dictionaries({n: VALUES[k] for n, k in FIRST.items()}), max_size=30))
-    def create(self, rows: list[Row]) -> None:
+    @initialize(count=st.integers(0, 30))
+    def create(self, count: int) -> None:
+        rows = [{"n": i % 7 - 3, "word": CYCLE[i % 5], "tags": [i % 3] * (i % 4)} for i in range(count)]
         self.sizes = small_sizes()
         self.folder = Path(tempfile.mkdtemp())
         self.store = Store.open(self.folder / "s")
@@ -99,8 +101,9 @@ class Base(RuleBasedStateMachine):
     def ids(self, data: st.DataObject, most: int = 20) -> list[int]:
         if not self.now.rows:
             return []
-        known = st.sampled_from(sorted(self.now.rows))
-        return data.draw(st.lists(known, min_size=1, max_size=most, unique=True))
+        known, first = sorted(self.now.rows), data.draw(st.integers(0, len(self.now.rows) - 1))
+        step = data.draw(st.integers(1, 3))
+        return known[first::step][:most] if data.draw(st.booleans()) else known[first : first + 1]
 
     def column(self, data: st.DataObject, *kinds: str) -> str | None:
         names = self.now.named(*kinds)
@@ -140,8 +143,14 @@ class Base(RuleBasedStateMachine):
 
 class Rows(Base):
     @rule(data=st.data())
-    def insert(self, data: st.DataObject) -> None:
-        rows = data.draw(rows_of(self.now.kinds or FIRST, 12))
+    def insert_few(self, data: st.DataObject) -> None:
+        self.insert(data.draw(rows_of(self.now.kinds or FIRST, 2)))
+
+    @rule(data=st.data(), times=st.integers(2, 12))
+    def insert_many(self, data: st.DataObject, times: int) -> None:
+        self.insert(times * data.draw(rows_of(self.now.kinds or FIRST, 1)))
+
+    def insert(self, rows: list[Row]) -> None:
         fresh = {name: kind for name, kind in FIRST.items() if name not in self.now.kinds}
         arriving = [name for name in fresh if any(row.get(name) is not None for row in rows)]
         rows = [{k: v for k, v in row.items() if k in self.now.kinds or k in arriving} for row in rows]
@@ -229,7 +238,7 @@ class Rows(Base):
 
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
-        ids = self.ids(data)
+        ids = self.ids(data, most=6)
         commit = self.table.delete(ids=ids)
         assert commit.deleted == len(ids)
         self.committed(commit, self.now.without(ids))
@@ -304,6 +313,12 @@ class Versions(Columns):
         else:
             self.table.undo()
             self.history.undo()
+
+    @rule(back=st.integers(1, 4), forth=st.integers(1, 4))
+    def there_and_back(self, back: int, forth: int) -> None:
+        for step in back * [self.undo] + forth * [self.redo]:
+            step()
+            self.reads_as_the_model_says()
 
     @rule()
     def redo(self) -> None:
