@@ -19,7 +19,7 @@ def from_numpy(
     values: np.ndarray, kind: pa.DataType | None = None, valid: np.ndarray | None = None
 ) -> pa.Array:
     """A fixed-width array over the memory of `values`; `kind` must have the same width when given."""
-    kind = kind or _arrow_type(values.dtype)
+    kind = kind or _ARROW[values.dtype]
     bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
     if pa.types.is_boolean(kind):
         data = pa.py_buffer(np.packbits(values, bitorder="little"))
@@ -40,6 +40,11 @@ def to_numpy(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
         return np.unpackbits(bits, bitorder="little")[array.offset :][: len(array)].astype(bool)
     values = np.frombuffer(array.buffers()[1], _dtype(array.type), count=array.offset + len(array))
     return values[array.offset :]
+
+
+def in_one(values: pa.ChunkedArray) -> pa.Array:
+    """The values as one array, which is not copied where it is one already."""
+    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
 
 
 Taken = TypeVar("Taken", pa.Array, pa.ChunkedArray, pa.Table)
@@ -172,7 +177,6 @@ _PLAIN: dict[pa.DataType, tuple[Any, Any]] = {
 }
 
 
-def _arrow_type(dtype: np.dtype) -> pa.DataType:
-    return {np.dtype(k.to_pandas_dtype()): k for k in (pa.int32(), pa.int64(), pa.float64(), pa.bool_())}[
-        dtype
-    ]
+_ARROW = {
+    np.dtype(kind.to_pandas_dtype()): kind for kind in (pa.int32(), pa.int64(), pa.float64(), pa.bool_())
+}

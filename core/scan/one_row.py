@@ -11,7 +11,7 @@ import pyarrow as pa
 from core.scan.caches import cache
 from core.scan.chunks import column_chunks, leaf_of
 from core.scan.footers import unchanged
-from core.scan.pieces import changed_cells, in_memory
+from core.scan.pieces import in_memory
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
 
 
@@ -31,9 +31,8 @@ def cells_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> li
         rows = in_memory(MemorySegment(segment.rows.slice(place, 1)), columns)
         cells = [column[0] for column in rows.columns]
     if snapshot.overlay is not None:
-        for i, column in enumerate(columns):
-            if column.key in snapshot.overlay.columns:
-                cells[i] = _changed(snapshot, column, position, cells[i])
+        changed = snapshot.overlay.of_row(position)
+        return [changed.get(column.key, cell) for column, cell in zip(columns, cells, strict=True)]
     return cells
 
 
@@ -48,11 +47,3 @@ def _from_file(segment: FileSegment, place: int, columns: Sequence[Column]) -> l
         if [cell.type for cell in cells] == [column.type for column in columns]:
             return cells
     return [chunk[at] for chunk in column_chunks(segment, group, columns)]
-
-
-def _changed(snapshot: Snapshot, column: Column, position: int, cell: pa.Scalar) -> pa.Scalar:
-    changed = changed_cells(snapshot, column)
-    assert changed is not None
-    positions, values = changed
-    at = int(np.searchsorted(positions, position))
-    return values[at] if at < len(positions) and positions[at] == position else cell

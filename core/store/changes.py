@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take, to_numpy
+from core.arrays import in_one, take, to_numpy
 from core.errors import BadData
 from core.scan.rows import take_rows
 from core.scan.snapshot import Column
@@ -34,7 +34,7 @@ def updated(state: State, data: pa.Table, on: Sequence[str], take_ids: TakeIds, 
     plan, values = fitted(state, values, take_ids)
     if not plan.columns:
         return Change(message, state.columns)
-    cells = {c.key: values.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
+    cells = {c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns)}
     return Change(message, plan.applied(state.columns), cells=Cells(ids, cells))
 
 
@@ -45,7 +45,7 @@ def operated(
     name, wanted = state.snapshot.name, set(columns_read(found))
     columns = [c for c in state.columns if c.name in wanted]
     rows = take_rows(state.snapshot, state.locate(ids), columns)
-    held = {c.name: rows.column(i).combine_chunks() for i, c in enumerate(columns)}
+    held = {c.name: in_one(rows.column(i)) for i, c in enumerate(columns)}
     return replaced(state, ids, held, applied(found, held, len(ids), name), take_ids, message)
 
 
@@ -62,7 +62,7 @@ def replaced(
     if not len(ids) or not new:
         return nothing
     plan, values = fitted(state, pa.Table.from_arrays(list(new.values()), names=list(new)), take_ids)
-    arrays = {c: values.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
+    arrays = {c: in_one(values.column(i)) for i, c in enumerate(plan.columns)}
     places = np.flatnonzero(_differ(held, arrays))
     if not len(places):
         return nothing
@@ -76,6 +76,10 @@ def deleted(state: State, ids: np.ndarray, message: str) -> Change:
 
 def fitted(state: State, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPlan, pa.Table]:
     """`values` in the types they will be stored in, and what that makes of the table's columns."""
+    known = {c.name: c for c in state.columns}
+    met = [known.get(field.name) for field in values.schema]
+    if all(c is not None and c.type == f.type for c, f in zip(met, values.schema, strict=True)):
+        return ColumnPlan(tuple(c for c in met if c is not None), (), ()), values
     values = narrowed(values, state.columns)
     plan = plan_columns(state.snapshot.name, state.columns, values.schema, take_ids)
     refuse_stored_misfits(state, plan.widened)

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy
+from core.arrays import from_numpy, in_one
 from core.block import Block, as_block
 from core.errors import BadData
 from core.jobs import Job
@@ -47,7 +47,7 @@ def few_or_many(blocks: Iterator[Block]) -> tuple[pa.Table | None, Iterator[Bloc
 def few_change(plan: ColumnPlan, columns: Columns, rows: pa.Table, message: str) -> Change:
     """A change that keeps the rows in the catalog; `columns` are the table's afterwards."""
     stored = stored_as(rows, plan.columns)
-    values = {c.key: stored.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
+    values = {c.key: in_one(stored.column(i)) for i, c in enumerate(plan.columns)}
     count = rows.num_rows
     return Change(message, columns, rows=(values, count), inserted=count)
 

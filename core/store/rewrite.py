@@ -78,10 +78,8 @@ def segments_with_pending(state: State) -> np.ndarray:
 
 def _after(state: State, columns: tuple[Column, ...], cells: Cells | None, deleted: np.ndarray) -> Snapshot:
     gone = union(state.snapshot.deleted, state.ranges.locate(state.snapshot, deleted))
-    overlay = state.snapshot.overlay
-    if cells is not None:
-        positions = state.ranges.locate(state.snapshot, cells.ids)
-        overlay = overlaid(overlay, columns, [(cells, positions)])
+    changes = [] if cells is None else [(cells, state.ranges.locate(state.snapshot, cells.ids))]
+    overlay = overlaid(state.snapshot.overlay, columns, changes)
     return replace(state.snapshot, columns=columns, deleted=gone, overlay=overlay)
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy, take
+from core.arrays import from_numpy
 from core.ascending import among, union
-from core.scan.overlay import ChangedColumn, Overlay, Part
+from core.scan.overlay import Overlay, Part
 from core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
 from core.store.catalog import TableRow
 from core.store.cells import Cells
@@ -147,26 +147,24 @@ def pending_segment(first_id: int, count: int, values: Mapping[int, pa.Array]) -
 
 
 def overlaid(
-    overlay: Overlay | None, columns: Iterable[Column], changes: Iterable[tuple[Cells, np.ndarray]]
+    overlay: Overlay | None, columns: Sequence[Column], changes: Iterable[tuple[Cells, np.ndarray]]
 ) -> Overlay | None:
     """`overlay` with later changes on top: cells, and the position of each row, -1 for none."""
-    types = {c.key: c.type for c in columns}
-    held_columns = {} if overlay is None else overlay.columns
-    by_key = {key: column.of_type(types[key]) for key, column in held_columns.items() if key in types}
-    for cells, positions in changes:
-        there = np.flatnonzero(positions >= 0)
-        for key in cells.values if len(there) else ():
-            if key in types:
-                part = _part(cells, key, positions, there)
-                held = by_key.get(key)
-                by_key[key] = held.followed_by(part) if held else ChangedColumn(types[key], (part,))
-    return Overlay(by_key) if by_key else None
+    parts = [_part(cells, positions) for cells, positions in changes if len(positions)]
+    lying = [part for part in parts if len(part.positions)]
+    if overlay is None:
+        return Overlay({c.key: c.type for c in columns}, lying) if lying else None
+    same = len(columns) == len(overlay.types) and all(
+        overlay.types.get(c.key) is c.type or overlay.types.get(c.key) == c.type for c in columns
+    )
+    return overlay.followed_by(overlay.types if same else {c.key: c.type for c in columns}, lying)
 
 
-def _part(cells: Cells, key: int, positions: np.ndarray, there: np.ndarray) -> Part:
-    if len(there) == len(positions):
-        return positions, partial(cells.values.__getitem__, key)
-    return positions[there], lambda: take(cells.values[key], there)
+def _part(cells: Cells, positions: np.ndarray) -> Part:
+    if int(positions.min()) >= 0:
+        return Part(positions, cells.values)
+    there = np.flatnonzero(positions >= 0)
+    return Part(positions[there], cells.values, there)
 
 
 def _over(held: tuple[Held, ...], ranges: IdRanges, snapshot: Snapshot, cells: Cells) -> np.ndarray:

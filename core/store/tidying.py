@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from core.arrays import in_one
 from core.jobs import Job
 from core.scan.pieces import in_memory
 from core.scan.snapshot import Column, MemorySegment
@@ -178,4 +179,4 @@ def _tail(entries: Sequence[T], sizes: Sequence[int]) -> Sequence[T]:
 def _joined(run: Sequence[Held], columns: Sequence[Column]) -> dict[int, pa.Array]:
     tables = [in_memory(h.segment, columns) for h in run if isinstance(h.segment, MemorySegment)]
     joined = pa.concat_tables(tables)
-    return {c.key: joined.column(i).combine_chunks() for i, c in enumerate(columns)}
+    return {c.key: in_one(joined.column(i)) for i, c in enumerate(columns)}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from core.arrays import in_one
 from core.errors import BadData
 from core.filters.expr import And, Filter, Predicate
 from core.schema import ID
@@ -97,11 +98,9 @@ def _cells(plan: ColumnPlan, values: pa.Table, found: Matches, others: set[str])
     given = {c.key: values.column(i) for i, c in enumerate(plan.columns) if c.name not in others}
     if not given or not len(found.ids):
         return None
-    return Cells(
-        found.ids, {key: taken(column, found.keys).combine_chunks() for key, column in given.items()}
-    )
+    return Cells(found.ids, {key: in_one(taken(column, found.keys)) for key, column in given.items()})
 
 
 def _with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
-    values = {c.key: rows.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
+    values = {c.key: in_one(rows.column(i)) for i, c in enumerate(plan.columns)}
     return replace(change, rows=(values, rows.num_rows), inserted=rows.num_rows)
