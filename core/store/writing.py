@@ -18,8 +18,9 @@ from core.forks import let_go_in_children
 from core.jobs import Job
 from core.store.catalog import Catalog
 from core.store.catalog_schema import VERSIONED
+from core.store.changes import fitted
 from core.store.commit import Change, Commit
-from core.store.evolution import narrowed, plan_columns, wider_columns
+from core.store.evolution import wider_columns
 from core.store.history import Restored, commit_from_row
 from core.store.incoming import Intake, few_change, few_or_many, has_many_rows, refuse_ids, rows_of
 from core.store.layout import Layout, Staging
@@ -75,9 +76,7 @@ class TableWriter:
             )
 
     def _few(self, state: State, rows: pa.Table, message: str) -> Change:
-        rows = narrowed(rows, state.columns)
-        plan = plan_columns(state.snapshot.name, state.columns, rows.schema, self.take_column_ids)
-        refuse_stored_misfits(state, plan.widened)
+        plan, rows = fitted(state, rows, self.take_column_ids)
         return few_change(plan, plan.applied(state.columns), rows, message)
 
     def commit(
