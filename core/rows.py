@@ -1,6 +1,6 @@
 """Python rows to Arrow, a thousand at a time; rows of integers are gathered in blocks.
 
-Keys that only some rows have become columns that are null in the others.
+Keys that only some rows have become columns that are null in the others; a row without any is a row too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.block import Block, as_block, in_blocks
+from core.block import Block, as_block, in_blocks, without_columns
 from core.casts import exact_cast, inexact
 from core.documents import folded
 from core.errors import BadData
@@ -57,6 +57,8 @@ def together(found: Sequence[Block]) -> pa.Table:
     if len(found) == 1:
         return found[0].table()
     schema = unified(block.schema for block in found)
+    if not schema.names:
+        return without_columns(sum(block.num_rows for block in found))
     tables = [fitted(block.table(), schema) for block in found if block.num_rows]
     return pa.concat_tables(tables) if tables else pa.Table.from_batches([], schema)
 
@@ -134,6 +136,8 @@ def _refuse_other_than_rows(chunk: list[Any], first: int) -> None:
 
 def _chunk_table(rows: list[Row], first: int) -> pa.Table:
     names = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
+    if not names:
+        return without_columns(len(rows))
     arrays = [array_of(name, [row.get(name) for row in rows], first) for name in names]
     return pa.Table.from_arrays(arrays, names=[str(name) for name in names])
 
@@ -175,7 +179,7 @@ def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _fitted_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     if field.name not in table.column_names:
-        return pa.chunkedarray_of([pa.nulls(table.num_rows, field.type)])
+        return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
     column = folded(table.column(field.name), field.type)
     fit = exact_cast(column, field.type)
     if fit is None:

@@ -170,3 +170,12 @@ def test_columns_of_one_name_are_refused() -> None:
 
 def test_keys_that_are_numbers_become_names() -> None:
     assert table([{1: 5, 2: 6}]).to_pylist() == table({1: [5], 2: [6]}).to_pylist() == [{"1": 5, "2": 6}]
+
+
+@pytest.mark.parametrize("before", [0, 1, 1_000, 2_500])
+@pytest.mark.parametrize("without", [1, 1_000, 1_001])
+def test_rows_without_keys_are_rows_too(before: int, without: int) -> None:
+    found = table([{"a": i} for i in range(before)] + [{}] * without)
+    assert found.num_rows == before + without
+    if before:
+        assert found.to_pylist() == [{"a": i} for i in range(before)] + [{"a": None}] * without

@@ -236,3 +236,17 @@ table.update_where(col("n") > 4000, {"$set": {"word": "z", "n": 7}})
 assert "pandas" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "s")], check=True)
+
+
+@pytest.mark.parametrize("count", [3, 2_500])
+def test_rows_without_values_are_kept_as_rows(store: Store, count: int) -> None:
+    table = store.create_table("t", [{}] * count)
+    assert table.insert([{}] * count).inserted == count
+    table.flush()
+    table.insert([{"a": 1}, *[{}] * count])
+    ids = list(range(2 * count + 1 + count))
+    assert table.num_rows == len(ids)
+    assert rows(table) == [{"_id": i, "a": 1 if i == 2 * count else None} for i in ids]
+    table.compact()
+    assert table.read(columns=["_id"]).column("_id").to_pylist() == ids
+    assert store.verify().problems == ()
