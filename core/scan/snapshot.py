@@ -59,6 +59,12 @@ class MemorySegment:
 Segment = FileSegment | MemorySegment
 
 
+def stored_keys(segment: Segment) -> set[int]:
+    """The columns that a segment holds, by key."""
+    named = segment.names if isinstance(segment, FileSegment) else map(int, segment.rows.column_names)
+    return set(named)
+
+
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """`token` is equal for two snapshots only when their content is; caches are keyed by it. The same

@@ -38,6 +38,9 @@ WORTH_SHRINKING_BYTES = 1 << 20
 log = logging.getLogger(__name__)
 
 
+IdsUnderWay = Sequence[tuple[int, int]]
+
+
 @dataclass(frozen=True)
 class TableRow:
     """Where a table stands. `generation` changes when its files do without a new version; `draft` is not 0
@@ -209,6 +212,17 @@ class Catalog:
 
     def entry(self, kind: str, entry: int, columns: Sequence[str]) -> tuple[Any, ...]:
         return self._rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)[0]
+
+    def ids_under_way(self, table_id: int) -> IdsUnderWay:
+        """(first, last) of the ids that rows being staged have, of whichever process."""
+        found = self._rows("SELECT first_id, last_id FROM ids_under_way WHERE table_id = ?", table_id)
+        return [(first, last) for first, last in found]
+
+    def forget_ids_under_way(self) -> None:
+        """Of rows whose staging was cut short; nobody may be staging now."""
+        if self._rows("SELECT 1 FROM ids_under_way LIMIT 1"):
+            with self.transaction() as transaction:
+                transaction.forget_ids_under_way()
 
     def commits(self, table_id: int) -> list[tuple[Any, ...]]:
         return self._rows(

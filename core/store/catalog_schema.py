@@ -20,6 +20,9 @@ CREATE TABLE metadata (
     table_id INTEGER NOT NULL, column_id INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL,
     from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
 );
+CREATE TABLE ids_under_way (
+    staging TEXT NOT NULL, table_id INTEGER NOT NULL, first_id INTEGER NOT NULL, last_id INTEGER NOT NULL
+);
 CREATE TABLE removed_files (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     path TEXT NOT NULL UNIQUE, bytes INTEGER NOT NULL, table_id INTEGER NOT NULL,

@@ -50,6 +50,39 @@ class Transaction:
         """The first of `count` ids that nobody else gets."""
         return int(self._take(table_id, "next_id", count))
 
+    def take_ids_for_later(self, table_id: int, count: int, staging: str) -> int:
+        """The same for rows that are still being staged: no file may span the ids until they arrived."""
+        first = self.take_ids(table_id, count)
+        row = (staging, table_id, first, first + count - 1)
+        self._connection.execute("INSERT INTO ids_under_way VALUES (?, ?, ?, ?)", row)
+        return first
+
+    def ids_arrived(self, table_id: int, staging: str, unused: range) -> None:
+        """What was staged is entered in this transaction, or given up; the last `unused` ids are given to
+        others, unless ids behind them were given already."""
+        self._connection.execute("DELETE FROM ids_under_way WHERE staging = ?", (staging,))
+        self._connection.execute(
+            "UPDATE tables SET next_id = ? WHERE table_id = ? AND next_id = ?",
+            (unused.start, table_id, unused.stop),
+        )
+
+    def forget_ids_under_way(self) -> None:
+        self._connection.execute("DELETE FROM ids_under_way")
+
+    def spans_others(self, entry: int, table_id: int, version: int, first_id: int, last_id: int) -> bool:
+        """Whether ids from the first to the last belong to another segment, or to rows on their way."""
+        valid = "table_id = :table AND to_version > :version AND from_version <= :version"
+        found = self._connection.execute(
+            f"SELECT 1 FROM data_files WHERE {valid} AND entry <> :entry"
+            " AND first_id <= :last AND last_id >= :first UNION ALL"
+            f" SELECT 1 FROM pending_rows WHERE {valid}"
+            " AND first_id <= :last AND first_id + rows > :first UNION ALL"
+            " SELECT 1 FROM ids_under_way WHERE table_id = :table"
+            " AND first_id <= :last AND last_id >= :first LIMIT 1",
+            {"table": table_id, "version": version, "entry": entry, "first": first_id, "last": last_id},
+        )
+        return found.fetchone() is not None
+
     def take_column_ids(self, table_id: int, count: int) -> int:
         return int(self._take(table_id, "next_column", count))
 

@@ -51,6 +51,7 @@ class Change:
     files: tuple[WrittenFile, ...] = ()
     rows: tuple[dict[int, pa.Array], int] | None = None
     inserted: int = 0
+    unused_ids: range = range(0)
 
     @property
     def updated(self) -> int:

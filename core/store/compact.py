@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 from core.errors import BadData
 from core.scan.footers import unchanged
 from core.scan.snapshot import FileSegment
+from core.store.catalog import IdsUnderWay
 from core.store.ids import ID_COLUMN
-from core.store.rewrite import segments_with_pending
+from core.store.rewrite import apart, segments_with_pending
 from core.store.state import Held, State
 from core.store.writer import ROWS_A_FILE, FileShape, rows_a_group
 
@@ -58,11 +59,11 @@ class Compactor:
         self.shape, self._before = shape, before
         self._in_order: set[int] = set()
 
-    def next_step(self, state: State) -> np.ndarray | None:
+    def next_step(self, state: State, under_way: IdsUnderWay) -> np.ndarray | None:
         """Numbers of neighbouring segments to be written as one file, or of one to be written anew; None when
-        all is in order."""
+        all is in order. Between segments of one file no ids are `under_way`."""
         pending = set(segments_with_pending(state).tolist())
-        for pack in _packs(state, self.shape.rows_a_file, self._before):
+        for pack in _packs(state, self.shape.rows_a_file, self._before, under_way):
             if len(pack) > 1 or self._needs(state, state.held[pack[0]], pack[0] in pending):
                 return np.array(pack, np.int64)
         return None
@@ -90,7 +91,7 @@ def nullable_after(state: State, segments: np.ndarray) -> frozenset[int]:
     return frozenset(c.key for c in state.columns if any(_may_hold_null(state, i, c.key) for i in read))
 
 
-def _packs(state: State, most: int, before: int) -> Iterator[list[int]]:
+def _packs(state: State, most: int, before: int, under_way: IdsUnderWay) -> Iterator[list[int]]:
     """Neighbours that fit into one file together, as many as do."""
     live = _live_rows(state)
     pack: list[int] = []
@@ -98,7 +99,7 @@ def _packs(state: State, most: int, before: int) -> Iterator[list[int]]:
     for number, held in enumerate(state.held):
         if held.first_id >= before:
             break
-        if pack and rows + live[number] > most:
+        if pack and (rows + live[number] > most or apart(state, number, under_way)):
             yield pack
             pack, rows = [], 0
         pack.append(number)

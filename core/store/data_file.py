@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.arrays import to_numpy
+from core.errors import StoreProblem
 from core.scan.snapshot import Column
 from core.schema import ID
 from core.store.checksums import RunningChecksum
@@ -41,7 +42,8 @@ class WrittenFile:
 class DataFile:
     """Open for row groups until it is closed. No null may come into the `required` columns.
 
-    `sample` is the beginning of the first row group. Raises `StoreProblem` when the disk takes no more.
+    `sample` is the beginning of the first row group. Raises `StoreProblem` when the disk takes no more, or
+    the rows cannot be Parquet.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class DataFile:
         self.rows, self.last_id = 0, -1
         self._path, self._first_id, self._synced = path, id_at(sample, 0), 0
         self._schema = _stored_schema(self.columns, self.required)
-        with disk_problems(path.parent):
+        with _problems(path):
             self._writer = pq.ParquetWriter(path, self._schema, **_options(sample))
             self._checksum = RunningChecksum(path)
 
@@ -64,7 +66,7 @@ class DataFile:
     def add(self, group: pa.Table) -> None:
         """Write the rows as one row group, and see to it that little is left to sync in the end."""
         whole = group if group.column(0).num_chunks <= MOST_CHUNKS else group.combine_chunks()
-        with disk_problems(self._path.parent):
+        with _problems(self._path):
             self._writer.write_table(whole.cast(self._schema), row_group_size=group.num_rows)
             size = self._checksum.extend()
             if size - self._synced >= SYNC_BYTES:
@@ -74,7 +76,7 @@ class DataFile:
         self.last_id = id_at(group, group.num_rows - 1)
 
     def close(self) -> WrittenFile:
-        with disk_problems(self._path.parent), closing(self._checksum):
+        with _problems(self._path), closing(self._checksum):
             self._writer.close()
             size = self._checksum.extend()
         names = json.dumps({c.key: c.name for c in self.columns})
@@ -88,6 +90,21 @@ class DataFile:
             self._writer.close()
         except OSError as error:
             log.debug("%s: left unfinished: %s", self._path, error)
+
+
+@contextmanager
+def _problems(path: Path) -> Iterator[None]:
+    """What the disk refuses, told apart from what Parquet does."""
+    with disk_problems(path.parent):
+        try:
+            yield
+        except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            if getattr(error, "errno", None) is not None:
+                raise
+            raise StoreProblem(
+                f"{path}: rows could not be written as Parquet", str(error),
+                "Nothing changed; cast the column, or leave those rows out",
+            ) from error  # fmt: skip
 
 
 def id_at(table: pa.Table, row: int) -> int:

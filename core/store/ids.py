@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,3 +72,8 @@ def ids_between(snapshot: Snapshot, first: int, stop: int) -> np.ndarray:
 
 def _ids_of(piece: Piece) -> np.ndarray:
     return to_numpy(piece.chunks([ID_COLUMN])[0])
+
+
+def lie_between(under_way: Sequence[tuple[int, int]], before: int, after: int) -> bool:
+    """Whether ids that rows on their way have lie between the two: no file may span them."""
+    return any(before < first and last < after for first, last in under_way)

@@ -85,7 +85,7 @@ class Intake:
                 done += block.num_rows
             files = tuple(encoder.finish())
         refuse_misfits(files, self._widened.values())
-        return Change(message, self.columns, files=files, inserted=done)
+        return Change(message, self.columns, files=files, inserted=done, unused_ids=self._ids)
 
     def _add(self, block: Block, encoder: Encoder) -> None:
         fitting = self._met(block)

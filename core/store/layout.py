@@ -94,8 +94,9 @@ class Layout:
             finally:
                 self._thread.together = outer
 
-    def sweep(self, known: Callable[[], set[str]]) -> list[int]:
-        """Remove staging folders and data files that nobody knows, unless somebody is staging.
+    def sweep(self, known: Callable[[], set[str]], forget: Callable[[], None] | None = None) -> list[int]:
+        """Remove staging folders and data files that nobody knows, unless somebody is staging; `forget` is
+        called when nobody is.
 
         Answers the sizes of the data files that are gone. Nobody ever read them, for no version named them.
         """
@@ -105,6 +106,8 @@ class Layout:
         try:
             for folder in _entries(self.staging):
                 shutil.rmtree(folder, ignore_errors=True)
+            if forget is not None:
+                forget()
             return self._sweep_data(known())
         finally:
             lock.release()
@@ -147,6 +150,11 @@ class Staging:
         self._published: dict[Path, Path] = {}
         self._made: list[Path] = []
         self._parts: list[Staging] = []
+
+    @property
+    def name(self) -> str:
+        """Nobody else's, in whichever process; parts share it."""
+        return self._folder.name
 
     def part(self) -> Staging:
         """Files of the same folder that can be withdrawn alone; they are withdrawn with the others too."""

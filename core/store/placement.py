@@ -12,12 +12,13 @@ from enum import Enum, auto
 import numpy as np
 
 from core.jobs import Job
+from core.store.catalog import IdsUnderWay
 from core.store.change_files import write_cells
 from core.store.commit import Change
 from core.store.data_file import WrittenFile
 from core.store.ids import ID_COLUMN
 from core.store.layout import Staging
-from core.store.rewrite import Rewrite, rewrite, segments_of
+from core.store.rewrite import Applied, Rewrite, rewrite, segments_of
 from core.store.state import State
 
 SMALL_ROWS = 10_000
@@ -60,14 +61,16 @@ def place(state: State, change: Change) -> Place:
     return Place.CHANGE_FILES if _may_lie_over(state, change.updated, cells) else Place.DATA_FILES
 
 
-def stage(state: State, change: Change, where: Place, staging: Staging, job: Job) -> Staged:
+def stage(
+    state: State, change: Change, where: Place, staging: Staging, job: Job, under_way: IdsUnderWay
+) -> Staged:
     if where is Place.CHANGE_FILES and change.cells is not None:
         columns = {c.key: c for c in change.columns}
         return Staged(change.files, change_files=write_cells(change.cells, columns, staging))
     if where is Place.DATA_FILES:
-        columns_after = (ID_COLUMN, *change.columns)
         segments = segments_of(state, change.touched)
-        made = rewrite(state, segments, columns_after, change.cells, change.deleted, staging, job)
+        applied = Applied((ID_COLUMN, *change.columns), change.cells, change.deleted)
+        made = rewrite(state, segments, applied, staging, job, under_way=under_way)
         return Staged(change.files, rewritten=made)
     return Staged(change.files)
 

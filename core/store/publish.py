@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from core.scan.snapshot import stored_keys
 from core.schema import type_to_bytes
 from core.store.catalog import Catalog
 from core.store.catalog_transaction import Transaction
@@ -59,7 +60,14 @@ class Publication:
         for file, path in zip(files, paths, strict=True):
             told = (path, file.rows, file.first_id, file.last_id, file.size, file.names, file.checksum, made)
             entries.append(self._add("data_files", told))
+            self._refuse_span(entries[-1], file)
         return entries
+
+    def _refuse_span(self, entry: int, file: WrittenFile) -> None:
+        """Segments are disjoint: reading relies on it, so whatever would break it is staged again."""
+        ids = (file.first_id, file.last_id)
+        if self._catalog.spans_others(entry, self._table_id, self._version, *ids):
+            raise Overtaken(f"{file.path.name} spans rows of others")
 
     def staged(self, staged: Staged, paths: list[str]) -> None:
         """Enter the files of a change; `paths` are in the order of `staged.all_files`."""
@@ -124,7 +132,8 @@ def version_holding(
     catalog: Catalog, state: State, replaced: Sequence[Held], transaction: Transaction
 ) -> int:
     """The table's version, if all that was pending at `state` for the `replaced` segments is pending still,
-    and what came to be pending since was made since; raises `Overtaken` otherwise."""
+    what came to be pending since was made since, and no column of theirs that was gone is back; raises
+    `Overtaken` otherwise."""
     now = transaction.version(state.row.table_id)
     if now == (state.version, state.row.generation):
         return state.version
@@ -139,7 +148,9 @@ def version_holding(
     others = made_now("data_files") | made_now("pending_rows") | made_now("deletions")
     used = {(h.kind, h.entry) for h in replaced} | {("deletions", e) for e in state.deletions}
     earlier = {key for key, made in cells.items() if made <= state.version}
-    if not used <= others.keys() or earlier != set(state.cells):
+    columns = {key for (key,) in catalog.valid("columns", state.row.table_id, now[0], ("column_id",))}
+    left_out = {key for h in replaced for key in stored_keys(h.segment)} - state.column_entries.keys()
+    if not used <= others.keys() or earlier != set(state.cells) or columns & left_out:
         raise Overtaken(state.row.name)
     return now[0]
 

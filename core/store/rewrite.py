@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,9 +13,11 @@ from core.ascending import union
 from core.jobs import Job
 from core.scan.snapshot import Column, Snapshot
 from core.scan.stream import tables_between
+from core.store.catalog import IdsUnderWay
 from core.store.cells import Cells
+from core.store.commit import NO_IDS
 from core.store.data_file import WrittenFile
-from core.store.ids import distinct
+from core.store.ids import distinct, lie_between
 from core.store.layout import Staging
 from core.store.state import Held, State, overlaid
 from core.store.writer import FileShape, write_files
@@ -32,20 +34,31 @@ class Rewrite:
     contained: Entries
 
 
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """What a rewrite applies besides what is pending; `columns` begin with `_id`."""
+
+    columns: tuple[Column, ...]
+    cells: Cells | None = None
+    deleted: np.ndarray = field(default_factory=lambda: NO_IDS)
+
+
 def rewrite(
     state: State,
     segments: np.ndarray,
-    columns: tuple[Column, ...],
-    cells: Cells | None,
-    deleted: np.ndarray,
+    change: Applied,
     staging: Staging,
     job: Job,
     shape: FileShape | None = None,
+    under_way: IdsUnderWay = (),
 ) -> Rewrite:
-    """Stage the given segments (ascending numbers) with pending and new changes applied."""
-    after = _after(state, columns, cells, deleted)
+    """Stage the given segments (ascending numbers) with pending and new changes applied.
+
+    No file spans the ids `under_way`, which are those of rows that others are still bringing in.
+    """
+    after, columns = _after(state, change), change.columns
     files: list[WrittenFile] = []
-    for first, last in _runs(segments):
+    for first, last in _runs(state, segments, under_way):
         files += write_files(_live_tables(after, columns, first, last, job), columns, staging, shape=shape)
     replaced = tuple(state.held[i] for i in segments)
     return Rewrite(replaced, tuple(files), _contained(state, replaced))
@@ -76,19 +89,29 @@ def segments_with_pending(state: State) -> np.ndarray:
     return union(changed, np.array(loose, np.int64))
 
 
-def _after(state: State, columns: tuple[Column, ...], cells: Cells | None, deleted: np.ndarray) -> Snapshot:
-    gone = union(state.snapshot.deleted, state.ranges.locate(state.snapshot, deleted))
-    changes = [] if cells is None else [(cells, state.ranges.locate(state.snapshot, cells.ids))]
-    overlay = overlaid(state.snapshot.overlay, columns, changes)
-    return replace(state.snapshot, columns=columns, deleted=gone, overlay=overlay)
+def _after(state: State, change: Applied) -> Snapshot:
+    gone = union(state.snapshot.deleted, state.ranges.locate(state.snapshot, change.deleted))
+    cells = [] if change.cells is None else [change.cells]
+    changes = [(held, state.ranges.locate(state.snapshot, held.ids)) for held in cells]
+    overlay = overlaid(state.snapshot.overlay, change.columns, changes)
+    return replace(state.snapshot, columns=change.columns, deleted=gone, overlay=overlay)
 
 
-def _runs(numbers: np.ndarray) -> list[tuple[int, int]]:
-    """Neighbouring numbers as (first, last)."""
-    breaks = np.flatnonzero(np.diff(numbers) > 1)
-    firsts = numbers[np.append(0, breaks + 1)] if len(numbers) else numbers
-    lasts = numbers[np.append(breaks, len(numbers) - 1)] if len(numbers) else numbers
-    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+def _runs(state: State, numbers: np.ndarray, under_way: IdsUnderWay) -> list[tuple[int, int]]:
+    """Neighbouring segments that may share a file, as (first, last)."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers.tolist():
+        before = runs[-1] if runs else None
+        if before and before[1] + 1 == number and not apart(state, number, under_way):
+            runs[-1] = (before[0], number)
+        else:
+            runs.append((number, number))
+    return runs
+
+
+def apart(state: State, number: int, under_way: IdsUnderWay) -> bool:
+    """Whether rows may still come between a segment and the one before it."""
+    return lie_between(under_way, state.held[number - 1].last_id, state.held[number].first_id)
 
 
 def _contained(state: State, replaced: tuple[Held, ...]) -> Entries:

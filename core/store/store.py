@@ -69,7 +69,7 @@ class Store:
         """What a crash left behind is removed, and what could not be removed before."""
         self._layout.create()
         self._vacuum.remove(wait=False)
-        self._layout.sweep(self.catalog.known_paths)
+        self._layout.sweep(self.catalog.known_paths, self.catalog.forget_ids_under_way)
         self._readers.sweep()
 
     @property

@@ -43,7 +43,7 @@ class TableUpkeep(TableHandle):
         before, rewritten = self._file_sizes(), 0
 
         def step(tidier: Tidier, state: State) -> int:
-            segments = compactor.next_step(state)
+            segments = compactor.next_step(state, tidier.under_way())
             if segments is None:
                 return 0
             shape = replace(compactor.shape, nullable=nullable_after(state, segments))

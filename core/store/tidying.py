@@ -16,14 +16,14 @@ from core.arrays import in_one
 from core.jobs import Job
 from core.scan.pieces import in_memory
 from core.scan.snapshot import Column, MemorySegment
-from core.store.catalog import Catalog
+from core.store.catalog import Catalog, IdsUnderWay
 from core.store.catalog_transaction import Transaction
 from core.store.cells import Cells, latest
 from core.store.change_files import write_cells
 from core.store.commit import NO_IDS
 from core.store.layout import Layout, Staging
 from core.store.publish import Publication, still_at, version_holding
-from core.store.rewrite import rewrite, segments_with_pending
+from core.store.rewrite import Applied, Rewrite, rewrite, segments_with_pending
 from core.store.state import Held, State
 from core.store.writer import FileShape
 
@@ -69,7 +69,7 @@ class Tidier:
             return
         columns = {c.key: c for c in state.columns}
         with self._layout.stage() as staging:
-            rows = rewrite(state, loose, state.snapshot.columns, None, NO_IDS, staging, job)
+            rows = self._rewritten(state, loose, staging, job)
             files = [(write_cells(c, columns, staging), c.made) for m in merged for c in m.cells]
             with self._publishing(state, staging) as publication:
                 publication.replaced(rows, staging.publish([f.path for f in rows.files], state.row.folder))
@@ -106,11 +106,25 @@ class Tidier:
         if not len(segments):
             return []
         with self._layout.stage() as staging:
-            rewritten = rewrite(state, segments, state.snapshot.columns, None, NO_IDS, staging, job, shape)
+            rewritten = self._rewritten(state, segments, staging, job, shape)
             paths = staging.publish([f.path for f in rewritten.files], state.row.folder)
             still = partial(version_holding, self._catalog, state, rewritten.replaced)
             with self._publishing(state, staging, still) as publication:
                 return publication.replaced(rewritten, paths, made=state.version)
+
+    def under_way(self) -> IdsUnderWay:
+        return self._catalog.ids_under_way(self._table_id)
+
+    def _rewritten(
+        self,
+        state: State,
+        segments: np.ndarray,
+        staging: Staging,
+        job: Job,
+        shape: FileShape | None = None,
+    ) -> Rewrite:
+        applied = Applied(state.snapshot.columns)
+        return rewrite(state, segments, applied, staging, job, shape, self.under_way())
 
     @contextmanager
     def _publishing(

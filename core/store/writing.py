@@ -16,6 +16,7 @@ from core.block import Block
 from core.errors import BadData, Cancelled, LamellaError, VersionConflict
 from core.forks import let_go_in_children
 from core.jobs import Job
+from core.scan.snapshot import Column
 from core.store.catalog import Catalog
 from core.store.catalog_schema import VERSIONED
 from core.store.changes import fitted
@@ -66,14 +67,15 @@ class TableWriter:
             refuse_ids(self._reader.current().snapshot.name, few.schema)
             return self.commit(lambda state: self._few(state, few, message), job, started, expected_version)
         state = self._reader.current()
-        intake = Intake(state.snapshot.name, state.columns, self.take_column_ids, self._take_ids)
-        with self._layout.stage() as staging:
+        with self._staging() as staging:
+            intake = self._intake(state.snapshot.name, state.columns, staging)
             change = intake.change(rows, staging, message, job)
-            refuse_stored_misfits(state, wider_columns(state.columns, change.columns))
-            return self._retried(
-                lambda now: self._publish(_same_columns(now, state), change, staging, job, started),
-                expected_version,
-            )
+
+            def attempt(now: State) -> Commit:
+                refuse_stored_misfits(now, wider_columns(now.columns, change.columns))
+                return self._publish(_same_columns(now, state), change, staging, job, started)
+
+            return self._retried(attempt, expected_version)
 
     def _few(self, state: State, rows: pa.Table, message: str) -> Change:
         plan, rows = fitted(state, rows, self.take_column_ids)
@@ -142,11 +144,12 @@ class TableWriter:
         if staging is None and where is Place.CATALOG and not has_many_rows(change):
             return self._commit(state, change, Staged(), None, started)
         if staging is None:
-            with self._layout.stage() as own:
+            with self._staging() as own:
                 return self._publish(state, change, own, job, started)
         try:
             change = self._with_rows_in_files(state, change, staging, job)
-            staged = stage(state, change, where, staging, job)
+            under_way = self._catalog.ids_under_way(self._table_id)
+            staged = stage(state, change, where, staging, job, under_way)
             return self._commit(state, change, staged, staging, started)
         except BaseException:
             staging.withdraw(besides=self._catalog.known_paths())
@@ -155,9 +158,9 @@ class TableWriter:
     def _with_rows_in_files(self, state: State, change: Change, staging: Staging, job: Job) -> Change:
         if change.rows is None:
             return change
-        intake = Intake(state.row.name, change.columns, self.take_column_ids, self._take_ids)
+        intake = self._intake(state.row.name, change.columns, staging)
         made = intake.change([rows_of(change)], staging, change.message, job)
-        return replace(change, files=(*change.files, *made.files), rows=None)
+        return replace(change, files=(*change.files, *made.files), rows=None, unused_ids=made.unused_ids)
 
     def _commit(
         self, state: State, change: Change, staged: Staged, staging: Staging | None, started: float
@@ -169,6 +172,8 @@ class TableWriter:
         following: State | None = None
         with self._catalog.transaction() as transaction:
             still_at(transaction, state)
+            if staging is not None:
+                transaction.ids_arrived(self._table_id, staging.name, change.unused_ids)
             publication = Publication(transaction, self._table_id, version)
             entries = publication.columns(state, change)
             publication.metadata(state, change)
@@ -207,9 +212,31 @@ class TableWriter:
             with self._one_at_a_time:
                 yield
 
-    def _take_ids(self, count: int) -> int:
-        with self._catalog.transaction() as transaction:
-            return transaction.take_ids(self._table_id, count)
+    def _intake(self, name: str, columns: tuple[Column, ...], staging: Staging) -> Intake:
+        def take_ids(count: int) -> int:
+            with self._catalog.transaction() as transaction:
+                return transaction.take_ids_for_later(self._table_id, count, staging.name)
+
+        return Intake(name, columns, self.take_column_ids, take_ids)
+
+    @contextmanager
+    def _staging(self) -> Iterator[Staging]:
+        """A staging folder; ids that were taken for what is in it are given up with it."""
+        with self._layout.stage() as staging:
+            try:
+                yield staging
+            except BaseException:
+                self._give_up_ids(staging)
+                raise
+
+    def _give_up_ids(self, staging: Staging) -> None:
+        """Those that stay, for want of room say, are forgotten when the store is opened next."""
+        try:
+            if self._catalog.ids_under_way(self._table_id):
+                with self._catalog.transaction() as transaction:
+                    transaction.ids_arrived(self._table_id, staging.name, range(0))
+        except LamellaError as error:
+            log.warning("%s: ids taken for rows that did not come stay reserved: %s", staging.name, error)
 
     def tidy_if_needed(self, job: Job) -> None:
         """Keep what is pending small enough to be read with every snapshot; commits of a transaction put it

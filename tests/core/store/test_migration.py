@@ -17,6 +17,7 @@ ALTER TABLE commits DROP COLUMN transaction_id;
 ALTER TABLE data_files DROP COLUMN checksum;
 ALTER TABLE data_files DROP COLUMN made;
 DROP TABLE transactions; DROP TABLE change_files; DROP TABLE metadata; DROP TABLE removed_files;
+DROP TABLE ids_under_way;
 PRAGMA user_version = 1;
 """
 

@@ -1,0 +1,151 @@
+"""Commits of several processes at once: what one brings in is never spanned, lost or spoiled by another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from core import Store, col
+from core.errors import BadData
+from core.store import placement, tidying
+from core.store.layout import Staging
+from core.store.table import Table
+
+ROWS = 3_000
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Table]:
+    """A table as another process has it open."""
+    with Store.open(tmp_path / "s") as store:
+        yield store.create_table("t", {"n": list(range(ROWS)), "c": list(range(ROWS))})
+
+
+@pytest.fixture
+def table(other: Table) -> Iterator[Table]:
+    with Store.open(other.store.path) as store:
+        yield store["t"]
+
+
+def rows_with(meanwhile: Callable[[], object]) -> Iterator[dict[str, int]]:
+    """Rows for a long insert, in the middle of which something else happens."""
+    for i in range(12_000):
+        if i == 11_500:
+            meanwhile()
+        yield {"n": -i, "c": 0}
+
+
+def once_before_publishing(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+    publish, waiting = Staging.publish, [meanwhile]
+
+    def first(staging: Staging, *arguments: object) -> list[str]:
+        if waiting:
+            waiting.pop()()
+        return publish(staging, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Staging, "publish", first)
+
+
+def whole(table: Table) -> None:
+    """Ids ascend, each row is found by its own, and nothing is wrong with the files."""
+    ids = table.read(columns=["_id"]).column(0).to_pylist()
+    assert ids == sorted(set(ids))
+    assert all(table.get(i) is not None for i in ids[:: len(ids) // 200])
+    assert not table.verify().problems
+
+
+def flush(table: Table) -> None:
+    table.flush()
+
+
+def compact(table: Table) -> None:
+    table.compact()
+
+
+def update(table: Table) -> None:
+    table.update_where(None, {"$set": {"n": 7, "c": 7}})
+
+
+@pytest.mark.parametrize("tidy", [flush, compact, update])
+def test_no_file_spans_the_ids_of_rows_that_are_still_coming_in(
+    table: Table, other: Table, tidy: Callable[[Table], None]
+) -> None:
+    def meanwhile() -> None:
+        for _ in range(2):
+            other.insert([{"n": 1, "c": 1}] * 600)
+        tidy(other)
+
+    table.insert(rows_with(meanwhile))
+    whole(table)
+    assert table.num_rows == ROWS + 12_000 + 1_200
+    assert table.delete(where=col("n") < 0).deleted == 11_999
+    table.compact()
+    whole(table)
+    assert table.num_rows == ROWS + 1_200 + 1
+
+
+def test_ids_taken_for_rows_that_never_came_stand_in_nobodys_way(table: Table, other: Table) -> None:
+    def breaks() -> None:
+        other.insert([{"n": 1, "c": 1}])
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        table.insert(rows_with(breaks))
+    assert table.store.catalog.ids_under_way(table.table_id) == []
+    table.compact()
+    assert len(table.snapshot().segments) == 1
+
+
+def test_ids_that_an_insert_did_not_need_are_given_to_the_next(table: Table) -> None:
+    table.insert([{"n": i, "c": i} for i in range(1_500)])
+    table.insert([{"n": 0, "c": 0}])
+    assert table.get(ROWS + 1_500) == {"_id": ROWS + 1_500, "n": 0, "c": 0}
+
+
+def test_a_column_that_comes_back_while_a_table_is_compacted_keeps_its_values(
+    table: Table, other: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.insert({"n": list(range(ROWS)), "c": list(range(ROWS))})
+    table.drop_column("c")
+    once_before_publishing(monkeypatch, other.undo)
+    table.compact()
+    assert table.read(columns=["c"]).column(0).to_pylist() == [*range(ROWS), *range(ROWS)]
+
+
+def test_rows_that_come_back_while_their_neighbours_are_joined_are_in_their_place(
+    table: Table, other: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in (1, 2):
+        table.insert({"n": [part] * ROWS, "c": [part] * ROWS})
+    table.delete(where=col("n") == 1, message="the middle")
+    once_before_publishing(monkeypatch, other.undo)
+    table.compact()
+    whole(table)
+    assert table.num_rows == 3 * ROWS
+
+
+def test_a_value_that_a_column_being_widened_cannot_hold_is_not_spoiled(table: Table, other: Table) -> None:
+    def rows() -> Iterator[dict[str, float]]:
+        yield from rows_with(lambda: other.insert([{"n": 2**53 + 1, "c": 0}]))
+        yield {"n": 1.5, "c": 0}
+
+    with pytest.raises(BadData, match="decimals hold every digit"):
+        table.insert(rows())
+    assert table.read(columns=["n"]).column(0)[-1].as_py() == 2**53 + 1
+    whole(table)
+
+
+def test_change_files_are_worked_in_beside_a_long_insert(
+    table: Table, other: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placement, "SMALL_ROWS", 10)
+
+    def meanwhile() -> None:
+        other.insert([{"n": 1, "c": 1}] * 600)
+        for step in range(tidying.CHANGE_FILES + 2):
+            other.update([{"_id": i, "c": step} for i in range(ROWS - 100, ROWS)])
+
+    table.insert(rows_with(meanwhile))
+    whole(table)
