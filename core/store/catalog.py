@@ -5,6 +5,7 @@ No transaction stays open between calls.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sqlite3
 import threading
@@ -37,6 +38,8 @@ WORTH_SHRINKING_BYTES = 1 << 20
 
 log = logging.getLogger(__name__)
 
+_openings = itertools.count()
+
 
 IdsUnderWay = Sequence[tuple[int, int]]
 
@@ -44,7 +47,8 @@ IdsUnderWay = Sequence[tuple[int, int]]
 @dataclass(frozen=True)
 class TableRow:
     """Where a table stands. `generation` changes when its files do without a new version; `draft` is not 0
-    while what it says may yet be taken back, and then a number of its own."""
+    while what it says may yet be taken back, and then a number of its own. `opening` tells it from the same
+    table in a copy of the store."""
 
     table_id: int
     name: str
@@ -52,7 +56,8 @@ class TableRow:
     version: int
     generation: int
     next_id: int
-    draft: int = 0
+    draft: int
+    opening: int
 
 
 class Catalog:
@@ -69,6 +74,7 @@ class Catalog:
         self._writing, self._reading = threading.RLock(), threading.RLock()
         self._writing_thread: int | None = None
         self._together: Together | None = None
+        self._opening = next(_openings)
         self._writer = self._connect()
         self._reader = self._writer
         try:
@@ -196,11 +202,11 @@ class Catalog:
 
     def tables(self) -> list[TableRow]:
         found = self._rows(f"SELECT {_TABLE} FROM tables ORDER BY name")
-        return [TableRow(*(*row, self._draft())) for row in found]
+        return [self._table_row(row) for row in found]
 
     def table(self, table_id: int) -> TableRow | None:
         found = self._rows(f"SELECT {_TABLE} FROM tables WHERE table_id = ?", table_id)
-        return TableRow(*(*found[0], self._draft())) if found else None
+        return self._table_row(found[0]) if found else None
 
     def valid(self, kind: str, table_id: int, version: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """Entries of a versioned table that hold at `version`, oldest first."""
@@ -292,9 +298,10 @@ class Catalog:
             )
         ]
 
-    def _draft(self) -> int:
+    def _table_row(self, found: tuple[Any, ...]) -> TableRow:
         together = self.together_here
-        return 0 if together is None else together.draft
+        draft = 0 if together is None else together.draft
+        return TableRow(*(*found, draft, self._opening))
 
     def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         if self._writes_here():

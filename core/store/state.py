@@ -184,7 +184,7 @@ def _ranges(held: tuple[Held, ...]) -> IdRanges:
 
 
 def _token(row: TableRow, version: int) -> tuple[object, ...]:
-    return (str(row.folder), version, row.generation, row.draft)
+    return (row.folder, version, row.generation, row.draft, row.opening)
 
 
 def _inserted(held: np.ndarray, more: np.ndarray) -> np.ndarray:

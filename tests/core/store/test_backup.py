@@ -12,6 +12,7 @@ import pytest
 from core import Store
 from core.errors import Cancelled, FileProblem, StoreProblem
 from core.jobs import Job
+from core.store.table import Table
 
 
 @pytest.fixture
@@ -74,6 +75,23 @@ def test_a_restored_backup_is_the_store_again(store: Store, tmp_path: Path) -> N
     with pytest.raises(StoreProblem, match="no store here"):
         Store.restore_backup(tmp_path / "nowhere", tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def paged(table: Table) -> list[int]:
+    first = table.page(2, sort=["n"])
+    return [n for p in (first, table.page(2, first.next, sort=["n"])) for n in p.rows["n"].to_pylist()]
+
+
+def test_what_is_remembered_of_a_table_is_not_taken_for_the_same_version_of_its_copy(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store") as store:
+        table = store.create_table("t", {"n": [1, 2, 3, 4]})
+        store.backup(tmp_path / "copy")
+        with Store.restore_backup(tmp_path / "copy", tmp_path / "back") as back:
+            table.update_where(None, {"$mul": {"n": -1}})
+            back["t"].update_where([0], {"$set": {"n": 9}})
+            assert (table.version, paged(table)) == (back["t"].version, [-4, -3, -2, -1])
+            assert paged(back["t"]) == [2, 3, 4, 9]
+            assert back["t"].snapshot().token != table.snapshot().token == table.snapshot().token
 
 
 def test_places_that_hold_something_else_are_refused(store: Store, tmp_path: Path) -> None:
