@@ -20,7 +20,8 @@ _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 @lru_cache(4096)
 def plain_layout(kind: pa.DataType, inside: bool = False) -> pa.DataType:
-    """`kind`, with values in place of run ends, views of lists, and nested dictionaries and views of text."""
+    """`kind`, with values in place of run ends, views of lists, and nested dictionaries and views of text;
+    seconds are milliseconds, as Parquet has none."""
     if is_.is_run_end_encoded(kind) or (is_.is_dictionary(kind) and (inside or not _is_word(kind))):
         return plain_layout(kind.value_type, inside)
     if is_.is_struct(kind):
@@ -34,11 +35,12 @@ def plain_layout(kind: pa.DataType, inside: bool = False) -> pa.DataType:
         return pa.large_list(plain_layout(kind.value_type, True))
     if is_.is_list(kind) or is_.is_list_view(kind) or is_.is_fixed_size_list(kind):
         return pa.list_(plain_layout(kind.value_type, True))
+    kind = _in_milliseconds(kind)
     return _VIEWS.get(kind, kind) if inside else kind
 
 
 def in_plain_layout(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same values in the plain layout of their type."""
+    """The same values in the plain layout of their type. Raises `pa.ArrowInvalid` for seconds far away."""
     kind = plain_layout(values.type)
     if is_.is_dictionary(values.type) and _holds_null(values):
         return values.cast(values.type.value_type).dictionary_encode().cast(kind)
@@ -78,6 +80,12 @@ def _from_view(values: pa.Array) -> pa.Array:
 
 def _holds_null(values: pa.ChunkedArray) -> bool:
     return any(chunk.dictionary.null_count for chunk in values.chunks)
+
+
+def _in_milliseconds(kind: pa.DataType) -> pa.DataType:
+    if is_.is_timestamp(kind) and kind.unit == "s":
+        return pa.timestamp("ms", kind.tz)
+    return pa.time32("ms") if kind == pa.time32("s") else kind
 
 
 def _is_word(kind: pa.DictionaryType) -> bool:

@@ -41,11 +41,20 @@ def _laid_out(block: Block) -> Block:
     if all(f.type == plain_layout(f.type) and not pa.types.is_dictionary(f.type) for f in block.schema):
         return block
     table = block.table()
+    columns = [_in_plain_layout(*each) for each in zip(table.column_names, table.columns, strict=True)]
+    fields = [field.with_type(values.type) for field, values in zip(table.schema, columns, strict=True)]
+    return as_block(pa.Table.from_arrays(columns, schema=pa.schema(fields, table.schema.metadata)))
+
+
+def _in_plain_layout(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
-        columns = [in_plain_layout(column) for column in table.columns]
-    except pa.ArrowNotImplementedError as error:
-        raise BadData("a column's layout is not known", str(error), "Cast it first") from error
-    return as_block(pa.Table.from_arrays(columns, names=table.column_names))
+        return in_plain_layout(values)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        raise BadData(
+            f"column '{name}' is {values.type}, which cannot be kept as {plain_layout(values.type)}",
+            str(error),
+            "Cast it first: text holds anything",
+        ) from error
 
 
 def aligned(data: Any) -> pa.Table:
