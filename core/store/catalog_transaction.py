@@ -88,7 +88,9 @@ class Transaction:
 
     def move_on(self, table_id: int, commit: tuple[Any, ...]) -> tuple[Any, ...]:
         """Make `commit` (version, at, kind, restores, counts…, seconds, message, name, transaction) the
-        table's newest; answers it as it was entered."""
+        table's newest; answers it as it was entered: later than the last, whatever the clock says."""
+        version, at, *rest = commit
+        commit = (version, max(at, self._earliest(table_id)), *rest)
         if self._together is not None:
             commit = self._together.stamped(table_id, commit)
         marks = ", ".join("?" * (1 + len(commit)))
@@ -135,6 +137,13 @@ class Transaction:
             f"UPDATE {kind} SET to_version = ? WHERE {held} AND NOT (from_version <= ? AND to_version > ?)",
             (current + 1, table_id, current, current, target, target),
         )
+
+    def _earliest(self, table_id: int) -> float:
+        """A microsecond after the last commit."""
+        found = self._connection.execute(
+            "SELECT at FROM commits WHERE table_id = ? ORDER BY version DESC LIMIT 1", (table_id,)
+        ).fetchone()
+        return (round(found[0] * 1_000_000) + 1) / 1_000_000 if found else 0.0
 
     def _take(self, table_id: int, counter: str, count: int) -> int:
         return int(

@@ -31,7 +31,8 @@ class CatalogVersions:
         return self._found("version", "name != '' ORDER BY version")
 
     def at(self, seconds: float) -> int | None:
-        """The last one made until then, which may be one that has a name and outlived its successors."""
+        """The last one made until then, which may be one that has a name and outlived its successors. Times
+        ascend with versions: a clock that was set back is not believed."""
         found = self._found("version", "at <= ? ORDER BY version DESC LIMIT 1", seconds)
         return int(found[0]) if found else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
+from time import time_ns
 
 import pyarrow as pa
 import pytest
@@ -68,6 +69,19 @@ def test_a_time_means_the_version_that_was_the_newest_then(table: Table) -> None
     assert times[0] is not None
     with pytest.raises(StoreProblem, match="no version yet at"):
         table.as_of(times[0] - dt.timedelta(microseconds=1))
+
+
+def test_a_time_means_one_version_when_the_clock_was_set_back(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time_ns()
+    for clock in (now + 10**13, now, now - 10**12, now + 10**13, now + 10**14):
+        monkeypatch.setattr("time.time_ns", lambda clock=clock: clock)
+        made = table.update([{"_id": 3, "n": clock}])
+        assert made.time == table.history()[-1].time
+    times = [c.time for c in table.history()]
+    assert times == sorted(set(times))
+    assert [table.as_of(when).version for when in times] == list(range(1, 11))
 
 
 @pytest.mark.parametrize("version", [0, -1, 6, 10**30])
