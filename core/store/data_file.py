@@ -17,7 +17,7 @@ from core.errors import StoreProblem
 from core.scan.snapshot import Column
 from core.schema import ID
 from core.store.checksums import RunningChecksum
-from core.store.encodings import choose, leaves_of
+from core.store.encodings import choose_for_all, leaves_of
 from core.store.layout import disk_problems, sync
 
 SYNC_BYTES = 8 << 20
@@ -129,13 +129,15 @@ def _stored_schema(columns: Sequence[Column], required: Collection[Column]) -> p
 
 def _options(sample: pa.Table) -> dict[str, object]:
     leaves = leaves_of(sample)
-    chosen = {path: choose(values) for path, values in leaves.items()}
+    chosen = {path: choose_for_all(samples) for path, samples in leaves.items()}
     return {
         "use_dictionary": [leaf for leaf, e in chosen.items() if e.name is None],
         "column_encoding": {leaf: e.name for leaf, e in chosen.items() if e.name is not None},
         "compression": {leaf: e.codec for leaf, e in chosen.items()},
         # Parquet's statistics ignore NaN, so readers that prune by them lose rows: floats get none.
         "write_statistics": [
-            leaf for leaf, values in leaves.items() if not pa.types.is_floating(values.type)
+            leaf
+            for leaf, samples in leaves.items()
+            if not any(pa.types.is_floating(values.type) for values in samples)
         ],
     }

@@ -5,7 +5,7 @@ The rules follow what `tests/bench/encodings_bench.py` measures; its table is in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -35,14 +35,22 @@ PLAIN = Encoding("PLAIN", "zstd")
 BITS = Encoding("RLE", "none")
 
 
-def leaves_of(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """A sample of the values of each leaf, by its path in the file."""
+def leaves_of(rows: pa.Table) -> dict[str, list[pa.ChunkedArray]]:
+    """A sample of the values of each leaf, by its path in the file: that of a column "a.b" and of a field b
+    in a struct "a" is the same."""
     head = rows.slice(0, SAMPLE_ROWS)
-    found: dict[str, pa.ChunkedArray] = {}
+    found: dict[str, list[pa.ChunkedArray]] = {}
     for field, column in zip(head.schema, head.columns, strict=True):
         paths = _leaf_paths(field) if _has_leaves(field.type) else [field.name]
-        found |= dict(zip(paths, _leaves(column), strict=True))
+        for path, values in zip(paths, _leaves(column), strict=True):
+            found.setdefault(path, []).append(values)
     return found
+
+
+def choose_for_all(samples: Sequence[pa.ChunkedArray]) -> Encoding:
+    """The encoding for leaves of one path, which writers are told by: a dictionary takes any values."""
+    chosen = {choose(sample) for sample in samples}
+    return chosen.pop() if len(chosen) == 1 else DICTIONARY
 
 
 def choose(sample: pa.ChunkedArray) -> Encoding:

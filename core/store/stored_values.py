@@ -81,7 +81,8 @@ def _largest(kind: pa.DataType, wider: pa.DataType) -> int | None:
 
 def _all_within(told: Footer, name: str, largest: int) -> bool:
     metadata = told.metadata
-    places = [i for i in range(len(metadata.schema)) if metadata.schema.column(i).path == name]
+    leaves = [metadata.schema.column(i) for i in range(len(metadata.schema))]
+    places = [i for i, leaf in enumerate(leaves) if leaf.path == leaf.name == name]
     for group in range(metadata.num_row_groups):
         column = metadata.row_group(group).column(places[0])
         told_of = column.statistics if column.is_stats_set else None

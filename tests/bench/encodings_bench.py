@@ -96,7 +96,7 @@ def chosen(kind: str) -> tuple[str, str]:
     """What the store writes a column of this kind as."""
     from core.store.encodings import choose, leaves_of
 
-    encoding = choose(next(iter(leaves_of(made(kind).select(["x0"])).values())))
+    encoding = choose(leaves_of(made(kind).select(["x0"]))["x0"][0])
     return encoding.name or DICTIONARY, encoding.codec
 
 

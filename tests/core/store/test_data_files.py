@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core import Store, col
+from core.errors import BadData
 
 COUNT = 2_000
 GENERATOR = np.random.default_rng(5)
@@ -83,3 +84,22 @@ def test_wide_rows_make_short_row_groups(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         store.create_table("wide", pa.table({f"c{i}": np.arange(5_000) for i in range(1_000)}))
         assert max(f.row_group(i).num_rows for f in footers(store) for i in range(f.num_row_groups)) < 2_500
+
+
+@pytest.mark.parametrize("inside", ["ints", "floats", "flags", "names"])
+@pytest.mark.parametrize("outside", ["ints", "floats", "flags", "names"])
+def test_a_column_may_be_called_like_the_path_of_a_field(tmp_path: Path, outside: str, inside: str) -> None:
+    kinds = {"ints": pa.array(INTS), "floats": pa.array(FLOATS), "flags": pa.array(INTS > 9), "names": NAMES}
+    data = pa.table({"a.b": kinds[outside], "a": pa.StructArray.from_arrays([kinds[inside]], names=["b"])})
+    with Store.open(tmp_path / "s") as store:
+        found = store.create_table("t", data).read()
+        assert found.drop_columns(["_id"]).equals(data)
+
+
+def test_a_column_called_like_the_path_of_a_field_widens_by_its_own_values(tmp_path: Path) -> None:
+    field = pa.StructArray.from_arrays([pa.array([1] * COUNT)], names=["b"])
+    data = pa.table({"a": field, "a.b": pa.array([2**53 + 1] * COUNT)})
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", data)
+        with pytest.raises(BadData, match=r"column 'a\.b'"):
+            table.update([{"_id": 0, "a.b": 0.5}])
