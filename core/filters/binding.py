@@ -14,6 +14,7 @@ from core.errors import BadFilter, UnknownColumn, nearest
 from core.filters.expr import And, Branch, Filter, Not, Or, Predicate
 from core.filters.kinds import Kind, kind_of
 from core.filters.like import as_regex
+from core.filters.null_operand import NullOperand
 from core.filters.operators import OPERATORS, PATTERNS, Arity, Operator, fitting
 from core.filters.values import Value, convert
 from core.filters.walk import fold
@@ -48,6 +49,8 @@ def bind_predicate(predicate: Predicate, types: Mapping[str, pa.DataType], name:
     type_ = types.get(predicate.column)
     if type_ is None:
         raise UnknownColumn(predicate.column, name, types)
+    if pa.types.is_null(type_):
+        return _of_nulls(predicate)
     operator = _operator(predicate, type_)
     values = tuple(_value(predicate, value, type_) for value in _counted(predicate, operator))
     if operator.id in PATTERNS:
@@ -69,7 +72,14 @@ def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, i
     return (And(bound) if isinstance(node, And) else Or(bound)), depth
 
 
-def _operator(predicate: Predicate, type_: pa.DataType) -> Operator:
+def _of_nulls(predicate: Predicate) -> Bound:
+    """All rows of the column meet it, or none."""
+    operator = _known(predicate)
+    met = operator.test(NullOperand(), _counted(predicate, operator))
+    return Bound(predicate.column, "is_null" if met else "not_null")
+
+
+def _known(predicate: Predicate) -> Operator:
     operator = OPERATORS.get(predicate.operator)
     if operator is None:
         guesses = " or ".join(f"'{g}'" for g in nearest(predicate.operator, list(OPERATORS)))
@@ -77,7 +87,11 @@ def _operator(predicate: Predicate, type_: pa.DataType) -> Operator:
             f"There is no operator '{predicate.operator}' (asked of column '{predicate.column}')",
             fix=f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(OPERATORS)}",
         )
-    kind = kind_of(type_)
+    return operator
+
+
+def _operator(predicate: Predicate, type_: pa.DataType) -> Operator:
+    operator, kind = _known(predicate), kind_of(type_)
     if kind not in operator.kinds or (predicate.ignore_case and kind is not Kind.TEXT):
         asked = operator.id if kind not in operator.kinds else "ignore_case"
         raise BadFilter(

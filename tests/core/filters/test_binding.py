@@ -251,3 +251,21 @@ def test_bytes_are_compared_in_files_too(type_: pa.DataType, tmp_path: Path) -> 
     ):
         assert raw.count(tree) == count
         assert raw.read(where=tree).num_rows == count
+
+
+@pytest.mark.parametrize("where", ["in memory", "in a file"])
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_column_of_nulls_alone_is_asked_like_nulls_of_any_type(
+    tmp_path: Path, operator: str, where: str
+) -> None:
+    kind = pa.string() if fits(operator, pa.string()) else pa.bool_()
+    rows = pa.table({"untyped": pa.nulls(3), "typed": pa.nulls(3, kind)})
+    values = ("x",) * abs(OPERATORS[operator].arity.value)
+    asked, like = Predicate("untyped", operator, values), Predicate("typed", operator, values)
+    if where == "in memory":
+        found = [mask(bind(f, rows.schema, "t"), rows).to_pylist() for f in (asked, like)]
+    else:
+        pq.write_table(rows, tmp_path / "t.parquet")
+        dataset = open_dataset(tmp_path / "t.parquet")
+        found = [dataset.read(where=f).num_rows for f in (asked, like)]
+    assert found[0] == found[1]
