@@ -12,13 +12,14 @@ from core.scan.caches import cache
 from core.scan.chunks import column_chunks, leaf_of
 from core.scan.footers import unchanged
 from core.scan.pieces import in_memory
+from core.scan.python_value import python_value
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
 
 
 def row_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> dict[str, Any]:
     """The row at a live position, pending changes applied."""
     cells = cells_at(snapshot, position, columns)
-    return {column.name: cell.as_py() for column, cell in zip(columns, cells, strict=True)}
+    return {column.name: python_value(cell) for column, cell in zip(columns, cells, strict=True)}
 
 
 def cells_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> list[pa.Scalar]:

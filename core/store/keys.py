@@ -13,6 +13,7 @@ from core.arrays import from_numpy, to_numpy
 from core.errors import BadData, UnknownRow
 from core.filters.arrow_values import scalar_of
 from core.scan.pieces import pieces
+from core.scan.python_value import python_value
 from core.scan.rows import finish
 from core.scan.snapshot import Column
 from core.store.evolution import as_keys
@@ -85,7 +86,7 @@ class _Codes:
 
     def __init__(self, table: str, keys: pa.Table) -> None:
         for name in keys.column_names:
-            if pa.types.is_nested(keys.schema.field(name).type):
+            if _is_nested(keys.schema.field(name).type):
                 raise BadData(f"{table}: column '{name}' holds nested values", "no row is found by these")
         self._values = [pc.unique(_comparable(column)) for column in keys.columns[1:]]
         self._counted: list[pa.Array] = []
@@ -114,6 +115,10 @@ class _Codes:
             )
 
 
+def _is_nested(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind))
+
+
 def _paired(code: pa.Array, counted: pa.Array, column: pa.ChunkedArray, values: pa.Array) -> pa.Array:
     """One number for what `code` and `column` hold in a row, null where either is not among the keys'."""
     before, own = pc.index_in(code, value_set=counted), pc.index_in(_comparable(column), value_set=values)
@@ -124,13 +129,17 @@ def _paired(code: pa.Array, counted: pa.Array, column: pa.ChunkedArray, values: 
 def _comparable(column: pa.ChunkedArray) -> pa.Array:
     """Values that are equal where their bytes are."""
     values, kind = column.combine_chunks(), column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        values, kind = values.storage, kind.storage_type
     if pa.types.is_dictionary(kind):
         return values.cast(kind.value_type)
     if pa.types.is_floating(kind):
         return pc.add(values.cast(pa.float64()), scalar_of(0.0, pa.float64()))
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return values.cast(pa.decimal128(kind.precision, kind.scale))
     views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
     return values.cast(views[kind]) if kind in views else values
 
 
 def _told(keys: pa.Table, row: int) -> str:
-    return ", ".join(f"{name} = {keys.column(name)[row].as_py()!r}" for name in keys.column_names)
+    return ", ".join(f"{name} = {python_value(keys.column(name)[row])!r}" for name in keys.column_names)

@@ -36,7 +36,11 @@ class RowsById(Dataset):
         return self.state().snapshot
 
     def get(self, row_id: int, as_of: When | None = None) -> dict[str, Any] | None:
-        """The row with this `_id`, or None."""
+        """The row with this `_id`, or None.
+
+        A time that Python has no value for, such as one after the year 9999, is text in ISO form, or the
+        number that is stored where it is too far away for that too; so is a duration.
+        """
         state = self.state(as_of)
         position = int(state.locate(np.array([row_id], np.int64))[0])
         if position < 0:

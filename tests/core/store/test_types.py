@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from core import Store, col
-from core.errors import BadData
+from core.errors import BadData, UnknownRow
 from core.query.query import Query, SortKey
 from core.query.view import View
 
@@ -204,3 +204,57 @@ def test_what_is_noted_about_columns_stays_when_their_layout_does_not(tmp_path: 
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", data)
         assert (table.metadata, table.column_metadata("at")) == ({"made": "by hand"}, {"unit": "s"})
+
+
+FAR = {
+    "at": (pa.array([253_402_300_800_000], pa.timestamp("ms")), "10000-01-01T00:00:00.000"),
+    "before": (pa.array([-99_999_999_999_000], pa.timestamp("ms")), "-1199-02-15T14:13:21.000"),
+    "zoned": (pa.array([253_402_300_800_000], pa.timestamp("ms", "UTC")), "10000-01-01T00:00:00.000Z"),
+    "beyond": (pa.array([2**62], pa.timestamp("ms")), 2**62),
+    "day": (pa.array([2_932_897], pa.int32()).cast(pa.date32()), "10000-01-01"),
+    "last": (pa.array([2**31 - 1], pa.int32()).cast(pa.date32()), 2**31 - 1),
+    "span": (pa.array([2**62], pa.duration("s")), 2**62),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("flushed", [False, True])
+@pytest.mark.parametrize("name", FAR)
+def test_a_row_can_be_got_whose_times_python_has_no_value_for(
+    tmp_path: Path, name: str, flushed: bool
+) -> None:
+    values, told = FAR[name]
+    one = pa.array([0, 1], pa.int32())
+    within = {
+        "list": pa.ListArray.from_arrays(one, values),
+        "struct": pa.StructArray.from_arrays([values], names=["x"]),
+        "map": pa.MapArray.from_arrays(one, pa.array(["k"]), values),
+    }
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", pa.table({"v": values, **within}))
+        if flushed:
+            table.flush()
+        expected = {"_id": 0, "v": told, "list": [told], "struct": {"x": told}, "map": [("k", told)]}
+        assert table.get(0) == expected
+
+
+@pytest.mark.parametrize("kind", ["uuid", "json", "bool8", "d32", "d64", "price", "at_ns", "day", "fixed"])
+def test_rows_are_found_by_keys_of_any_type_without_parts(tmp_path: Path, kind: str) -> None:
+    keys, two = VALUES[kind], pa.array(["", "x"])
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", pa.table({"k": keys, "text": ["a", "b", "c"]}))
+        for _ in range(2):
+            table.update(pa.table({"k": keys.slice(0, 2), "text": ["A", "B"]}), on="k")
+            assert table.read().column("text").to_pylist() == ["A", "B", "c"]
+            done = table.upsert(pa.table({"k": keys.slice(2), "w": two.slice(0, 1)}), on="k")
+            assert (done.inserted, done.updated) == (0, 1)
+            table.flush()
+        with pytest.raises(BadData, match="two of the rows given have k = "):
+            table.update(pa.table({"k": pa.concat_arrays([keys, keys]), "w": ["x"] * 6}), on="k")
+
+
+def test_a_key_that_is_far_away_is_told(tmp_path: Path) -> None:
+    far, _told = FAR["day"]
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", pa.table({"day": VALUES["day"], "w": [1, 2, 3]}))
+        with pytest.raises(UnknownRow, match="day = '10000-01-01'"):
+            table.update(pa.table({"day": far, "w": [9]}), on="day")
