@@ -19,7 +19,7 @@ from core.errors import ReadOnlyStore, StoreBusy, StoreProblem, StoreTooNew
 from core.forks import let_go_in_children
 from core.store.catalog_copy import write_copy
 from core.store.catalog_retention import FILES, RemovedFile
-from core.store.catalog_schema import APPLICATION_ID, FORMAT_VERSION, MIGRATIONS, TABLES
+from core.store.catalog_schema import APPLICATION_ID, CHECKED, FORMAT_VERSION, MIGRATIONS, TABLES
 from core.store.catalog_transaction import Transaction
 from core.store.catalog_versions import CatalogVersions
 from core.store.connection import (
@@ -242,6 +242,13 @@ class Catalog:
         return self._rows(
             f"SELECT {', '.join(columns)} FROM {kind} WHERE table_id = ? ORDER BY entry", table_id
         )
+
+    def checked(self, kind: str, table_id: int) -> Iterator[tuple[Any, ...]]:
+        """(entry, checksum, what it is of…) of pending entries, whichever versions they hold at, one at a
+        time; those that go meanwhile are left out."""
+        wanted = ", ".join(("entry", "checksum", *CHECKED[kind]))
+        for (entry,) in self.every(kind, table_id, ("entry",)):
+            yield from self._rows(f"SELECT {wanted} FROM {kind} WHERE entry = ?", entry)
 
     def integrity(self) -> list[str]:
         """What SQLite finds damaged in its file; nothing when all is well."""

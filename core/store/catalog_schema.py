@@ -58,18 +58,20 @@ CREATE TABLE data_files (
 );
 CREATE TABLE deletions (
     entry INTEGER PRIMARY KEY AUTOINCREMENT,
-    table_id INTEGER NOT NULL, ids BLOB NOT NULL,
+    table_id INTEGER NOT NULL, ids BLOB NOT NULL, checksum TEXT NOT NULL,
     from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
 );
 CREATE TABLE pending_rows (
     entry INTEGER PRIMARY KEY AUTOINCREMENT,
     table_id INTEGER NOT NULL, first_id INTEGER NOT NULL, rows INTEGER NOT NULL,
-    columns TEXT NOT NULL, batch BLOB NOT NULL, from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+    columns TEXT NOT NULL, batch BLOB NOT NULL, checksum TEXT NOT NULL,
+    from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
 );
 CREATE TABLE pending_cells (
     entry INTEGER PRIMARY KEY AUTOINCREMENT,
     table_id INTEGER NOT NULL, made INTEGER NOT NULL, ids BLOB NOT NULL,
-    columns TEXT NOT NULL, batch BLOB NOT NULL, from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+    columns TEXT NOT NULL, batch BLOB NOT NULL, checksum TEXT NOT NULL,
+    from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
 );
 CREATE INDEX columns_by_table ON columns (table_id, to_version);
 CREATE INDEX data_files_by_table ON data_files (table_id, to_version);
@@ -84,6 +86,9 @@ ALTER TABLE commits ADD COLUMN name TEXT NOT NULL DEFAULT '';
 ALTER TABLE commits ADD COLUMN transaction_id INTEGER;
 ALTER TABLE data_files ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
 ALTER TABLE data_files ADD COLUMN made INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE deletions ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
+ALTER TABLE pending_rows ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
+ALTER TABLE pending_cells ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
 {_SINCE_2}""",
 }
 """What turns the catalog of a format into the next one's."""
@@ -93,7 +98,10 @@ VERSIONED = {
     "data_files": ("path", "rows", "first_id", "last_id", "bytes", "names", "checksum", "made"),
     "change_files": ("path", "made", "rows", "first_id", "last_id", "bytes", "names", "checksum"),
     "metadata": ("column_id", "key", "value"),
-    "deletions": ("ids",),
-    "pending_rows": ("first_id", "rows", "columns", "batch"),
-    "pending_cells": ("made", "ids", "columns", "batch"),
+    "deletions": ("ids", "checksum"),
+    "pending_rows": ("first_id", "rows", "columns", "batch", "checksum"),
+    "pending_cells": ("made", "ids", "columns", "batch", "checksum"),
 }
+
+CHECKED = {"deletions": ("ids",), "pending_rows": ("batch",), "pending_cells": ("ids", "batch")}
+"""What the checksum of a pending entry is of; it is empty where an earlier format had none."""

@@ -8,6 +8,14 @@ from pathlib import Path
 BLOCK_BYTES = 1 << 22
 
 
+def checksum_of_bytes(*parts: bytes) -> str:
+    """CRC-32 of the parts laid end to end."""
+    found = 0
+    for part in parts:
+        found = zlib.crc32(part, found)
+    return _told(found)
+
+
 def checksum_of(path: Path) -> str:
     """CRC-32 of the file's bytes: finds what disks and copies do to files, at two gigabytes a second."""
     running = RunningChecksum(path)
@@ -27,7 +35,7 @@ class RunningChecksum:
 
     @property
     def text(self) -> str:
-        return f"crc32:{self._found:08x}"
+        return _told(self._found)
 
     def extend(self) -> int:
         """Take in what was appended since; answers the bytes so far."""
@@ -38,3 +46,7 @@ class RunningChecksum:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _told(crc: int) -> str:
+    return f"crc32:{crc:08x}"

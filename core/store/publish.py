@@ -13,6 +13,7 @@ from core.schema import type_to_bytes
 from core.store.catalog import Catalog
 from core.store.catalog_transaction import Transaction
 from core.store.cells import Cells, to_batch
+from core.store.checksums import checksum_of_bytes
 from core.store.commit import Change
 from core.store.data_file import WrittenFile
 from core.store.placement import Staged
@@ -93,14 +94,15 @@ class Publication:
     ) -> int:
         """Pending rows whose ids, from `first_id` on, were given before."""
         columns, batch = to_batch(values, entries)
-        return self._add("pending_rows", (first_id, count, columns, batch))
+        return self._add("pending_rows", (first_id, count, columns, batch, checksum_of_bytes(batch)))
 
     def cells(self, cells: Cells, entries: dict[int, int]) -> int:
-        columns, batch = to_batch(cells.values, entries)
-        return self._add("pending_cells", (cells.made, cells.ids.astype("<i8").tobytes(), columns, batch))
+        ids, (columns, batch) = _id_bytes(cells.ids), to_batch(cells.values, entries)
+        return self._add("pending_cells", (cells.made, ids, columns, batch, checksum_of_bytes(ids, batch)))
 
     def deletions(self, ids: np.ndarray) -> int:
-        return self._add("deletions", (np.sort(ids).astype("<i8").tobytes(),))
+        gone = _id_bytes(np.sort(ids))
+        return self._add("deletions", (gone, checksum_of_bytes(gone)))
 
     def replaced(self, rewritten: Rewrite, paths: list[str], made: int | None = None) -> list[int]:
         """Enter the files of a rewrite in place of the segments and pending entries they hold, which is what
@@ -115,6 +117,10 @@ class Publication:
 
     def _add(self, kind: str, values: tuple[object, ...]) -> int:
         return self._catalog.add(kind, self._table_id, self._version, values)
+
+
+def _id_bytes(ids: np.ndarray) -> bytes:
+    return ids.astype("<i8").tobytes()
 
 
 class Overtaken(Exception):

@@ -19,14 +19,15 @@ from core.scan.footers import footer
 from core.scan.snapshot import FileSegment
 from core.schema import ID
 from core.store.catalog import Catalog, TableRow
-from core.store.checksums import checksum_of
+from core.store.catalog_schema import CHECKED
+from core.store.checksums import checksum_of, checksum_of_bytes
 from core.store.ids import ID_COLUMN
 from core.store.layout import Layout
 from core.store.reader import Reader
 from core.store.readers import Readers
-from core.store.state import State
+from core.store.verify_state import problems
 
-UNREADABLE = (LamellaError, OSError, EOFError, pa.ArrowException, ValueError, LookupError)
+UNREADABLE = (LamellaError, OSError, EOFError, pa.ArrowException, ValueError, LookupError, TypeError)
 """What damage may make of reading a catalog entry or a file."""
 LABELS = {"data_files": "data file", "change_files": "change file"}
 
@@ -106,10 +107,11 @@ class Verification:
     job: Job
     problems: list[str] = field(default_factory=list)
     files: set[str] = field(default_factory=set)
+    damaged: set[Path] = field(default_factory=set)
     bytes: int = 0
 
     def table(self, row: TableRow) -> None:
-        """The files of every version, and whether the newest fits together."""
+        """The files and pending entries of every version, and whether the newest fits together."""
         named: list[NamedFile] = []
         self._noting(row, partial(self._collect, row, named))
         for done, file in enumerate(named):
@@ -118,7 +120,10 @@ class Verification:
             )
             if file.path not in self.files:
                 self.files.add(file.path)
-                self._noting(row, partial(self._file, file))
+                if self._noting(row, partial(self._file, file)):
+                    self.damaged.add(self.data / file.path)
+        for kind in () if self.quick else CHECKED:
+            self._noting(row, partial(self._pending, row, kind))
         self._noting(row, partial(self._newest, row))
         self._noting(row, partial(self._commits, row))
 
@@ -132,11 +137,15 @@ class Verification:
         self.problems += [f"{path}: no table names this file" for path in found]
         return []
 
-    def _noting(self, row: TableRow, look: Callable[[], Iterator[str]]) -> None:
+    def _noting(self, row: TableRow, look: Callable[[], Iterator[str]]) -> bool:
+        """Whether there was something to note."""
+        before = len(self.problems)
         try:
-            self.problems += [f"table {row.name}: {told}" for told in look()]
+            for told in look():
+                self.problems.append(f"table {row.name}: {told}")
         except UNREADABLE as error:
             self.problems.append(f"table {row.name}: {_told(error)}")
+        return len(self.problems) > before
 
     def _collect(self, row: TableRow, named: list[NamedFile]) -> Iterator[str]:
         named += self._named(row)
@@ -166,10 +175,17 @@ class Verification:
         else:
             yield from (f"{label} {path} {told}" for told in _content(file, path))
 
+    def _pending(self, row: TableRow, kind: str) -> Iterator[str]:
+        for entry, checksum, *held in self.catalog.checked(kind, row.table_id):
+            self.job.check()
+            if checksum and checksum_of_bytes(*held) != checksum:
+                yield f"{kind} {entry} holds other bytes than were written: its checksum differs"
+
     def _newest(self, row: TableRow) -> Iterator[str]:
         readers = Readers(self.catalog.path.parent)
         try:
-            yield from _entries(Reader(self.catalog, row.table_id, self.data, readers).current())
+            state = Reader(self.catalog, row.table_id, self.data, readers).current()
+            yield from problems(state, self.damaged)
         finally:
             readers.close()
 
@@ -206,38 +222,6 @@ def _id_problems(segment: FileSegment, file: NamedFile) -> Iterator[str]:
         before = int(ids[-1])
     if (first, before) != (file.first_id, file.last_id):
         yield f"has {ID}s from {first} to {before} instead of {file.first_id} to {file.last_id}"
-
-
-def _entries(state: State) -> Iterator[str]:
-    """Whether what the newest version is made of can be read and fits together."""
-    for before, after in zip(state.held[:-1], state.held[1:], strict=True):
-        if after.first_id <= before.last_id:
-            yield f"two parts of it hold the {ID}s from {after.first_id} to {before.last_id}"
-    yield from _column_problems(state)
-    for (kind, entry), cells in state.cells.items():
-        for key in cells.values:
-            if len(cells.values[key]) != len(cells.ids):
-                yield f"{kind} {entry} has {len(cells.values[key]):,} values for {len(cells.ids):,} rows"
-        yield from (f"{kind} {entry} {told}" for told in _ids_given(state, cells.ids))
-    for entry, ids in state.deletions.items():
-        yield from (f"deletions {entry} {told}" for told in _ids_given(state, ids))
-    for held in state.held:
-        if held.last_id >= state.row.next_id:
-            yield f"rows up to {ID} {held.last_id} are there, but the next to be given is {state.row.next_id}"
-
-
-def _column_problems(state: State) -> Iterator[str]:
-    names = [c.name for c in state.columns]
-    for name in {name for name in names if names.count(name) > 1}:
-        yield f"two columns are called '{name}'"
-
-
-def _ids_given(state: State, ids: np.ndarray) -> Iterator[str]:
-    """Rows that were removed since may be named still, but never one that there cannot be."""
-    if bool(np.any(ids[1:] <= ids[:-1])):
-        yield f"names {ID}s that do not ascend"
-    if len(ids) and (ids.min() < 0 or ids.max() >= state.row.next_id):
-        yield f"names a row that was never there: {ID} {ids.max() if ids.min() >= 0 else ids.min()}"
 
 
 def _told(error: Exception) -> str:

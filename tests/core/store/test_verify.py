@@ -12,6 +12,7 @@ import pytest
 
 from core import Store
 from core.errors import StoreProblem
+from core.schema import type_to_bytes
 
 ROWS = 30_000
 
@@ -83,6 +84,50 @@ def test_a_truncated_file_is_found_even_when_there_is_no_time_for_checksums(path
     damaged.write_bytes(damaged.read_bytes()[:-100])
     found = problems(path, quick=True)
     assert any(str(damaged) in each and "bytes instead of" in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "blob"),
+    [
+        ("pending_rows", "batch"), ("pending_cells", "batch"), ("pending_cells", "ids"), ("deletions", "ids"),
+    ],
+)  # fmt: skip
+def test_a_flipped_bit_of_a_pending_entry_is_found_in_whichever_version_it_is(
+    path: Path, kind: str, blob: str
+) -> None:
+    with Store.open(path) as store:
+        store.copy_table("flights", "second")
+        store["flights"].restore(1)
+    catalog = sqlite3.connect(path / "catalog.sqlite")
+    entries = catalog.execute(f"SELECT entry, {blob} FROM {kind}").fetchall()
+    for entry, held in entries:
+        changed = bytes([*held[:-1], held[-1] ^ 1])
+        catalog.execute(f"UPDATE {kind} SET {blob} = ? WHERE entry = ?", (changed, entry))
+    catalog.commit()
+    catalog.close()
+    told = [each for each in problems(path) if "holds other bytes than were written" in each]
+    assert len(told) == len(entries) > 1
+    assert all(any(f"{kind} {entry} " in each for each in told) for entry, _ in entries)
+
+
+def test_values_that_do_not_fit_their_column_are_found(path: Path) -> None:
+    with Store.open(path) as store:
+        table = store["flights"]
+        table.update([{"_id": i, "n": 500} for i in range(4, ROWS, 2)])
+        table.update([{"_id": 1, "n": 700}])
+        table.insert([{"n": 800}])
+    catalog = sqlite3.connect(path / "catalog.sqlite")
+    catalog.execute(
+        "INSERT INTO columns (table_id, column_id, name, type, place, from_version, to_version)"
+        " SELECT table_id, column_id, name, ?, place, 2, to_version FROM columns WHERE name = 'n'",
+        (type_to_bytes(pa.int8()),),
+    )
+    catalog.execute("UPDATE columns SET to_version = 2 WHERE name = 'n' AND from_version = 1")
+    catalog.commit()
+    catalog.close()
+    found = [each for each in problems(path) if "column 'n' that do not fit its type int8" in each]
+    for place in (f"data file {file(path)} ", "change_files ", "pending_cells ", "pending_rows "):
+        assert sum(place in each for each in found) == 1, found
 
 
 def test_a_missing_file_is_found(path: Path) -> None:
