@@ -14,10 +14,10 @@ from sqlglot import exp
 
 from core.filters.kinds import Kind, kind_of, value_type
 from core.filters.narrowing import Exact
+from core.filters.ordered_decimals import ordered_bytes
 from core.filters.temporal import DAY_NS, unit_ns
 from core.filters.values import value_range
 
-WIDEST_DECIMAL = 38
 _MICROSECONDS = (-9_223_372_022_400_000_000, 9_223_372_036_854_775_806)
 _DAYS = (-(2**31) + 2, 2**31 - 2)
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -61,9 +61,10 @@ def _integer(value: int, _type: pa.DataType) -> exp.Expr:
 
 
 def _decimal(value: int, type_: pa.DataType) -> exp.Expr:
+    if types.is_decimal256(type_):
+        return _binary(ordered_bytes(value), type_)
     digits = Decimal((int(value < 0), tuple(map(int, str(abs(value)))), -type_.scale))
-    wide = type_.precision > WIDEST_DECIMAL
-    return _cast(f"{digits:f}", "DOUBLE" if wide else f"DECIMAL({type_.precision}, {type_.scale})")
+    return _cast(f"{digits:f}", f"DECIMAL({type_.precision}, {type_.scale})")
 
 
 def _float(value: float, type_: pa.DataType) -> exp.Expr:

@@ -55,11 +55,12 @@ class _Stop:
 
 
 @contextmanager
-def cursor(job: Job | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+def cursor(job: Job | None = None, of: str = "a query") -> Iterator[duckdb.DuckDBPyConnection]:
     """A cursor of its own for one piece of work, on any thread.
 
     What is registered on it is gone with it. Once the job is cancelled, a statement that runs or is begun in
-    the block is interrupted within about 20 ms, and the block is left as `Cancelled`.
+    the block is interrupted within about 20 ms, and the block is left as `Cancelled`. What DuckDB refuses is
+    raised as `LamellaError` that names the dataset, `of`.
     """
     job = job or Job()
     own = _engine.database().cursor()
@@ -72,10 +73,14 @@ def cursor(job: Job | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     except duckdb.OutOfMemoryException as error:
         raise no_room(str(error)) from error
     except duckdb.IOException as error:
-        raise LamellaError("a file could not be read or written", str(error)) from error
-    except (OSError, pa.ArrowException) as error:  # an interrupt, on its way through an Arrow stream
+        raise LamellaError(f"{of}: a file could not be read or written", str(error)) from error
+    except duckdb.Error as error:
+        raise _refused(of, error) from error
+    except (OSError, pa.ArrowException) as error:  # also an interrupt, on its way through an Arrow stream
         if job.cancelled:
             raise Cancelled from error
+        if isinstance(error, pa.ArrowException):
+            raise _refused(of, error) from error
         raise
     finally:
         stop.close()
@@ -86,6 +91,14 @@ def no_room(why: str) -> NoRoom:
         "the query needs more temporary disk space than there is",
         why.partition("\n")[0],
         f"Make room in {tempfile.gettempdir()}, or ask for fewer rows and columns",
+    )
+
+
+def _refused(of: str, error: Exception) -> LamellaError:
+    return LamellaError(
+        f"{of}: what was asked cannot be computed",
+        str(error).partition("\n")[0],
+        "Leave out the column whose values are too large for it, or cast it to text",
     )
 
 

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from core.arrays import from_numpy
 from core.jobs import Job
+from core.query.duckdb_types import comes_back
 from core.query.engine import cursor
 from core.query.source import POSITION, identifier, stored_relation
 from core.scan.pieces import piece_at, schema_of
@@ -40,7 +41,7 @@ def fetch_next(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Co
 
 def _decoding_pays(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column]) -> bool:
     cells = _cells_to_decode(snapshot, positions) * len(columns)
-    return cells <= DECODED_CELLS or not _kept_by_duckdb(columns)
+    return cells <= DECODED_CELLS or not all(comes_back(c.type) for c in columns)
 
 
 def _cells_to_decode(snapshot: Snapshot, positions: np.ndarray) -> int:
@@ -56,7 +57,7 @@ def _joined(
     snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], job: Job | None
 ) -> pa.Table:
     schema = schema_of(columns)
-    with cursor(job) as own:
+    with cursor(job, snapshot.name) as own:
         wanted = pa.table({POSITION: from_numpy(positions), "place": from_numpy(np.arange(len(positions)))})
         own.register("wanted", wanted)
         place = exp.column("place", table="wanted", quoted=True)
@@ -67,20 +68,3 @@ def _joined(
     stored = found.rename_columns(schema.names).cast(schema).columns
     changed = [patch_scattered(snapshot, c, positions, held) for c, held in zip(columns, stored, strict=True)]
     return pa.Table.from_arrays(changed, schema=schema)
-
-
-def _kept_by_duckdb(columns: Sequence[Column]) -> bool:
-    return all(_simple(c.type) for c in columns)
-
-
-def _simple(kind: pa.DataType) -> bool:
-    """Types whose values come back from DuckDB unharmed, after a cast at the most."""
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_date32(kind)
-        or (pa.types.is_timestamp(kind) and kind.tz is None)
-    )

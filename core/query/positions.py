@@ -32,8 +32,8 @@ def count(snapshot: Snapshot, where: Filter | None = None, job: Job | None = Non
     if where is None:
         return snapshot.num_rows
     job = job or Job()
-    with cursor(job) as own:
-        found = _select(snapshot, own, [exp.Count(this=exp.Star())], where, ())
+    with cursor(job, snapshot.name) as own:
+        found = _select(snapshot, own, [exp.Count(this=exp.Star())], where, (), job)
         job.check()
         return int(own.sql(found.sql("duckdb")).fetchall()[0][0])
 
@@ -62,10 +62,10 @@ def find(
     `limit` asks for the first ones of a sort alone.
     """
     job = job or Job()
-    with cursor(job) as own:
-        query = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort)
+    with cursor(job, snapshot.name) as own:
+        query = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort, job)
         if sort and limit is not None:
-            query = query.limit(limit)
+            query = query.limit(min(limit, snapshot.num_rows))
         own.execute("SET enable_profiling = 'no_output'")
         positions = _collect(own.sql(query.sql("duckdb")), snapshot.num_rows, job)
         profile = json.loads(own.get_profiling_information(format="json"))["query"]
@@ -80,12 +80,13 @@ def _select(
     values: Sequence[exp.Expr],
     where: Filter | None,
     sort: Sequence[SortKey],
+    job: Job,
 ) -> exp.Select:
     bound = bind(where, snapshot.schema, snapshot.name) if where is not None else None
     filtered = [p.column for p in predicates(bound)] if bound is not None else []
     used = dict.fromkeys([*filtered, *(key.column for key in sort)])
     columns = snapshot.select(used)
-    query = exp.select(*values).from_(relation(snapshot, columns, own))
+    query = exp.select(*values).from_(relation(snapshot, columns, own, job=job))
     if bound is not None:
         query = query.where(to_sql(bound, {c.name: identifier(c) for c in columns}))
     return query.order_by(*_order(sort, columns)) if sort else query

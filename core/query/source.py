@@ -16,10 +16,13 @@ from sqlglot import exp
 
 from core.arrays import from_numpy
 from core.ascending import EMPTY, union, without
+from core.jobs import Job
+from core.query.duckdb_types import handed, holds, sql_type
 from core.scan.footers import unchanged
 from core.scan.pieces import in_memory, schema_of
-from core.scan.rows import take_rows
+from core.scan.rows import live_positions, take_rows
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
+from core.scan.stream import read_all
 
 POSITION = "pos"
 OWN_NAMES = "__lamella_"
@@ -33,16 +36,55 @@ def identifier(column: Column) -> str:
 
 
 def relation(
-    snapshot: Snapshot, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+    snapshot: Snapshot,
+    columns: Sequence[Column],
+    cursor: duckdb.DuckDBPyConnection,
+    huge_as_text: bool = False,
+    job: Job | None = None,
 ) -> exp.Subquery:
-    """The live rows with pending changes applied; what is in memory is registered on `cursor`."""
+    """The live rows with pending changes applied; what is in memory is registered on `cursor`.
+
+    Each column comes in the form that `core.query.duckdb_types` tells of its type, also from files that were
+    written when it had another one.
+    """
+    decoded = [c for c in columns if not _read_exactly(snapshot, c)]
+    if not decoded:
+        return _live(snapshot, columns, cursor).subquery("rows")
+    rows = read_all(snapshot, decoded, job or Job())
+    positions = live_positions(snapshot, np.arange(snapshot.num_rows))
+    exact = _registered(positions, rows, decoded, cursor, huge_as_text)
+    others = [c for c in columns if c not in decoded]
+    if not others:
+        return exact.subquery("rows")
+    values = [_field(POSITION), *(_field(identifier(c)) for c in columns)]
+    read = _live(snapshot, others, cursor).subquery("others")
+    return exp.select(*values).from_(read).join(exact.subquery("exact"), using=[POSITION]).subquery("rows")
+
+
+def _read_exactly(snapshot: Snapshot, column: Column) -> bool:
+    """Whether DuckDB can read the column itself: it rounds long decimals, and what it reads from files for
+    durations are counts of the file's unit, which it cannot bring to another inside nested values."""
+    if holds(column.type, pa.types.is_decimal256):
+        return False
+    if not pa.types.is_nested(column.type) or not holds(column.type, pa.types.is_duration):
+        return True
+    files = [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
+    held = [
+        unchanged(file).schema.field(file.names[column.key]).type
+        for file in files
+        if column.key in file.names
+    ]
+    return all(kind.equals(column.type) for kind in held)
+
+
+def _live(snapshot: Snapshot, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection) -> exp.Query:
     base = _stored(snapshot, columns, cursor)
     changed = _changed_positions(snapshot, columns)
     gone = union(snapshot.deleted, changed)
     live = _without(base, gone, cursor) if len(gone) else base
     if len(changed):
         live = _union([live, _changed_rows(snapshot, columns, changed, cursor)])
-    return live.subquery("rows")
+    return live
 
 
 def stored_relation(
@@ -98,11 +140,36 @@ def _files_query(
     names = {c: files[0].names[c.key] for c in columns if c.key in files[0].names}
     nowhere = _empty([c for c in columns if c not in names], cursor) if len(names) < len(columns) else None
     values = [
-        _field(f"f{stored.index(names[c])}", "f") if c in names else _missing(c, files, nowhere)
+        _held(c, files, stored.index(names[c])) if c in names else _missing(c, files, nowhere)
         for c in columns
     ]
     aliased = [_as(value, identifier(c)) for value, c in zip(values, columns, strict=True)]
     return exp.select(_as(position, POSITION), *aliased).from_(table)
+
+
+def _held(column: Column, files: Sequence[FileSegment], place: int) -> exp.Expr:
+    """A column of files of one shape, in the column's own type."""
+    value: exp.Expr = _field(f"f{place}", "f")
+    if any(_folds_nulls(column, file) for file in files):
+        always = exp.GTE(this=_field("file_row_number", "f"), expression=exp.Literal.number(0))
+        value = exp.Case(ifs=[exp.If(this=always, true=value)])
+    stored = unchanged(files[0]).schema.field(place).type
+    if pa.types.is_duration(stored) and pa.types.is_duration(column.type):
+        factor = _PER_SECOND[column.type.unit] // _PER_SECOND[stored.unit]
+        return value if factor == 1 else value * exp.Literal.number(factor)
+    kind, own = sql_type(stored), sql_type(column.type)
+    if kind == own or kind is None or own is None:
+        return value
+    return exp.cast(value, exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=own))
+
+
+def _folds_nulls(column: Column, file: FileSegment) -> bool:
+    """DuckDB 2.0 takes every row of a row group for null, or none, whose texts are nulls and one value,
+    unless the column is seen through something that it cannot answer from statistics."""
+    return unchanged(file).of_one_text(file.names[column.key])
+
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _missing(column: Column, files: Sequence[FileSegment], nowhere: exp.Query | None) -> exp.Expr:
@@ -165,22 +232,17 @@ def _rows_at(snapshot: Snapshot, changed: np.ndarray, columns: Sequence[Column])
 
 
 def _registered(
-    positions: np.ndarray, rows: pa.Table, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+    positions: np.ndarray,
+    rows: pa.Table,
+    columns: Sequence[Column],
+    cursor: duckdb.DuckDBPyConnection,
+    huge_as_text: bool = False,
 ) -> exp.Query:
     """Rows held in memory as a relation of the same shape, under a name nobody else has."""
     name = f"{OWN_NAMES}rows_{next(_numbers)}"
-    arrays = [from_numpy(positions), *(_as_duckdb_takes(column) for column in rows.columns)]
+    arrays = [from_numpy(positions), *(handed(column, huge_as_text) for column in rows.columns)]
     cursor.register(name, pa.Table.from_arrays(arrays, [POSITION, *(identifier(c) for c in columns)]))
     return exp.select(_field(POSITION), *(_field(identifier(c)) for c in columns)).from_(_name(name))
-
-
-def _as_duckdb_takes(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Types that it takes otherwise, or not at all, from Arrow: as what it reads them as from Parquet."""
-    if pa.types.is_float16(column.type):
-        return column.cast(pa.float32())
-    if pa.types.is_duration(column.type):
-        return column.cast(pa.int64())
-    return column.cast(pa.float64()) if pa.types.is_decimal256(column.type) else column
 
 
 def _without(base: exp.Query, gone: np.ndarray, cursor: duckdb.DuckDBPyConnection) -> exp.Query:

@@ -25,16 +25,19 @@ def run_sql(
 ) -> pa.Table:
     """The answer of one SELECT in DuckDB's dialect; `find` gives the dataset of each of `names` it reads.
 
+    Decimals of more than 38 digits, which DuckDB has not, are text there with every digit; durations are
+    whole numbers, counted in the column's unit.
+
     Raises `BadSql`, or `UnknownTable` for a table that `place` does not have.
     """
     statement = _parsed(text)
     wanted = _tables(statement, place, names)
     job = job or Job()
-    with cursor(job) as own:
-        for name in wanted:
-            job.check()
-            _make_view(own, name, find(name))
+    with cursor(job, place) as own:
         try:
+            for name in wanted:
+                job.check()
+                _make_view(own, name, find(name), job)
             return own.sql(text).to_arrow_table()
         except duckdb.InterruptException:
             raise
@@ -88,14 +91,35 @@ def _is_plain(table: exp.Table) -> bool:
     return isinstance(table.this, exp.Identifier) and not table.db
 
 
-def _make_view(own: duckdb.DuckDBPyConnection, name: str, dataset: Dataset) -> None:
+def _make_view(own: duckdb.DuckDBPyConnection, name: str, dataset: Dataset, job: Job) -> None:
     snapshot = dataset.snapshot()
+    _refuse_unspeakable(name, [column.name for column in snapshot.columns])
     values = [
         exp.alias_(exp.column(identifier(c), quoted=True), c.name, quoted=True) for c in snapshot.columns
     ]
-    query = exp.select(*values).from_(relation(snapshot, snapshot.columns, own))
+    query = exp.select(*values).from_(relation(snapshot, snapshot.columns, own, huge_as_text=True, job=job))
     view = exp.Create(
         this=exp.to_identifier(name, quoted=True), kind="VIEW", expression=query, replace=True,
         properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
     )  # fmt: skip
     own.execute(view.sql("duckdb"))
+
+
+def _refuse_unspeakable(table: str, columns: list[str]) -> None:
+    """Columns that the engine has no name for, or would take for each other: it does not tell the upper and
+    lower case of English letters apart."""
+    first: dict[bytes, str] = {}
+    for column in columns:
+        if not column or "\0" in column:
+            raise BadSql(
+                f"table '{table}' cannot be read in SQL, which has no name for its column {column!r}",
+                "Names are never empty there and hold no zero character",
+                "Rename the column",
+            )
+        other = first.setdefault(column.encode().lower(), column)
+        if other != column:
+            raise BadSql(
+                f"table '{table}' cannot be read in SQL with both columns '{other}' and '{column}'",
+                "SQL does not tell upper from lower case in names",
+                "Rename one of them",
+            )

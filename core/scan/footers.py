@@ -46,6 +46,30 @@ class Footer:
         sizes: list[int] = np.diff(self.row_group_starts).tolist()
         return sizes
 
+    def of_one_text(self, name: str) -> bool:
+        """Whether in some row group the values of the column, or of a text or bytes inside it, are nulls and
+        one single value as far as statistics tell, and are not written as places in a dictionary."""
+        known = self._of_one_text.get(name)
+        if known is None:
+            leaves = [leaf for leaf, path in self._texts.items() if f"{path}.".startswith(f"{name}.")]
+            groups = range(self.metadata.num_row_groups if leaves else 0)
+            known = any(
+                _is_one_and_null(self.metadata.row_group(i).column(leaf)) for i in groups for leaf in leaves
+            )
+            self._of_one_text[name] = known
+        return known
+
+    @cached_property
+    def _of_one_text(self) -> dict[str, bool]:
+        return {}
+
+    @cached_property
+    def _texts(self) -> dict[int, str]:
+        """Where the leaves are that hold texts or bytes, and may hold null."""
+        schema = self.metadata.schema
+        leaves = {i: schema.column(i) for i in range(len(schema))}
+        return {i: c.path for i, c in leaves.items() if _is_text(c) and c.max_definition_level > 0}
+
     def open(self) -> pq.ParquetFile:
         """A reader of its own for the calling thread; the footer is not parsed again."""
         try:
@@ -84,6 +108,18 @@ def unchanged(segment: FileSegment) -> Footer:
 
 def unreadable(path: Path, error: Exception) -> FileProblem:
     return FileProblem(path, "could not be read", str(error), "Check that the file is whole and still there")
+
+
+def _is_text(leaf: pq.ColumnSchema) -> bool:
+    numeric = leaf.logical_type.type in ("DECIMAL", "FLOAT16")
+    return leaf.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY") and not numeric
+
+
+def _is_one_and_null(chunk: pq.ColumnChunkMetaData) -> bool:
+    told = chunk.statistics
+    if chunk.has_dictionary_page or told is None or not told.has_min_max:
+        return False
+    return bool(told.min_raw == told.max_raw and not (told.has_null_count and told.null_count == 0))
 
 
 def _parse(path: Path, fingerprint: tuple[int, int]) -> Footer:

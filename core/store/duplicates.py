@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 from sqlglot import exp
 
 from core.arrays import to_numpy
@@ -29,8 +28,8 @@ def duplicate_ids(state: State, on: Sequence[str] | None, keep: str, job: Job) -
     if keep not in _KEPT:
         raise BadData(f"{snapshot.name}: keep is '{keep}'", fix="Say 'first' or 'last'")
     columns = _compared(state, on)
-    with cursor(job) as own:
-        rows = relation(snapshot, columns, own)
+    with cursor(job, snapshot.name) as own:
+        rows = relation(snapshot, columns, own, job=job)
         kept = _KEPT[keep](this=exp.column(POSITION, quoted=True))
         query = (
             exp.select(kept).from_(rows).group_by(*(exp.column(identifier(c), quoted=True) for c in columns))
@@ -44,11 +43,4 @@ def _compared(state: State, on: Sequence[str] | None) -> tuple[Column, ...]:
     columns = state.columns if on is None else state.snapshot.select(on)
     if not columns:
         raise BadData(f"{state.snapshot.name}: there is no column to compare rows by", fix="Name one")
-    for column in columns:
-        if pa.types.is_decimal256(column.type):
-            raise BadData(
-                f"{state.snapshot.name}: column '{column.name}' is {column.type}",
-                "Decimals of more than 38 digits cannot be compared here without rounding them",
-                "Name other columns with on=, or cast this one to text",
-            )
     return columns

@@ -7,7 +7,7 @@ import threading
 import duckdb
 import pytest
 
-from core.errors import Cancelled
+from core.errors import Cancelled, LamellaError
 from core.jobs import Job
 from core.query.engine import cursor
 
@@ -76,8 +76,12 @@ def test_a_late_interrupt_finds_the_connection_closed_and_is_quiet() -> None:
     job.cancel_late()
 
 
+def test_what_the_engine_refuses_names_the_table_and_a_way_out() -> None:
+    told = r"flights: what was asked.*Conversion Error.*cast it to text"
+    with pytest.raises(LamellaError, match=told), cursor(Job(), "flights") as own:
+        own.sql("select cast('x' as integer)").fetchall()
+
+
 def test_other_failures_keep_their_name() -> None:
-    with pytest.raises(duckdb.CatalogException), cursor(Job()) as own:
-        own.sql("select * from nowhere")
     with pytest.raises(OSError, match="no such device"), cursor(Job()):
         raise OSError("no such device")

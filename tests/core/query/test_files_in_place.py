@@ -75,3 +75,10 @@ def test_one_text_among_nulls_is_no_null(tmp_path: Path, text: str) -> None:
     view = View(open_dataset(tmp_path / "t.parquet").snapshot(), Query(where=col("x").is_null()))
     assert view.page(0, 10).column("x").to_pylist() == [None]
     assert open_dataset(tmp_path / "t.parquet").count(col("x").not_null()) == 2
+
+
+def test_other_than_the_one_text_of_a_row_group_are_its_nulls(tmp_path: Path) -> None:
+    rows = pa.table({"x": pa.array(["a", None, None, "a"])})
+    pq.write_table(rows, tmp_path / "t.parquet", use_dictionary=False)
+    view = View(open_dataset(tmp_path / "t.parquet").snapshot(), Query(where=col("x") != "a"))
+    assert view.positions(0, 10).tolist() == [1, 2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -83,3 +84,59 @@ def test_names_that_differ_in_case_alone_are_not_mixed_up(lookalikes: dict[str, 
     with pytest.raises(BadSql, match="'A' and 'a' cannot be read in one statement"):
         run_sql("select * from A, a", "here", list(lookalikes), lookalikes.__getitem__)
     assert run_sql("select * from B", "here", ["b"], lambda name: lookalikes["a"]).num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ({"Name": "Ann", "name": "bob"}, "'Name' and 'name'.*Rename one of them"),
+        ({"": 1, "x": 2}, "no name for its column ''.*Rename the column"),
+        ({"x\0y": 1, "x": 2}, r"no name for its column 'x\\x00y'.*Rename the column"),
+    ],
+)
+def test_columns_that_sql_would_mix_up_are_refused(store: Store, row: dict, named: str) -> None:
+    store.create_table("odd", [row])
+    with pytest.raises(BadSql, match=f"table 'odd' cannot be read in SQL.*{named}"):
+        store.sql("select * from odd")
+    assert store.sql("select count(*) n from flights").to_pylist() == [{"n": 2}]
+
+
+def test_letters_that_sql_tells_apart_are_two_columns(store: Store) -> None:
+    store.create_table("words", [{"Ä": 1, "ä": 2, "ß": 3, "ss": 4}])
+    assert store.sql('select "ä", "Ä", ss, "ß" from words').to_pylist() == [{"ä": 2, "Ä": 1, "ss": 4, "ß": 3}]
+
+
+ONE_AND_NULL: dict[str, tuple[pa.DataType, Any]] = {
+    "text": (pa.string(), "x" * 40),
+    "long text": (pa.large_string(), ""),
+    "bytes": (pa.binary(), b"x"),
+    "fixed bytes": (pa.binary(3), b"abc"),
+}
+
+
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("kind", ONE_AND_NULL)
+def test_one_value_among_nulls_is_no_null(store: Store, tmp_path: Path, kind: str, stored: bool) -> None:
+    type_, value = ONE_AND_NULL[kind]
+    rows = pa.table({"x": pa.array([value, None, None], type_)})
+    path = tmp_path / "t.parquet"
+    if stored:
+        store.create_table("t", rows).flush()
+    else:
+        pq.write_table(rows, path, use_dictionary=False)
+    asked = (
+        "select count(*) filter (where x is null) a, count(x) b, "
+        "(select count(*) from t where x is null) c, (select count(*) from t where x is not null) d, "
+        "(select count(*) from t where x is not distinct from null) e from t"
+    )
+    dataset = store["t"] if stored else open_dataset(path)
+    found = run_sql(asked, "here", ["t"], lambda _: dataset)
+    assert found.to_pylist() == [{"a": 2, "b": 1, "c": 2, "d": 1, "e": 2}]
+
+
+def test_a_field_of_one_text_among_nulls_is_no_null(tmp_path: Path) -> None:
+    rows = pa.table({"x": pa.array([{"a": "x"}, {"a": None}, None, {"a": "x"}])})
+    pq.write_table(rows, tmp_path / "t.parquet", use_dictionary=False)
+    dataset = open_dataset(tmp_path / "t.parquet")
+    found = run_sql("select count(*) n from t where x.a is null", "here", ["t"], lambda _: dataset)
+    assert found.to_pylist() == [{"n": 2}]
