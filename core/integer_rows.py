@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from core.arguments import text_of
 from core.arrays import from_numpy
 from core.block import ROWS_A_BLOCK, Block
 
@@ -21,6 +22,8 @@ class IntegerRows:
 
     def __init__(self, sample: Mapping[str, Any]) -> None:
         self._keys = list(sample)
+        for key in self._keys:
+            text_of(str(key), "the column name")
         self._pack: Callable[..., bytes] = struct.Struct(f"<{len(self._keys)}q").pack
         self._values = itemgetter(*self._keys)
         self._most = max(1_000, min(ROWS_A_BLOCK, CELLS_A_BLOCK // len(self._keys)))

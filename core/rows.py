@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from core.arguments import text_of
 from core.block import Block, as_block, in_blocks, without_columns
 from core.casts import exact_cast, inexact
 from core.documents import folded
@@ -94,7 +95,7 @@ def _blocks(data: Any) -> Iterator[Block]:
 
 def from_columns(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     for name, values in columns.items():
-        _refuse_other_than_columns(str(name), values)
+        _refuse_other_than_columns(text_of(str(name), "the column name"), values)
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"'{name}' has {n}" for name, n in lengths.items())
@@ -147,6 +148,8 @@ def _chunk_table(rows: list[Row], first: int) -> pa.Table:
     names = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
     if not names:
         return without_columns(len(rows))
+    for name in names:
+        text_of(str(name), "the column name")
     arrays = [array_of(name, [row.get(name) for row in rows], first) for name in names]
     return pa.Table.from_arrays(arrays, names=[str(name) for name in names])
 

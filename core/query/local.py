@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
+from core.arguments import count_of
 from core.ascending import among
-from core.errors import BadData
 from core.filters.expr import Filter
 from core.jobs import Job
 from core.query import masks, positions
@@ -50,13 +50,11 @@ def asked(
     limit: int | None = None,
     offset: int = 0,
 ) -> Query:
-    """As a query. Raises `UnknownColumn` for a key, `BadData` for a negative limit or offset."""
-    for name, given in (("limit", limit), ("offset", offset)):
-        if given is not None and given < 0:
-            fix = "Give 0 or more" + (", or leave it out for all rows" if name == "limit" else "")
-            raise BadData(f"{snapshot.name}: {name} {given} is less than none", fix=fix)
+    """As a query. Raises `UnknownColumn` for a key, `BadData` for a limit or offset that counts no rows."""
+    most = None if limit is None else count_of(limit, f"{snapshot.name}: limit")
+    first = count_of(offset, f"{snapshot.name}: offset")
     named = None if columns is None else tuple(columns)
-    return Query(named, where, sort_keys(snapshot, sort), limit, offset)
+    return Query(named, where, sort_keys(snapshot, sort), most, first)
 
 
 def answer(

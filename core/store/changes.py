@@ -29,6 +29,9 @@ Rows = TypeVar("Rows", pa.ChunkedArray, pa.Table)
 
 def updated(state: State, data: pa.Table, on: Sequence[str], take_ids: TakeIds, message: str) -> Change:
     """Rows found by `on` get the other columns' values."""
+    refuse_keys(state.snapshot.name, on)
+    if not data.num_rows:
+        return Change(message, state.columns)
     refuse_missing_keys(state.snapshot.name, data, on)
     ids, values = _found_rows(state, data, on)
     plan, values = fitted(state, values, take_ids)
@@ -84,6 +87,15 @@ def fitted(state: State, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPla
     plan = plan_columns(state.snapshot.name, state.columns, values.schema, take_ids)
     refuse_stored_misfits(state, plan.widened)
     return plan, stored_as(values, plan.columns)
+
+
+def refuse_keys(name: str, on: Sequence[str]) -> None:
+    """Raise `BadData` for no column to find rows by, and for one that is named twice."""
+    if not on:
+        raise BadData(f"{name}: nothing says by which columns to find rows", fix="Name one or more in on=")
+    twice = [key for place, key in enumerate(on) if key in on[:place]]
+    if twice:
+        raise BadData(f"{name}: column '{twice[0]}' is named twice in on=", fix="Name each column once")
 
 
 def refuse_missing_keys(name: str, data: pa.Table, on: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from core.arguments import text_of
 from core.arrays import from_values, take, to_numpy
 from core.errors import BadData, UnknownColumn
 from core.jobs import Job
@@ -91,9 +92,10 @@ def known(state: State, names: Sequence[str]) -> list[Column]:
 
 
 def refuse_names(table: str, taken: Iterable[str], wanted: Sequence[str]) -> None:
-    """Raise `BadData` for a new name that is empty, taken, given twice, or the table's own."""
+    """Raise `BadData` for a new name that is empty, taken, given twice, not Unicode, or the table's own."""
     held = set(taken)
     for name in wanted:
+        text_of(name, f"{table}: the column name")
         if not name:
             raise BadData(f"{table}: a column needs a name", fix="Give it one")
         if name == ID:

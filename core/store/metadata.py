@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from core.arguments import text_of
 from core.scan.snapshot import Column
 from core.store.columns_change import known
 from core.store.commit import Change, Metadata
@@ -65,4 +66,10 @@ def _text(stored: bytes) -> str:
 
 
 def _bytes(given: str | bytes) -> bytes:
-    return given.encode(errors="surrogateescape") if isinstance(given, str) else given
+    """Raises `BadData` for halves of characters that stand for no byte."""
+    if isinstance(given, bytes):
+        return given
+    try:
+        return given.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return text_of(given, "the metadata").encode()

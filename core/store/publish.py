@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from core.arguments import text_of
 from core.scan.snapshot import stored_keys
 from core.schema import type_to_bytes
 from core.store.catalog import Catalog
@@ -163,5 +164,6 @@ def version_holding(
 
 def commit_row(version: int, kind: str, restores: int | None, counts: tuple[int, int, int],
                started: float, message: str) -> tuple[object, ...]:  # fmt: skip
+    message = text_of(message, "the message")
     at = time.time_ns() // 1_000 / 1_000_000  # what a datetime can say, so that it can name the version
     return (version, at, kind, restores, *counts, time.perf_counter() - started, message, "", None)

@@ -80,8 +80,10 @@ def report(
 
 
 def _seconds(limit: dt.timedelta | dt.datetime) -> float:
-    when = dt.datetime.now(dt.UTC) - limit if isinstance(limit, dt.timedelta) else limit
-    return seconds_of(when)
+    """A limit is a moment, or a time before now, which may be longer than there are years."""
+    if isinstance(limit, dt.timedelta):
+        return dt.datetime.now(dt.UTC).timestamp() - limit.total_seconds()
+    return seconds_of(limit)
 
 
 def _newest_at(stamps: Sequence[Stamp], seconds: float) -> int:

@@ -38,7 +38,7 @@ def ids_at(state: State, positions: np.ndarray) -> np.ndarray:
 
 def known_ids(state: State, ids: Iterable[int]) -> np.ndarray:
     """`ids`, ascending and each once; raises `UnknownRow` naming the first that is not in the table."""
-    wanted = np.unique(_whole_numbers(state, list(ids)))
+    wanted = np.unique(ids_of(state, list(ids)))
     refuse_unknown(state, wanted)
     return wanted
 
@@ -61,11 +61,35 @@ def refuse_duplicates(name: str, ids: np.ndarray) -> None:
         )
 
 
+def ids_of(state: State, given: Sequence[Any]) -> np.ndarray:
+    """In the order given; raises `BadData` naming the first that is no whole number of 64 bits."""
+    try:
+        if bool not in set(map(type, given)):
+            return np.fromiter(map(operator.index, given), np.int64, len(given))
+    except (TypeError, OverflowError):
+        pass
+    bad = next(value for value in given if not _is_id(value))
+    raise BadData(
+        f"{state.snapshot.name}: {bad!r} is no {ID}",
+        f"every {ID} has to be a whole number of at most 64 bits",
+        f"Give those that the table's column {ID} has",
+    )
+
+
+def _is_id(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and -(2**63) <= operator.index(value) < 2**63
+    except TypeError:
+        return False
+
+
 def ids_given(state: State, column: pa.ChunkedArray) -> np.ndarray:
     """The `_id`s that rows brought along; raises `BadData` where one is no whole number."""
     given = exact_cast(column, pa.int64()) if pa.types.is_integer(column.type) else None
     if given is None or given.null_count:
-        raise _bad_ids(state)
+        raise BadData(
+            f"{state.snapshot.name}: every {ID} has to be a whole number", fix="Leave the other rows out"
+        )
     return to_numpy(given)
 
 
@@ -75,16 +99,3 @@ def _positions(state: State, where: Filter | None) -> np.ndarray:
     if masks.pays(state.snapshot):
         return masks.find_by_mask(state.snapshot, where, Job())
     return find(state.snapshot, where).positions
-
-
-def _whole_numbers(state: State, ids: Sequence[Any]) -> np.ndarray:
-    try:
-        return np.fromiter((operator.index(i) for i in ids), np.int64, len(ids))
-    except (TypeError, OverflowError) as error:
-        raise _bad_ids(state) from error
-
-
-def _bad_ids(state: State) -> BadData:
-    return BadData(
-        f"{state.snapshot.name}: every {ID} has to be a whole number", fix="Leave the other rows out"
-    )

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from core.arguments import count_of
 from core.dataset import Dataset
 from core.documents import whole
-from core.errors import BadData
 from core.filters.expr import Filter
 from core.jobs import Job
 from core.query import local
@@ -20,7 +20,7 @@ from core.scan.one_row import row_at
 from core.scan.paths import chosen
 from core.scan.snapshot import Snapshot
 from core.store.ids import ID_COLUMN
-from core.store.row_ids import known_ids
+from core.store.row_ids import ids_of, known_ids
 from core.store.state import State
 from core.store.versions import When
 
@@ -36,13 +36,13 @@ class RowsById(Dataset):
         return self.state().snapshot
 
     def get(self, row_id: int, as_of: When | None = None) -> dict[str, Any] | None:
-        """The row with this `_id`, or None.
+        """The row with this `_id`, or None. Raises `BadData` for what is no id.
 
         A time that Python has no value for, such as one after the year 9999, is text in ISO form, or the
         number that is stored where it is too far away for that too; so is a duration.
         """
         state = self.state(as_of)
-        position = int(state.locate(np.array([row_id], np.int64))[0])
+        position = int(state.locate(ids_of(state, [row_id]))[0])
         if position < 0:
             return None
         found = row_at(state.snapshot, position, state.snapshot.columns)
@@ -116,14 +116,13 @@ class RowsById(Dataset):
         in another order.
         """
         state = self.state(as_of)
-        if size < 1:
-            raise BadData(f"{state.snapshot.name}: a page of {size} rows", fix="Ask for one row or more")
+        rows = count_of(size, f"{state.snapshot.name}: a page of", least=1)
         asked = Asked(
             state.snapshot, chosen(state.snapshot, columns, flatten), where,
             local.sort_keys(state.snapshot, sort), ID_COLUMN,
             lambda row_id: state.ranges.behind(state.snapshot, row_id),
         )  # fmt: skip
-        return asked.page(size, after, job or Job())
+        return asked.page(rows, after, job or Job())
 
 
 def _positions(state: State, ids: Iterable[int] | None) -> np.ndarray | None:

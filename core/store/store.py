@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from core.arguments import text_of
 from core.errors import ReadOnlyStore, StoreProblem, UnknownTable
 from core.jobs import Job
 from core.store import creating
@@ -158,6 +159,7 @@ class Store:
         """
         if self.read_only:
             raise self._read_only()
+        text_of(message, "the message")
         joins = self.catalog.together_here is not None
         with committed_together(self.catalog, self._layout, message, self._taken_back) as together:
             yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 
+from core.arguments import text_of
 from core.errors import StoreProblem
 from core.jobs import Job
 from core.store.catalog_versions import CatalogVersions
@@ -94,6 +95,7 @@ class TableHistory(TableHandle):
         """Call a version, the newest if none is given, by a name of its own. It will not expire."""
         if not name.strip():
             raise StoreProblem(f"{self.name}: a version needs a name", fix="Give it one")
+        text_of(name, f"{self.name}: the version name")
         with self.store.catalog.transaction() as transaction:
             number = self._version_of(self.version if version is None else version)
             taken, called = self._versions.named(name), self._versions.name_of(number)

@@ -8,12 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from core.arguments import text_of
 from core.arrays import in_one
 from core.errors import BadData
 from core.filters.expr import And, Filter, Predicate
 from core.schema import ID
 from core.store.cells import Cells
-from core.store.changes import TakeIds, fitted, refuse_missing_keys, taken
+from core.store.changes import TakeIds, fitted, refuse_keys, refuse_missing_keys, taken
 from core.store.commit import Change
 from core.store.evolution import ColumnPlan
 from core.store.keys import Matches, matches
@@ -33,6 +34,9 @@ def upserted(
 ) -> Change:
     """Rows found by `on` get the other columns' values; the others are new, and get `set_on_insert` too."""
     name = state.snapshot.name
+    refuse_keys(name, on)
+    if not data.num_rows:
+        return Change(message, state.columns)
     _refuse(name, data, on, set_on_insert)
     _plan, keys = fitted(state, data.select(list(on)), take_ids)
     found = matches(state, keys)
@@ -74,13 +78,14 @@ def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
 
 def _refuse(name: str, data: pa.Table, on: Sequence[str], set_on_insert: Mapping[str, Any]) -> None:
     refuse_missing_keys(name, data, on)
-    if ID in data.column_names:
+    if ID in data.column_names or ID in set_on_insert:
         raise BadData(
             f"{name}: an upsert takes no {ID}",
             "rows that are not there yet are given theirs by the table",
             f"Find rows by columns of your own, or update() those whose {ID} you know",
         )
     for column in set_on_insert:
+        text_of(column, f"{name}: the column name")
         if column in data.column_names:
             raise BadData(
                 f"{name}: column '{column}' is in the rows and in set_on_insert", fix="Leave it out of one"

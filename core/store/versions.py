@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+from core.arguments import text_of
 from core.errors import BadData, StoreProblem, UnknownVersion
 from core.store.catalog_versions import CatalogVersions
 
@@ -15,7 +16,7 @@ When = int | str | dt.datetime
 def version_of(table: str, newest: int, versions: CatalogVersions, when: When) -> int:
     """Raises `UnknownVersion` for a name, `StoreProblem` for a version that is not there or has expired."""
     if isinstance(when, str):
-        named = versions.named(when)
+        named = versions.named(text_of(when, f"{table}: the version"))
         if named is None:
             raise UnknownVersion(when, table, versions.names())
         return named
@@ -43,8 +44,15 @@ def _at(table: str, newest: int, versions: CatalogVersions, when: dt.datetime) -
 
 
 def seconds_of(when: dt.datetime) -> float:
-    """Since 1970, to the microsecond, which `timestamp` is not for times without a zone."""
-    return (when.astimezone(dt.UTC) - _EPOCH) // dt.timedelta(microseconds=1) / 1_000_000
+    """Since 1970, to the microsecond, which `timestamp` is not for times without a zone.
+
+    The hours at either end of what a datetime can say count as the very end where UTC has none for them.
+    """
+    try:
+        there = when.astimezone(dt.UTC)
+    except (ValueError, OverflowError):
+        there = (dt.datetime.min if when.year == 1 else dt.datetime.max).replace(tzinfo=dt.UTC)
+    return (there - _EPOCH) // dt.timedelta(microseconds=1) / 1_000_000
 
 
 def _missing(table: str, newest: int, version: int) -> StoreProblem:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from core.arguments import text_of
 from core.errors import BadData, UnknownColumn, UnknownName
 from core.scan.snapshot import Column
 from core.schema import ID
@@ -96,6 +97,8 @@ def _operands(name: str, operands: Any, table: str) -> Mapping[str, Any]:
             f"{table}: {name} takes operands by column, not {operands!r}",
             fix=f"Write {{'{name}': {{column: …}}}}",
         )
+    for path in operands:
+        text_of(path, f"{table}: the column name")
     return operands
 
 
