@@ -11,7 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from core import Store, col
-from core.errors import BadData
+from core.errors import BadData, StoreProblem
+from core.scan.snapshot import Column
+from core.store.data_file import DataFile
+from core.store.ids import ID_COLUMN
 
 COUNT = 2_000
 GENERATOR = np.random.default_rng(5)
@@ -103,3 +106,12 @@ def test_a_column_called_like_the_path_of_a_field_widens_by_its_own_values(tmp_p
         table = store.create_table("t", data)
         with pytest.raises(BadData, match=r"column 'a\.b'"):
             table.update([{"_id": 0, "a.b": 0.5}])
+
+
+def test_rows_that_parquet_refuses_are_told_apart_from_a_disk_that_does(tmp_path: Path) -> None:
+    far = pa.table({"_id": pa.array([0]), "at": pa.array([2**60], pa.timestamp("s"))})
+    columns = (ID_COLUMN, Column("at", pa.timestamp("s"), 1))
+    file = DataFile(tmp_path / "x.parquet", columns, [], far)
+    with pytest.raises(StoreProblem, match=r"x\.parquet: rows could not be written as Parquet\. .*overflow"):
+        file.add(far)
+    file.abandon()
