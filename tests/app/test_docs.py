@@ -33,8 +33,25 @@ def test_every_command_is_shown():
     assert set(cli.COMMANDS) <= {shlex.split(command)[1] for command in COMMANDS}
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "ARCHITECTURE.md"])
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "ARCHITECTURE.md",
+    *("docs/" + page.name for page in (ROOT / "docs").glob("*.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_and_pictures_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf8")
     links = [to for to in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in to]
-    assert [to for to in links if not (ROOT / to).exists()] == []
+    assert [to for to in links if not (ROOT / page).parent.joinpath(to).exists()] == []
+
+
+def test_the_page_about_the_store_holds_from_top_to_bottom(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "store.md").read_text(encoding="utf8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) > 8
+    exec(compile("\n".join(blocks), "docs/store.md", "exec"), {})
