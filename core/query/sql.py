@@ -14,6 +14,8 @@ from core.errors import LamellaError, UnknownTable
 from core.jobs import Job
 from core.query.engine import cursor
 from core.query.source import identifier, relation
+from core.query.text_decimals import taken_for_number
+from core.scan.snapshot import Snapshot
 
 
 class BadSql(LamellaError):
@@ -35,9 +37,11 @@ def run_sql(
     job = job or Job()
     with cursor(job, place) as own:
         try:
-            for name in wanted:
+            snapshots = {name: find(name).snapshot() for name in wanted}
+            _refuse_text_as_number(statement, snapshots)
+            for name, snapshot in snapshots.items():
                 job.check()
-                _make_view(own, name, find(name), job)
+                _make_view(own, name, snapshot, job)
             return own.sql(text).to_arrow_table()
         except duckdb.InterruptException:
             raise
@@ -91,8 +95,18 @@ def _is_plain(table: exp.Table) -> bool:
     return isinstance(table.this, exp.Identifier) and not table.db
 
 
-def _make_view(own: duckdb.DuckDBPyConnection, name: str, dataset: Dataset, job: Job) -> None:
-    snapshot = dataset.snapshot()
+def _refuse_text_as_number(statement: exp.Expr, snapshots: Mapping[str, Snapshot]) -> None:
+    found = taken_for_number(statement, snapshots)
+    if found is not None:
+        table, column = found
+        raise BadSql(
+            f"column '{column}' of table '{table}' cannot be ordered, or compared with a number, in SQL",
+            "It holds decimals of more than 38 digits, which are text there",
+            "Compare it with = and all its digits in quotes, or ask read(where=, sort=)",
+        )
+
+
+def _make_view(own: duckdb.DuckDBPyConnection, name: str, snapshot: Snapshot, job: Job) -> None:
     _refuse_unspeakable(name, [column.name for column in snapshot.columns])
     values = [
         exp.alias_(exp.column(identifier(c), quoted=True), c.name, quoted=True) for c in snapshot.columns

@@ -51,7 +51,7 @@ class Footer:
         one single value as far as statistics tell, and are not written as places in a dictionary."""
         known = self._of_one_text.get(name)
         if known is None:
-            leaves = [leaf for leaf, path in self._texts.items() if f"{path}.".startswith(f"{name}.")]
+            leaves = self._texts.get(name, [])
             groups = range(self.metadata.num_row_groups if leaves else 0)
             known = any(
                 _is_one_and_null(self.metadata.row_group(i).column(leaf)) for i in groups for leaf in leaves
@@ -64,11 +64,17 @@ class Footer:
         return {}
 
     @cached_property
-    def _texts(self) -> dict[int, str]:
-        """Where the leaves are that hold texts or bytes, and may hold null."""
-        schema = self.metadata.schema
-        leaves = {i: schema.column(i) for i in range(len(schema))}
-        return {i: c.path for i, c in leaves.items() if _is_text(c) and c.max_definition_level > 0}
+    def _texts(self) -> dict[str, list[int]]:
+        """Which leaves hold texts or bytes, and may hold null, by every beginning of their path: the names of
+        columns may have points too."""
+        found: dict[str, list[int]] = {}
+        for place in range(self.metadata.num_columns):
+            leaf = self.metadata.schema.column(place)
+            if _is_text(leaf) and leaf.max_definition_level > 0:
+                steps = leaf.path.split(".")
+                for end in range(len(steps)):
+                    found.setdefault(".".join(steps[: end + 1]), []).append(place)
+        return found
 
     def open(self) -> pq.ParquetFile:
         """A reader of its own for the calling thread; the footer is not parsed again."""

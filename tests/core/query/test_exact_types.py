@@ -18,6 +18,7 @@ from core import Store, col
 from core.errors import LamellaError
 from core.query import masks
 from core.query.query import Query, SortKey
+from core.query.sql import BadSql
 from core.query.view import View
 from core.store import Table
 
@@ -208,8 +209,30 @@ def test_sql_has_long_decimals_as_text_with_every_digit(tmp_path: Path) -> None:
         table.insert(column([Decimal("-0.05")], HUGE))
         found = store.sql("select _id, v from t order by _id")["v"].to_pylist()
         assert found == [f"{NEAR + 1}.00", None, "-0.05"]
-        with pytest.raises(LamellaError, match="sum"):
-            store.sql("select sum(v) from t")
+        assert store.sql("select _id from t where v = '-0.05'").to_pylist() == [{"_id": 2}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select sum(v) from t",
+        "select max(v) from t",
+        "select v from t order by v desc",
+        "select * from t where v = 5",
+        "select * from t as a where -5.5 <> (a.v)",
+        "select * from t where v in (1, 2)",
+        "select * from t where v > '7'",
+        "select * from t where v between '1' and '7'",
+    ],
+)
+def test_sql_does_not_take_that_text_for_numbers(tmp_path: Path, text: str) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("t", column([Decimal("5.40"), Decimal(NEAR)], HUGE))
+        store.create_table("other", [{"v": 5}])
+        with pytest.raises(BadSql, match=r"column 'v' of table 't'.*read\(where=, sort=\)|sum"):
+            store.sql(text)
+        both = "select o.v from t join other o on true where o.v = 5 and t.v = '5.40' order by o.v"
+        assert store.sql(both).to_pylist() == [{"v": 5}]
 
 
 def test_times_too_far_away_for_the_engine_are_refused_by_name(tmp_path: Path) -> None:
