@@ -145,7 +145,9 @@ def _window_parser() -> argparse.ArgumentParser:
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="files and folders to open in place")
+    parser.add_argument(
+        "files", type=Path, nargs="*", metavar="FILE", help="files and folders to open in place"
+    )
     parser.add_argument("--sample", action="store_true", help="open the sample data, ready to edit")
     parser.add_argument("--version", action="version", version=f"lamella {__version__}")
     parser.add_argument("--tour", type=Path, help=argparse.SUPPRESS)

@@ -11,14 +11,14 @@ from PySide6.QtCore import QCoreApplication, QEvent, QTimer
 from PySide6.QtWidgets import QApplication
 
 import resources
-from app import bootstrap, paths, sample, settings_file
+from app import cli, paths, sample, settings_file
 from app.program import Program, application, open_stores
 from app.settings import Settings
 from core import Store
 from core.errors import BadData
 from core.jobs import Job
 from core.store import catalog
-from core.store.catalog import NAME as CATALOG
+from core.store.layout import CATALOG
 from ui import theme
 from ui.dialogs.error_dialog import ErrorDialog
 from ui.main_window import MainWindow
@@ -61,7 +61,7 @@ def test_a_file_on_the_command_line_is_shown_and_closing_the_window_ends_the_pro
     timer = QTimer(interval=20)
     timer.timeout.connect(look)
     timer.start()
-    assert bootstrap.run([resources.sample("airlines")], with_sample=False) == 0
+    assert cli.main([str(resources.sample("airlines"))]) == cli.OK
     assert "airlines.parquet" in seen[0]
 
 
