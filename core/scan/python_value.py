@@ -20,6 +20,23 @@ def python_value(scalar: pa.Scalar) -> Any:
         return _far(scalar)
 
 
+def python_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
+    try:
+        found: list[Any] = values.to_pylist()
+    except OverflowError:
+        return [python_value(scalar) for scalar in values]
+    return found
+
+
+def python_rows(rows: pa.RecordBatch) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = rows.to_pylist()
+    except OverflowError:
+        columns = [python_values(column) for column in rows.columns]
+        return [dict(zip(rows.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return found
+
+
 def _far(scalar: pa.Scalar) -> Any:
     kind = scalar.type
     if is_.is_struct(kind):

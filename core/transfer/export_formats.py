@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import TypeConflict
+from core.scan.python_value import python_rows, python_values
 
 ROWS_A_GROUP = 100_000
 ROWS_A_STEP = 10_000
@@ -93,7 +94,7 @@ class JsonLines:
 
     def write(self, rows: pa.Table) -> None:
         for batch in rows.to_batches(max_chunksize=ROWS_A_STEP):
-            self._file.writelines(f"{_json(row)}\n" for row in batch.to_pylist())
+            self._file.writelines(f"{_json(row)}\n" for row in python_rows(batch))
 
     def finish(self) -> None:
         self._file.flush()
@@ -131,7 +132,8 @@ def _as_text(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Nested values as JSON, bytes as hexadecimal digits."""
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
         values = (
-            None if v is None else v.hex() if isinstance(v, bytes) else _json(v) for v in column.to_pylist()
+            None if v is None else v.hex() if isinstance(v, bytes) else _json(v)
+            for v in python_values(column)
         )
         return pa.chunked_array([pa.array(values, pa.string())])
     return column.cast(kind)

@@ -246,3 +246,14 @@ def test_exports_that_cannot_be_meant_are_refused(table: Any, tmp_path: Path) ->
         with pytest.raises(error, match=said):
             table.export(tmp_path / path, **options)
     assert set(tmp_path.iterdir()) == before
+
+
+def test_times_beyond_the_year_9999_are_written_as_text_too(store: Store, tmp_path: Path) -> None:
+    far = pa.array([253_402_300_800_000, 0], pa.timestamp("ms"))
+    table = store.create_table("far", {"at": far, "in": pa.StructArray.from_arrays([far], names=["x"])})
+    table.export(tmp_path / "far.jsonl")
+    table.export(tmp_path / "far.csv")
+    first, second = map(json.loads, (tmp_path / "far.jsonl").read_text().splitlines())
+    assert first == {"at": "10000-01-01T00:00:00.000", "in": {"x": "10000-01-01T00:00:00.000"}}
+    assert second["at"] == "1970-01-01 00:00:00"
+    assert '{""x"": ""10000-01-01T00:00:00.000""}' in (tmp_path / "far.csv").read_text()
