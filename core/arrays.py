@@ -104,10 +104,13 @@ def plain(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
 
 
 def _texts(values: Sequence[Any]) -> pa.Array | None:
-    if not all(value is None or isinstance(value, str) for value in values):
+    kinds = set(map(type, values)) - {type(None)}
+    if not all(issubclass(kind, str) for kind in kinds):
         return None
     builder = pa.lib.StringBuilder()
-    builder.append_values([None if value is None else str(value) for value in values])
+    builder.append_values(
+        values if kinds <= {str} else [None if value is None else str(value) for value in values]
+    )
     return builder.finish()
 
 
@@ -117,6 +120,11 @@ def _plain_numbers(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
         return None
     if set(map(type, values)) == {_EXACTLY.get(kind)}:
         return _complete(values, kind, dtype)
+    if set(map(type, values)) == {_OWN.get(kind)}:
+        try:
+            return from_numpy(np.fromiter(values, dtype, len(values)), kind)
+        except OverflowError:
+            return None
     valid = np.fromiter((v is not None for v in values), bool, len(values))
     try:
         numbers = np.fromiter((0 if v is None else convert(v) for v in values), dtype, len(values))
@@ -167,6 +175,9 @@ def _dtype(kind: pa.DataType) -> np.dtype:
 
 
 _EXACTLY = {pa.int64(): int, pa.float64(): float, pa.bool_(): bool}
+_OWN: dict[pa.DataType, type] = {pa.int64(): int, pa.float64(): float, pa.bool_(): bool}
+"""Values of exactly this type need no look at each."""
+
 _PLAIN: dict[pa.DataType, tuple[Any, Any]] = {
     **{k: (k.to_pandas_dtype(), index) for k in (pa.int8(), pa.int16(), pa.int32(), pa.int64())},
     **{k: (k.to_pandas_dtype(), index) for k in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())},

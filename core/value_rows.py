@@ -82,6 +82,8 @@ def _even(values: list[Any]) -> list[Any]:
     kinds = set(map(type, values)) - {type(None)}
     if kinds == {bool, int}:
         values, kinds = [None if v is None else int(v) for v in values], {int}
+    if kinds == {float} or kinds == {str}:
+        return values
     if float in kinds and kinds <= {bool, int, float} and all(map(_is_double, values)):
         return [None if v is None else float(v) for v in values]
     if kinds == {dt.date, dt.datetime}:
