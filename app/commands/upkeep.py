@@ -50,7 +50,7 @@ def backup(arguments: argparse.Namespace) -> int:
     with terminal.job() as job, _opened(arguments, read_only=True) as store:
         done = store.backup(arguments.out, arguments.link, job)
     print(done)
-    return 0
+    return cli.DAMAGED if done.damaged else 0
 
 
 def summary(arguments: argparse.Namespace) -> int:

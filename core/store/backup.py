@@ -2,52 +2,66 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import FileProblem, StoreProblem
 from core.jobs import Job
+from core.store.backup_files import PART, copy_files
+from core.store.backup_mark import mark, refuse_open, refuse_other
 from core.store.catalog import Catalog
+from core.store.catalog_copy import PARTS
 from core.store.checksums import checksum_of
 from core.store.layout import CATALOG, Layout, sync
 
-MARK = "backup.json"
-"""In a backup's folder: of which store it is, and its catalog's checksum."""
-PART = ".part"
 ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class Backup:
-    """What was copied, and how many files an earlier backup in the same place had already."""
+    """What was copied, and how many files an earlier backup in the same place had already.
+
+    `damaged` are files of the store that hold other bytes than were written, and so do their copies.
+    """
 
     path: Path
     copied: int
     kept: int
     bytes: int
+    damaged: tuple[Path, ...] = ()
 
     def __str__(self) -> str:
         files = "1 file" if self.copied == 1 else f"{self.copied:,} files"
-        return f"{files} ({self.bytes:,} bytes) copied to {self.path}, {self.kept:,} there already"
+        told = f"{files} ({self.bytes:,} bytes) copied to {self.path}, {self.kept:,} there already"
+        return "\n".join([told, *(f"{path} is damaged: its checksum differs" for path in self.damaged)])
 
 
 def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
-    """Copy a store to `target`, a new folder or an earlier backup of the same store."""
+    """Copy a store to `target`, a new folder or an earlier backup of the same store.
+
+    Cut short at any moment, even by a crash, an earlier backup is whole, and the next one can be made.
+    """
     source, target = catalog.path.parent, target.expanduser().absolute()
-    _refuse_target(source, target)
-    with _removed_if_new(target):
-        done = _copied(catalog, target, link, job)
-        mark = {"of": str(source), "catalog": checksum_of(target / CATALOG)}
-        (target / MARK).write_text(json.dumps(mark), "utf-8")
-    return done
+    earlier = refuse_other(source, target)
+
+    def ready(part: Path) -> None:
+        if earlier:
+            refuse_open(target)
+        mark(target, source, [*earlier, checksum_of(part)])
+
+    with _removed_if_new(target), _disk_problems(target, link):
+        mark(target, source, earlier)
+        return _copied(catalog, target, link, job, ready)
 
 
 def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
-    """Copy a backup, or any store nobody writes to, to a new folder."""
+    """Copy a backup, or any store nobody writes to, to a new folder.
+
+    Raises `FileProblem` where it is damaged.
+    """
     target = target.expanduser().absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreProblem(f"{target}: there is something here already", fix="Choose a new folder")
@@ -55,98 +69,55 @@ def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
         raise StoreProblem(f"{backup}: there is no store here", fix="Check the path")
     catalog = Catalog(backup, read_only=True)
     try:
-        with _removed_if_new(target):
-            return _copied(catalog, target, link, job)
+        with _removed_if_new(target), _disk_problems(target, link):
+            done = _copied(catalog, target, link, job, lambda part: None)
+            if done.damaged:
+                raise _damaged(done.damaged[0])
+            return done
     finally:
         catalog.close()
 
 
-def _copied(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
-    """A file may be let go of between the catalog's copy and its own: then both are copied again."""
+def _copied(
+    catalog: Catalog, target: Path, link: bool, job: Job, ready: Callable[[Path], None]
+) -> Backup:  # fmt: skip
+    """A file may be let go of between the catalog's copy and its own: then both are copied again. `ready` is
+    called with the new catalog when all files are there."""
     part = target / (CATALOG + PART)
     for _ in range(ATTEMPTS):
-        part.unlink(missing_ok=True)
+        _remove(part, PARTS)
         try:
             named = catalog.copy_to(part)
-            copied, size = _files_copied(Layout(catalog.path.parent).data, named, target, link, job)
+            files = copy_files(Layout(catalog.path.parent).data, named, target / "data", link, job)
         except FileNotFoundError:
             continue
-        except OSError as error:
-            raise FileProblem(
-                target, "the backup could not be written", error.strerror or str(error), _way_out(link)
-            ) from error
+        _sync_folders(target / "data")
+        sync(part)
+        ready(part)
         _take_over(part, target, named)
-        return Backup(target, copied, len(named) - copied, size)
+        return Backup(target, files.copied, len(named) - files.copied, files.bytes, files.damaged)
     raise StoreProblem(
         f"{catalog.path.parent}: its files keep changing", fix="Try again when it is less busy, or verify it"
     )
 
 
-def _files_copied(data: Path, named: set[str], target: Path, link: bool, job: Job) -> tuple[int, int]:
-    """Files are never changed, so one of the same name and size is the same."""
-    copied = total = 0
-    for done, path in enumerate(sorted(named)):
-        job.report(done, len(named), f"{done:,} of {len(named):,} files")
-        source, made = data / path, target / "data" / path
-        size = source.stat().st_size
-        if made.exists() and made.stat().st_size == size:
-            continue
-        made.parent.mkdir(parents=True, exist_ok=True)
-        _copy(source, made, link)
-        copied, total = copied + 1, total + size
-    return copied, total
-
-
-def _copy(source: Path, made: Path, link: bool) -> None:
-    part = made.with_name(made.name + PART)
-    part.unlink(missing_ok=True)
-    if link:
-        part.hardlink_to(source)
-    else:
-        shutil.copyfile(source, part)
-        sync(part)
-    part.replace(made)
-
-
-def _take_over(part: Path, target: Path, named: set[str]) -> None:
+def _take_over(part: Path, target: Path, named: Collection[str]) -> None:
     """From here on the backup is the new one; what only the last one named is removed."""
-    for folder in (target / "data", *(target / "data").iterdir()) if (target / "data").is_dir() else ():
-        sync(folder)
-    sync(part)
-    for left in (f"{CATALOG}-wal", f"{CATALOG}-shm"):
-        (target / left).unlink(missing_ok=True)
+    _remove(target / CATALOG, ("-wal", "-shm"))
     part.replace(target / CATALOG)
     sync(target)
-    Layout(target).sweep(lambda: named)
+    Layout(target).sweep(lambda: set(named))
 
 
-def _refuse_target(source: Path, target: Path) -> None:
-    if target == source or source in target.parents:
-        raise StoreProblem(
-            f"{target}: a backup inside the store itself helps nobody", fix="Choose another folder"
-        )
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return
-    mark = _mark(target)
-    if mark.get("of") != str(source):
-        raise StoreProblem(
-            f"{target}: holds something other than a backup of {source}", fix="Choose a new folder"
-        )
-    wal = target / f"{CATALOG}-wal"
-    if mark.get("catalog") != checksum_of(target / CATALOG) or (wal.exists() and wal.stat().st_size):
-        raise StoreProblem(
-            f"{target}: the backup was changed since it was made",
-            "Making it anew would lose those changes",
-            "Choose a new folder",
-        )
+def _remove(catalog: Path, parts: Collection[str]) -> None:
+    for part in parts:
+        Path(f"{catalog}{part}").unlink(missing_ok=True)
 
 
-def _mark(target: Path) -> dict[str, str]:
-    try:
-        found = json.loads((target / MARK).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def _sync_folders(data: Path) -> None:
+    if data.is_dir():
+        for folder in (data, *data.iterdir()):
+            sync(folder)
 
 
 @contextmanager
@@ -162,5 +133,19 @@ def _removed_if_new(target: Path) -> Iterator[None]:
         raise
 
 
-def _way_out(link: bool) -> str:
-    return "Hard links need the same disk: leave link=True out" if link else "Check the disk and its space"
+@contextmanager
+def _disk_problems(target: Path, link: bool) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        fix = "Hard links need the same disk: leave link=True out" if link else "Check the disk and its space"
+        why = error.strerror or str(error)
+        raise FileProblem(target, "the backup could not be written", why, fix) from error
+
+
+def _damaged(path: Path) -> FileProblem:
+    return FileProblem(
+        path,
+        "holds other bytes than were written: its checksum differs",
+        fix="Restore another backup, or open this one and read what is whole",
+    )

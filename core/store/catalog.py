@@ -271,14 +271,15 @@ class Catalog:
     def versions(self, table_id: int) -> CatalogVersions:
         return CatalogVersions(self._rows, table_id)
 
-    def copy_to(self, path: Path) -> set[str]:
-        """Write the catalog as it is at this moment to `path`; answers the paths that the copy names."""
+    def copy_to(self, path: Path) -> dict[str, str]:
+        """Write the catalog as it is at this moment to `path`; answers the files that the copy names, and
+        their checksums."""
         with self._reading:
-            return write_copy(self._reader, path, _PATHS)
+            return write_copy(self._reader, path, _NAMED_FILES)
 
     def paths(self) -> set[str]:
         """Every data and change file that any version of any table still names."""
-        return {row[0] for row in self._rows(_PATHS)}
+        return {row[0] for row in self._rows(_NAMED_FILES)}
 
     def known_paths(self) -> set[str]:
         """Every file that a version names, or that waits until nobody reads it any more."""
@@ -439,4 +440,4 @@ class Catalog:
 
 
 _TABLE = "table_id, name, folder, version, generation, next_id"
-_PATHS = "SELECT path FROM data_files UNION SELECT path FROM change_files"
+_NAMED_FILES = "SELECT path, checksum FROM data_files UNION SELECT path, checksum FROM change_files"

@@ -32,12 +32,12 @@ def read_into_memory(path: Path) -> sqlite3.Connection:
     return held
 
 
-def write_copy(catalog: sqlite3.Connection, path: Path, paths: str) -> set[str]:
-    """Write a catalog as it is at this moment to `path`; answers what the statement `paths` finds in it."""
+def write_copy(catalog: sqlite3.Connection, path: Path, pairs: str) -> dict[str, str]:
+    """Write a catalog as it is at this moment to `path`; answers what the statement `pairs` finds in it."""
     with closing(sqlite3.connect(path, isolation_level=None)) as copy:
         try:
             catalog.backup(copy)
-            return {row[0] for row in copy.execute(paths)}
+            return dict(copy.execute(pairs).fetchall())
         except sqlite3.DatabaseError as error:
             raise StoreProblem(
                 f"{path}: the catalog could not be copied", str(error), "Check the disk and its space"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from core import Store
-from core.errors import Cancelled, FileProblem, StoreProblem
+from core.errors import Cancelled, FileProblem, StoreBusy, StoreProblem
 from core.jobs import Job
 from core.store.table import Table
 
@@ -92,6 +94,112 @@ def test_what_is_remembered_of_a_table_is_not_taken_for_the_same_version_of_its_
             assert (table.version, paged(table)) == (back["t"].version, [-4, -3, -2, -1])
             assert paged(back["t"]) == [2, 3, 4, 9]
             assert back["t"].snapshot().token != table.snapshot().token == table.snapshot().token
+
+
+def flipped(path: Path) -> None:
+    held = bytearray(path.read_bytes())
+    held[len(held) // 3] ^= 1
+    path.write_bytes(held)
+
+
+def test_a_file_that_was_damaged_in_the_backup_is_copied_again(store: Store, tmp_path: Path) -> None:
+    store.backup(tmp_path / "copy")
+    for suffix in ("parquet", "cells"):
+        flipped(next((tmp_path / "copy").rglob(f"*.{suffix}")))
+    done = store.backup(tmp_path / "copy")
+    assert (done.copied, done.kept, done.damaged) == (2, 0, ())
+    with Store.open(tmp_path / "copy") as copy:
+        assert copy.verify().problems == ()
+
+
+def test_a_file_that_is_damaged_in_the_store_is_told_and_never_takes_a_whole_ones_place(
+    store: Store, tmp_path: Path
+) -> None:
+    store.backup(tmp_path / "early")
+    damaged = next(store.path.rglob("*.parquet"))
+    flipped(damaged)
+    assert store.backup(tmp_path / "early").damaged == ()
+    with Store.restore_backup(tmp_path / "early", tmp_path / "back") as back:
+        assert back.verify().problems == ()
+    late = store.backup(tmp_path / "late")
+    assert late.damaged == (damaged,)
+    assert f"{damaged} is damaged: its checksum differs" in str(late)
+    with pytest.raises(FileProblem, match="other bytes than were written"):
+        Store.restore_backup(tmp_path / "late", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_backup_that_is_open_as_a_store_is_left_alone(
+    store: Store, tmp_path: Path, read_only: bool
+) -> None:
+    store.backup(tmp_path / "copy")
+    store["small"].insert([{"word": "b"}])
+    with Store.open(tmp_path / "copy", read_only=read_only) as copy:
+        with pytest.raises(StoreBusy, match="open as a store"):
+            store.backup(tmp_path / "copy")
+        assert copy["small"].num_rows == 1
+    store.backup(tmp_path / "copy")
+    with Store.open(tmp_path / "copy") as copy:
+        assert copy["small"].num_rows == 2
+
+
+CRASHES = """
+import itertools, os, shutil, sys
+from pathlib import Path
+from core import Store
+
+WRITES = {"os.rename", "os.remove", "os.mkdir"}
+source, target = Path(sys.argv[1]), Path(sys.argv[1]).with_name("copy")
+
+def back_up(stop):
+    with Store.open(source) as store:
+        left = itertools.count(stop, -1)
+        sys.addaudithook(lambda event, _: os._exit(1) if event in WRITES and next(left) == 0 else None)
+        store.backup(target)
+        os._exit(0)
+
+def numbers():
+    with Store.open(target, read_only=True) as copy:
+        assert copy.verify().problems == (), copy.verify()
+        return copy["t"].read(["n"])["n"].to_pylist()
+
+def crashing(before, after):
+    for stop in itertools.count():
+        shutil.rmtree(target, ignore_errors=True)
+        if before is not None:
+            shutil.copytree(source.with_name("earlier"), target)
+        child = os.fork()
+        if child == 0:
+            back_up(stop)
+        done = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        if (target / "catalog.sqlite").exists():
+            assert numbers() in ([after] if done else [before, after]), stop
+        else:
+            assert before is None and not done, stop
+        with Store.open(source) as store:
+            store.backup(target)
+        assert numbers() == after, stop
+        assert len(list(target.rglob("*.p*"))) == 1 + (before is not None), stop
+        if done:
+            return stop
+
+with Store.open(source) as store:
+    table = store.create_table("t", {"n": list(range(2_000))})
+assert crashing(None, list(range(2_000))) > 10
+shutil.copytree(target, source.with_name("earlier"))
+with Store.open(source) as store:
+    store["t"].update([{"_id": 0, "n": -1}])
+    store["t"].insert({"n": list(range(2_000))})
+assert crashing(list(range(2_000)), [-1, *range(1, 2_000), *range(2_000)]) > 10
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
+def test_a_crash_at_any_step_leaves_the_last_backup_whole_and_the_next_one_possible(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", CRASHES, str(tmp_path / "store")]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_places_that_hold_something_else_are_refused(store: Store, tmp_path: Path) -> None:
