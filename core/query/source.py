@@ -18,7 +18,7 @@ from core.arrays import from_numpy
 from core.ascending import EMPTY, union, without
 from core.jobs import Job
 from core.query.duckdb_types import handed, holds, sql_type
-from core.scan.footers import unchanged
+from core.scan.footers import Footer, unchanged
 from core.scan.pieces import in_memory, schema_of
 from core.scan.rows import live_positions, take_rows
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
@@ -28,6 +28,7 @@ POSITION = "pos"
 OWN_NAMES = "__lamella_"
 """What the names of registered rows begin with, since SQL that people type runs beside them."""
 _numbers = count()
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 Placed = tuple[int, Segment]
 
 
@@ -131,7 +132,8 @@ def _files_query(
     members: list[Placed], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
 ) -> exp.Query:
     files = [segment for _, segment in members if isinstance(segment, FileSegment)]
-    stored = unchanged(files[0]).schema.names
+    footers = [unchanged(file) for file in files]
+    stored = footers[0].schema.names
     table = exp.Table(
         this=exp.func("read_parquet", _paths(files), _option("hive_partitioning", exp.false())),
         alias=exp.TableAlias(this=_name("f"), columns=[_name(f"f{i}") for i in range(len(stored))]),
@@ -140,36 +142,31 @@ def _files_query(
     names = {c: files[0].names[c.key] for c in columns if c.key in files[0].names}
     nowhere = _empty([c for c in columns if c not in names], cursor) if len(names) < len(columns) else None
     values = [
-        _held(c, files, stored.index(names[c])) if c in names else _missing(c, files, nowhere)
+        _held(c, stored.index(names[c]), footers) if c in names else _missing(c, files, nowhere)
         for c in columns
     ]
     aliased = [_as(value, identifier(c)) for value, c in zip(values, columns, strict=True)]
     return exp.select(_as(position, POSITION), *aliased).from_(table)
 
 
-def _held(column: Column, files: Sequence[FileSegment], place: int) -> exp.Expr:
-    """A column of files of one shape, in the column's own type."""
+def _held(column: Column, place: int, files: Sequence[Footer]) -> exp.Expr:
+    """A column of files of one shape, in the column's own type.
+
+    DuckDB 2.0 takes every row of a row group for null, or none, whose texts are nulls and one value, unless
+    the column is seen through something that it cannot answer from statistics.
+    """
+    stored = files[0].schema.field(place)
     value: exp.Expr = _field(f"f{place}", "f")
-    if any(_folds_nulls(column, file) for file in files):
+    if any(file.of_one_text(stored.name) for file in files):
         always = exp.GTE(this=_field("file_row_number", "f"), expression=exp.Literal.number(0))
         value = exp.Case(ifs=[exp.If(this=always, true=value)])
-    stored = unchanged(files[0]).schema.field(place).type
-    if pa.types.is_duration(stored) and pa.types.is_duration(column.type):
-        factor = _PER_SECOND[column.type.unit] // _PER_SECOND[stored.unit]
+    if pa.types.is_duration(stored.type) and pa.types.is_duration(column.type):
+        factor = _PER_SECOND[column.type.unit] // _PER_SECOND[stored.type.unit]
         return value if factor == 1 else value * exp.Literal.number(factor)
-    kind, own = sql_type(stored), sql_type(column.type)
+    kind, own = sql_type(stored.type), sql_type(column.type)
     if kind == own or kind is None or own is None:
         return value
     return exp.cast(value, exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=own))
-
-
-def _folds_nulls(column: Column, file: FileSegment) -> bool:
-    """DuckDB 2.0 takes every row of a row group for null, or none, whose texts are nulls and one value,
-    unless the column is seen through something that it cannot answer from statistics."""
-    return unchanged(file).of_one_text(file.names[column.key])
-
-
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _missing(column: Column, files: Sequence[FileSegment], nowhere: exp.Query | None) -> exp.Expr:
