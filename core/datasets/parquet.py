@@ -8,7 +8,7 @@ from pathlib import Path
 from core.dataset import Dataset
 from core.datasets.columns import FileColumns
 from core.datasets.contents import Contents, look_into
-from core.datasets.hive import folder_columns
+from core.datasets.hive import folder_columns, noted_types
 from core.datasets.locate import Found
 from core.errors import FileProblem
 from core.scan.footers import Footer, footer
@@ -74,7 +74,8 @@ def _snapshot(found: Found, footers: list[Footer]) -> Snapshot:
     columns = FileColumns()
     names = [columns.take(told) for told in footers]
     stored = columns.unified(footers)
-    named, constants = folder_columns(found.root, [told.path for told in footers], stored)
+    types = noted_types([told.metadata.metadata for told in footers])
+    named, constants = folder_columns(found.root, [told.path for told in footers], stored, types)
     segments = tuple(
         FileSegment(told.path, told.metadata.num_rows, keys, told.fingerprint, values)
         for told, keys, values in zip(footers, names, constants, strict=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
+from core.arguments import condition_of, names_of
 from core.dataset import Dataset
+from core.datasets.hive import TYPES
 from core.errors import BadData, FileProblem, UnknownName
 from core.filters.expr import Filter
 from core.jobs import Job
@@ -24,7 +27,7 @@ from core.transfer.partitions import PartitionedFolder
 from core.transfer.publishing import published
 
 ROWS_A_STEP = 100_000
-PANDAS = b"pandas"
+OF_OTHER_COLUMNS = (b"pandas", TYPES)
 
 
 class UnknownFormat(UnknownName):
@@ -50,6 +53,25 @@ class ExportOptions:
     partition_by: Sequence[str] = ()
     include_ids: bool = False
     overwrite: bool = False
+
+
+class UnknownOption(UnknownName):
+    kind = "option"
+
+
+def options_of(given: Mapping[str, Any]) -> ExportOptions:
+    """Raises `UnknownOption`, and `BadData` or `BadFilter` for values that do not fit theirs."""
+    known = [field.name for field in fields(ExportOptions)]
+    for name in given:
+        if name not in known:
+            raise UnknownOption(name, "Export", known)
+    condition_of(given.get("where"), "export: where")
+    names = {
+        name: names_of(given[name], f"export: {name}")
+        for name in ("columns", "partition_by")
+        if given.get(name) is not None
+    }
+    return ExportOptions(**{**given, **names})
 
 
 def export(
@@ -119,8 +141,8 @@ def _columns(snapshot: Snapshot, columns: Sequence[str] | None, include_ids: boo
 
 
 def _schema(dataset: Dataset, snapshot: Snapshot, names: Sequence[str]) -> pa.Schema:
-    """With what is noted about the data; but not what pandas noted, which is of another set of columns."""
-    noted = {k: v for k, v in (dataset.schema.metadata or {}).items() if k != PANDAS}
+    """With what is noted about the data; but not of other columns, as by pandas or an earlier export."""
+    noted = {k: v for k, v in (dataset.schema.metadata or {}).items() if k not in OF_OTHER_COLUMNS}
     known = {field.name: field.metadata for field in dataset.schema}
     fields = [pa.field(c.name, c.type, metadata=known.get(c.name)) for c in snapshot.select(names)]
     return pa.schema(fields, noted or None)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import take, to_numpy
-from core.datasets.hive import folder_name
+from core.datasets.hive import folder_name, types_note
 from core.errors import BadData, TypeConflict
 from core.transfer.export_formats import ParquetFile
 
@@ -29,7 +29,8 @@ class PartitionedFolder:
         others = [field for field in schema if field.name not in by]
         if not others:
             raise BadData("no column is left for the files", fix="Partition by fewer columns")
-        self._schema = pa.schema(others, schema.metadata)
+        note = types_note([schema.field(name) for name in by])
+        self._schema = pa.schema(others, (schema.metadata or {}) | note)
         self._held: dict[str, list[pa.Table]] = {}
         self._rows: Counter[str] = Counter()
         self._parts: Counter[str] = Counter()
