@@ -113,7 +113,10 @@ def unchanged(segment: FileSegment) -> Footer:
 
 
 def unreadable(path: Path, error: Exception) -> FileProblem:
-    return FileProblem(path, "could not be read", str(error), "Check that the file is whole and still there")
+    if isinstance(error, FileNotFoundError):
+        why = "It was moved or removed, or the transaction that wrote it was taken back"
+        return FileProblem(path, "is not there any more", why, "Begin again with what is there now")
+    return FileProblem(path, "could not be read", str(error), "Check that the file is whole")
 
 
 def _is_text(leaf: pq.ColumnSchema) -> bool:

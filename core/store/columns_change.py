@@ -3,6 +3,7 @@ the values of at most one of them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -60,7 +61,8 @@ def renamed(state: State, names: Mapping[str, str], message: str) -> Change:
 def reordered(state: State, names: Sequence[str], message: str) -> Change:
     """These columns first, the others behind them in the order they had."""
     first = known(state, names)
-    return Change(message, (*first, *(c for c in state.columns if c not in first)))
+    keys = {c.key for c in first}
+    return Change(message, (*first, *(c for c in state.columns if c.key not in keys)))
 
 
 def cast(state: State, name: str, how: Cast, take_ids: TakeIds, job: Job, message: str) -> Change:
@@ -83,10 +85,11 @@ def known(state: State, names: Sequence[str]) -> list[Column]:
     table, by_name = state.snapshot.name, {c.name: c for c in state.columns}
     if ID in names:
         raise BadData(f"{table}: {ID} is the table's own and stays as it is", fix="Name another column")
+    times = Counter(names)
     for name in names:
         if name not in by_name:
             raise UnknownColumn(name, table, list(by_name))
-        if list(names).count(name) > 1:
+        if times[name] > 1:
             raise BadData(f"{table}: column '{name}' is named twice", fix="Name each column once")
     return [by_name[name] for name in names]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from core import Store, col
-from core.errors import BadData, LamellaError, ReadOnlyStore, StoreBusy, StoreProblem, UnknownRow
+from core.errors import BadData, FileProblem, LamellaError, ReadOnlyStore, StoreBusy, StoreProblem, UnknownRow
 from core.store import Table
 
 
@@ -107,6 +107,16 @@ def test_what_was_taken_back_is_never_read_again_after_a_reload(store: Store) ->
     orders.update([{"_id": 0, "total": 4}])
     orders.rename_column("total", "third")
     assert orders.read()["third"].to_pylist() == [4, 20, 3]
+
+
+def test_who_reads_on_in_what_was_taken_back_is_told_so(store: Store) -> None:
+    with pytest.raises(KeyError), store.transaction():
+        store["stock"].insert({"left": [1] * 2_000})
+        reader = store["stock"].batches()
+        assert reader.read_next_batch().num_rows == 2_000
+        raise KeyError
+    with pytest.raises(FileProblem, match="the transaction that wrote it was taken back"):
+        reader.read_all()
 
 
 def test_an_order_remembered_from_what_was_taken_back_is_not_used(store: Store) -> None:
