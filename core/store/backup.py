@@ -45,14 +45,15 @@ def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
     Cut short at any moment, even by a crash, an earlier backup is whole, and the next one can be made.
     """
     source, target = catalog.path.parent, target.expanduser().absolute()
-    earlier = refuse_other(source, target)
+    with _disk_problems(target, link):
+        earlier = refuse_other(source, target)
 
     def ready(part: Path) -> None:
         if earlier:
             refuse_open(target)
         mark(target, source, [*earlier, checksum_of(part)])
 
-    with _removed_if_new(target), _disk_problems(target, link):
+    with _disk_problems(target, link), _removed_if_new(target):
         mark(target, source, earlier)
         return _copied(catalog, target, link, job, ready)
 
@@ -63,13 +64,15 @@ def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
     Raises `FileProblem` where it is damaged.
     """
     target = target.expanduser().absolute()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    with _disk_problems(target, link):
+        taken = target.exists() and (not target.is_dir() or any(target.iterdir()))
+    if taken:
         raise StoreProblem(f"{target}: there is something here already", fix="Choose a new folder")
     if not (backup / CATALOG).exists():
         raise StoreProblem(f"{backup}: there is no store here", fix="Check the path")
     catalog = Catalog(backup, read_only=True)
     try:
-        with _removed_if_new(target), _disk_problems(target, link):
+        with _disk_problems(target, link), _removed_if_new(target):
             done = _copied(catalog, target, link, job, lambda part: None)
             if done.damaged:
                 raise _damaged(done.damaged[0])
@@ -138,7 +141,8 @@ def _disk_problems(target: Path, link: bool) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        fix = "Hard links need the same disk: leave link=True out" if link else "Check the disk and its space"
+        plain = "Check that you may write there, and the disk's space"
+        fix = "Hard links need the same disk: leave link=True out" if link else plain
         why = error.strerror or str(error)
         raise FileProblem(target, "the backup could not be written", why, fix) from error
 

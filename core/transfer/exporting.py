@@ -17,6 +17,7 @@ from core.errors import BadData, FileProblem, UnknownName
 from core.filters.expr import Filter
 from core.jobs import Job
 from core.query.positions import find
+from core.scan.footers import footer
 from core.scan.rows import take_rows
 from core.scan.snapshot import Snapshot
 from core.scan.stream import tables
@@ -24,7 +25,7 @@ from core.schema import ID
 from core.transfer.export_formats import FORMATS, Format, Writer
 from core.transfer.import_progress import Unreported
 from core.transfer.partitions import PartitionedFolder
-from core.transfer.publishing import published
+from core.transfer.publishing import published, refuse_special
 
 ROWS_A_STEP = 100_000
 OF_OTHER_COLUMNS = (b"pandas", TYPES)
@@ -122,14 +123,26 @@ def _format(target: Path, named: str | None, partition_by: Sequence[str]) -> For
 def _refuse_target(target: Path, overwrite: bool) -> None:
     if not target.parent.is_dir():
         raise FileProblem(target, "cannot be written", f"There is no folder {target.parent}", "Make it first")
+    refuse_special(target)
     if target.exists() and not overwrite:
-        raise FileProblem(target, "is there already", fix="Choose another name, or have it overwritten")
+        raise FileProblem(
+            target,
+            "is there already",
+            fix="Choose another name, or replace it: overwrite=True, or --overwrite",
+        )
     if target.is_dir() and not _is_export(target):
-        raise FileProblem(target, "is a folder of other things than Parquet files", fix="Choose another name")
+        raise FileProblem(
+            target, "is a folder that holds other things than an export", fix="Choose another name"
+        )
 
 
 def _is_export(folder: Path) -> bool:
-    return all(p.suffix == ".parquet" for p in folder.rglob("*") if p.is_file())
+    """Whether every file in it says that it was written into folders here."""
+    files = [p for p in folder.rglob("*") if not p.is_dir()]
+    try:
+        return all(p.is_file() and TYPES in (footer(p).metadata.metadata or {}) for p in files)
+    except FileProblem:
+        return False
 
 
 def _columns(snapshot: Snapshot, columns: Sequence[str] | None, include_ids: bool) -> list[str]:

@@ -19,14 +19,23 @@ def published(target: Path) -> Iterator[Path]:
     """
     draft = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
     try:
-        yield draft
-        _replace(draft, target)
+        try:
+            yield draft
+            _replace(draft, target)
+        finally:
+            _remove(draft)  # a read-only disk refuses even to remove what is not there
     except OSError as error:
         raise FileProblem(
             target, "could not be written", error.strerror or str(error), "Choose another folder or make room"
         ) from error
-    finally:
-        _remove(draft)
+
+
+def refuse_special(target: Path) -> None:
+    """Raise `FileProblem` for what is neither a file nor a folder: it would be a file afterwards."""
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise FileProblem(
+            target, "is not a file", "It is a device, a pipe or a socket", "Choose another name"
+        )
 
 
 def _replace(draft: Path, target: Path) -> None:

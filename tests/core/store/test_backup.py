@@ -15,6 +15,7 @@ from core import Store
 from core.errors import Cancelled, FileProblem, StoreBusy, StoreProblem
 from core.jobs import Job
 from core.store.table import Table
+from tests.mounts import seen_read_only
 
 
 @pytest.fixture
@@ -218,6 +219,20 @@ def test_places_that_hold_something_else_are_refused(store: Store, tmp_path: Pat
     with pytest.raises((StoreProblem, FileProblem)):
         store.backup(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "x"
+
+
+def test_places_where_nothing_can_be_written_are_told(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    below = tmp_path / "file" / "copy"
+    with pytest.raises(FileProblem, match=r"file/copy: .*Not a directory\. Check that you may write there"):
+        store.backup(below)
+    store.backup(tmp_path / "copy")
+    with pytest.raises(FileProblem, match="Not a directory"):
+        Store.restore_backup(tmp_path / "copy", below)
+    with pytest.raises(StoreProblem, match="no store here"):
+        Store.restore_backup(below, tmp_path / "new")
+    with seen_read_only(tmp_path) as place, pytest.raises(FileProblem, match="Read-only file system"):
+        store.backup(place / "other")
 
 
 def test_a_cancelled_backup_leaves_nothing_and_the_last_one_whole(store: Store, tmp_path: Path) -> None:

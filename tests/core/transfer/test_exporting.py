@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import sys
 from collections.abc import Iterator
 from decimal import Decimal
@@ -23,6 +24,7 @@ from core.query.query import Query, SortKey
 from core.query.view import View
 from core.transfer import import_file
 from core.transfer.exporting import ExportOptions, UnknownFormat, export
+from tests.mounts import seen_read_only
 
 ROWS = 250
 
@@ -185,6 +187,25 @@ def test_files_in_place_are_exported_too(table: Any, tmp_path: Path) -> None:
     done = export(open_dataset(tmp_path / "a.parquet"), tmp_path / "b.csv", ExportOptions(columns=["n"]))
     assert done.rows == 249
     assert len((tmp_path / "b.csv").read_text().splitlines()) == 250
+
+
+def test_where_nothing_can_be_written_the_reason_is_told(table: Any, tmp_path: Path) -> None:
+    with seen_read_only(tmp_path) as place:
+        for name, by in (("a.parquet", []), ("a.csv", []), ("a.jsonl", []), ("a", ["day"])):
+            with pytest.raises(FileProblem, match=r"could not be written.* Choose another folder"):
+                table.export(place / name, partition_by=by)
+
+
+def test_devices_and_the_folders_of_others_are_never_replaced(table: Any, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(FileProblem, match="is not a file"):
+        table.export(tmp_path / "pipe.csv", overwrite=True)
+    assert (tmp_path / "pipe.csv").is_fifo()
+    (tmp_path / "theirs").mkdir()
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "theirs" / "a.parquet")
+    with pytest.raises(FileProblem, match="other things"):
+        table.export(tmp_path / "theirs", partition_by=["day"], overwrite=True)
+    assert pq.ParquetFile(tmp_path / "theirs" / "a.parquet").read().to_pydict() == {"a": [1]}
 
 
 def test_what_is_there_is_left_alone_unless_it_is_to_be_overwritten(table: Any, tmp_path: Path) -> None:
