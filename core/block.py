@@ -30,6 +30,7 @@ def without_columns(rows: int) -> pa.Table:
 
 
 def in_blocks(table: pa.Table) -> Iterator[Block]:
-    """A table in parts that are no larger than a row group; an empty one is one part."""
+    """A table in parts that are no larger than a row group; an empty one is one part. Arrow gives as many
+    rows of nothing as it is asked for."""
     for start in range(0, max(1, table.num_rows), ROWS_A_BLOCK):
-        yield as_block(table.slice(start, ROWS_A_BLOCK))
+        yield as_block(table.slice(start, min(ROWS_A_BLOCK, table.num_rows - start)))

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from core.arrays import in_one, take, to_numpy
 from core.errors import BadData
+from core.given import Given
 from core.scan.rows import take_rows
 from core.scan.snapshot import Column
 from core.schema import ID
@@ -27,16 +28,19 @@ TakeIds = Callable[[int], int]
 Rows = TypeVar("Rows", pa.ChunkedArray, pa.Table)
 
 
-def updated(state: State, data: pa.Table, on: Sequence[str], take_ids: TakeIds, message: str) -> Change:
-    """Rows found by `on` get the other columns' values."""
+def updated(state: State, rows: Given, on: Sequence[str], take_ids: TakeIds, message: str) -> Change:
+    """Rows found by `on` get the other columns' values, those that each of `rows` has."""
+    data = rows.table
     refuse_keys(state.snapshot.name, on)
     if not data.num_rows:
         return Change(message, state.columns)
-    refuse_missing_keys(state.snapshot.name, data, on)
-    ids, values = _found_rows(state, data, on)
+    refuse_missing_keys(state.snapshot.name, rows, on)
+    ids, places = _found_rows(state, data, on)
+    values = taken(data.drop_columns(list({*on, ID} & set(data.column_names))), places)
     plan, values = fitted(state, values, take_ids)
     if not plan.columns:
         return Change(message, state.columns)
+    values = completed(state, ids, plan, values, {n: lacks[places] for n, lacks in rows.left_out.items()})
     cells = {c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns)}
     return Change(message, plan.applied(state.columns), cells=Cells(ids, cells))
 
@@ -98,12 +102,36 @@ def refuse_keys(name: str, on: Sequence[str]) -> None:
         raise BadData(f"{name}: column '{twice[0]}' is named twice in on=", fix="Name each column once")
 
 
-def refuse_missing_keys(name: str, data: pa.Table, on: Sequence[str]) -> None:
-    missing = [key for key in on if key not in data.column_names]
+def completed(
+    state: State, ids: np.ndarray, plan: ColumnPlan, values: pa.Table, left_out: Mapping[str, np.ndarray]
+) -> pa.Table:
+    """`values` for the rows of `ids`, with what a row holds already where nothing was given."""
+    known = {c.name: c for c in state.columns}
+    for place, column in enumerate(plan.columns):
+        lacks = left_out.get(column.name)
+        if lacks is None or not lacks.any() or column.name not in known:
+            continue
+        held = take_rows(state.snapshot, state.locate(ids[lacks]), [known[column.name]])
+        pool = pa.concat_arrays([in_one(values.column(place)), in_one(stored_as(held, [column]).column(0))])
+        places = np.arange(len(ids))
+        places[lacks] = len(ids) + np.arange(held.num_rows)
+        values = values.set_column(place, values.schema.field(place), take(pool, places))
+    return values
+
+
+def refuse_missing_keys(name: str, rows: Given, on: Sequence[str]) -> None:
+    missing = [key for key in on if key not in rows.table.column_names]
     if missing:
         raise BadData(
             f"{name}: the rows have no column '{missing[0]}' to find them by", fix="Add it, or name another"
         )
+    for key in on:
+        lacks = np.flatnonzero(rows.left_out.get(key, ()))
+        if len(lacks):
+            raise BadData(
+                f"{name}: row {lacks[0]} of those given has no '{key}' to find it by",
+                fix="Add it: None finds the rows where it is null",
+            )
 
 
 def _differ(held: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> np.ndarray:
@@ -122,15 +150,14 @@ def taken(rows: Rows, places: np.ndarray) -> Rows:
     return take(rows, places)
 
 
-def _found_rows(state: State, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, pa.Table]:
-    """Ascending ids of the rows that `on` finds, and the other columns' values in the same order."""
-    values = data.drop_columns(list({*on, ID} & set(data.column_names)))
+def _found_rows(state: State, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Ascending ids of the rows that `on` finds, and the place in `data` of the row for each."""
     if list(on) == [ID]:
         given = ids_given(state, data.column(ID))
         order = np.argsort(given, kind="stable")
         ids = given[order]
         refuse_duplicates(state.snapshot.name, ids)
         refuse_unknown(state, ids)
-        return ids, taken(values, order)
+        return ids, order
     found = known_matches(state, data.select(list(on)))
-    return found.ids, taken(values, found.keys)
+    return found.ids, found.keys

@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from core.errors import BadData
 from core.filters.expr import Filter
+from core.given import given
 from core.jobs import Job
-from core.rows import aligned, blocks
+from core.rows import blocks
 from core.schema import ID
 from core.store import changes
 from core.store.commit import Change, Commit
@@ -41,15 +42,16 @@ class TableChanges(TableHandle):
         job: Job | None = None,
         expected_version: int | None = None,
     ) -> Commit:
-        """Change the rows that the columns `on` find: only the columns given, None sets null.
+        """Change the rows that the columns `on` find: only the cells given. None sets null; a dict that
+        lacks a key leaves that cell as it is.
 
         Null is a key like any other, and every row that has a key is changed. Raises `UnknownRow` for a key
         that is not there, `BadData` for one given twice; nothing changes then.
         """
-        whole, keys = aligned(data), _names(on)
+        rows, keys = given(data), _names(on)
 
         def build(state: State) -> Change:
-            return changes.updated(state, whole, keys, self._writer.take_column_ids, message or "update")
+            return changes.updated(state, rows, keys, self._writer.take_column_ids, message or "update")
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 
@@ -64,17 +66,17 @@ class TableChanges(TableHandle):
     ) -> Commit:
         """Update the rows whose columns `on` hold the same values, and insert the others, in one commit.
 
-        Rows that are there get the columns given, like `update`; new ones also `set_on_insert`, a value for
+        Rows that are there get the cells given, like `update`; new ones also `set_on_insert`, a value for
         each of some other columns. Null is a key like any other, and every row that has a key is updated.
 
         Raises `BadData` for a key given twice, `UnknownColumn` for a key column the table lacks; nothing
         changes then.
         """
-        whole, keys = aligned(data), _names(on)
+        rows, keys = given(data), _names(on)
 
         def build(state: State) -> Change:
             ids = self._writer.take_column_ids
-            return upserted(state, whole, keys, set_on_insert or {}, ids, message or "upsert")
+            return upserted(state, rows, keys, set_on_insert or {}, ids, message or "upsert")
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 

@@ -12,9 +12,10 @@ from core.arguments import text_of
 from core.arrays import in_one
 from core.errors import BadData
 from core.filters.expr import And, Filter, Predicate
+from core.given import Given
 from core.schema import ID
 from core.store.cells import Cells
-from core.store.changes import TakeIds, fitted, refuse_keys, refuse_missing_keys, taken
+from core.store.changes import TakeIds, completed, fitted, refuse_keys, refuse_missing_keys, taken
 from core.store.commit import Change
 from core.store.evolution import ColumnPlan
 from core.store.keys import Matches, matches
@@ -26,24 +27,25 @@ from core.store.state import State
 
 def upserted(
     state: State,
-    data: pa.Table,
+    rows: Given,
     on: Sequence[str],
     set_on_insert: Mapping[str, Any],
     take_ids: TakeIds,
     message: str,
 ) -> Change:
     """Rows found by `on` get the other columns' values; the others are new, and get `set_on_insert` too."""
-    name = state.snapshot.name
+    name, data = state.snapshot.name, rows.table
     refuse_keys(name, on)
     if not data.num_rows:
         return Change(message, state.columns)
-    _refuse(name, data, on, set_on_insert)
+    refuse_missing_keys(name, rows, on)
+    _refuse(name, data, set_on_insert)
     _plan, keys = fitted(state, data.select(list(on)), take_ids)
     found = matches(state, keys)
     if len(found.unknown):
         data = _with_constants(data, set_on_insert)
     plan, values = fitted(state, data, take_ids)
-    cells = _cells(plan, values, found, {*on, *set_on_insert})
+    cells = _cells(state, plan, Given(values, rows.left_out), found, {*on, *set_on_insert})
     change = Change(message, plan.applied(state.columns), cells=cells)
     return _with_rows(change, plan, taken(values, found.unknown)) if len(found.unknown) else change
 
@@ -76,8 +78,7 @@ def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
         yield where.column, where.values[0]
 
 
-def _refuse(name: str, data: pa.Table, on: Sequence[str], set_on_insert: Mapping[str, Any]) -> None:
-    refuse_missing_keys(name, data, on)
+def _refuse(name: str, data: pa.Table, set_on_insert: Mapping[str, Any]) -> None:
     if ID in data.column_names or ID in set_on_insert:
         raise BadData(
             f"{name}: an upsert takes no {ID}",
@@ -98,12 +99,15 @@ def _with_constants(data: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
     return data
 
 
-def _cells(plan: ColumnPlan, values: pa.Table, found: Matches, others: set[str]) -> Cells | None:
+def _cells(state: State, plan: ColumnPlan, rows: Given, found: Matches, others: set[str]) -> Cells | None:
     """What the rows found are given, without the columns that found them and those for new rows."""
-    given = {c.key: values.column(i) for i, c in enumerate(plan.columns) if c.name not in others}
-    if not given or not len(found.ids):
+    ids, places = found.ids, found.keys
+    if not len(ids) or others.issuperset(c.name for c in plan.columns):
         return None
-    return Cells(found.ids, {key: in_one(taken(column, found.keys)) for key, column in given.items()})
+    left_out = {n: lacks[places] for n, lacks in rows.left_out.items() if n not in others}
+    values = completed(state, ids, plan, taken(rows.table, places), left_out)
+    kept = {c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns) if c.name not in others}
+    return Cells(ids, kept)
 
 
 def _with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:

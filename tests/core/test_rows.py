@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import BadData
-from core.rows import aligned
+from core.rows import aligned, blocks
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
@@ -179,3 +180,9 @@ def test_rows_without_keys_are_rows_too(before: int, without: int) -> None:
     assert found.num_rows == before + without
     if before:
         assert found.to_pylist() == [{"a": i} for i in range(before)] + [{"a": None}] * without
+
+
+@pytest.mark.parametrize("nothing", [{}, [], pa.table({})], ids=["dict", "rows", "Arrow"])
+def test_nothing_is_no_rows(nothing: Any) -> None:
+    assert aligned(nothing).num_rows == 0
+    assert sum(block.num_rows for block in blocks(nothing)) == 0

@@ -243,3 +243,26 @@ def test_upserts_do_what_they_do_to_a_dict(
             assert done.updated == len(set(keys) & set(model))
             model |= dict.fromkeys(keys, number)
         assert {(r["a"], r["b"]): r["v"] for r in rows(table)} == model
+
+
+def test_a_row_changes_the_cells_that_it_gives_and_no_others(store: Store) -> None:
+    table = store.create_table("t", [{"k": "a", "x": 1, "y": 2}, {"k": "b", "x": 3, "y": 4}])
+    table.update([{"k": "a", "x": 10}, {"k": "b", "y": 40.5}], on="k")
+    assert rows(table) == [{"k": "a", "x": 10, "y": 2}, {"k": "b", "x": 3, "y": 40.5}]
+    table.update([{"_id": 1, "x": None}, {"_id": 0, "y": 7}])
+    assert rows(table) == [{"k": "a", "x": 10, "y": 7}, {"k": "b", "x": None, "y": 40.5}]
+    done = table.upsert([{"k": "c", "y": 5}, {"k": "b", "x": 6}, {"k": "a", "y": None}], on="k")
+    assert (done.inserted, done.updated) == (1, 2)
+    assert rows(table) == [
+        {"k": "a", "x": 10, "y": None},
+        {"k": "b", "x": 6, "y": 40.5},
+        {"k": "c", "x": None, "y": 5},
+    ]
+
+
+def test_a_row_without_its_key_finds_nothing(store: Store) -> None:
+    table = store.create_table("prices", PRICES)
+    for change in (table.update, table.upsert):
+        with pytest.raises(BadData, match="row 1 of those given has no 'code'"):
+            change([{"code": "a", "price": 1}, {"price": 2}], on="code")
+    assert rows(table) == PRICES
