@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from core.errors import BadData
+from core.errors import BadData, BadFilter
+from core.filters.expr import Filter
 
 MOST_ROWS = 2**62
 """No count is larger; two of them still add up to 64 bits."""
 
 
-def text_of(given: str, what: str) -> str:
-    """`given` as it is; raises `BadData` for half a character, which nothing can write down.
+def text_of(given: Any, what: str) -> str:
+    """`given` as it is; raises `BadData` for what is no text, and for half a character, which nothing can
+    write down.
 
     `what` says what the text is: "t: the message".
     """
+    if not isinstance(given, str):
+        raise BadData(f"{what} {given!r} is no text", fix="Give text, in quotes")
     try:
         given.encode()
     except UnicodeEncodeError as error:
@@ -38,3 +43,45 @@ def count_of(given: Any, what: str, least: int = 0) -> int:
     if number < least:
         raise BadData(f"{what} {number} is less than {least or 'none'}", fix=f"Give {least} or more")
     return min(number, MOST_ROWS)
+
+
+def names_of(given: Any, what: str) -> list[str]:
+    """Names of columns, of which a single one may be given as it is; raises `BadData` for anything else.
+
+    `what` says what they are for: "t: sort".
+    """
+    names = [given] if isinstance(given, str) else _items(given)
+    odd = [given] if names is None else [name for name in names if not isinstance(name, str)]
+    if names is None or odd:
+        fix = "Give the name of a column, or a list of names: ['code', 'n']"
+        if what.endswith("sort"):
+            fix = "Give the name of a column, or a list of names, '-n' for descending: ['code', '-n']"
+        raise BadData(f"{what} takes names of columns, not {odd[0]!r}", fix=fix)
+    return names
+
+
+def ids_listed(given: Any, what: str) -> list[Any]:
+    """Row ids as a list; raises `BadData` for a single one. What each is, is not looked at."""
+    ids = None if isinstance(given, str) else _items(given)
+    if ids is None:
+        fix = "Give a condition as where=" if isinstance(given, Filter) else f"Give a list: [{given!r}]"
+        raise BadData(f"{what} takes a list of row ids, not {given!r}", fix=fix)
+    return ids
+
+
+def condition_of(given: Any, what: str) -> Filter | None:
+    """`given` as it is; raises `BadFilter` for what is neither a condition nor None."""
+    if given is None or isinstance(given, Filter):
+        return given
+    raise BadFilter(f"{what} takes a condition, not {given!r}", fix="Write one: col('n') > 1")
+
+
+def rows_chosen(given: Any, what: str) -> Filter | list[Any] | None:
+    """A condition, row ids as a list, or None for all rows; raises `BadFilter` for anything else."""
+    ids = None if isinstance(given, str) else _items(given)
+    return condition_of(given, what) if ids is None else ids
+
+
+def _items(given: Any) -> list[Any] | None:
+    """None for what is no list of any kind."""
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping)) else None

@@ -83,7 +83,7 @@ def _blocks(data: Any) -> Iterator[Block]:
     elif isinstance(data, pa.RecordBatchReader):
         yield from _stream(data)
     elif hasattr(data, "__arrow_c_stream__"):
-        yield from _stream(pa.RecordBatchReader.from_stream(data))
+        yield from _stream(_reader(data))
     elif isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         yield from _row_blocks(data)
     else:
@@ -105,12 +105,29 @@ def from_columns(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
 
 
 def _refuse_other_than_columns(name: str, values: Any) -> None:
+    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
+        raise BadData(
+            f"column '{name}' is {values!r}, not a list of values",
+            "A dict of columns has a list for each of them",
+            f"For one row give a list of one dict: [{{'{name}': …}}]",
+        )
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise BadData(
             f"column '{name}' is an array of {values.ndim} dimensions",
             "A column has one value for each row",
             "Give each of its columns a name, or lists for rows",
         )
+
+
+def _reader(data: Any) -> pa.RecordBatchReader:
+    try:
+        return pa.RecordBatchReader.from_stream(data)
+    except (ValueError, TypeError, pa.ArrowException) as error:
+        raise BadData(
+            f"a {type(data).__name__} cannot become rows",
+            str(error),
+            "Give columns that each have a name of their own and values of one type",
+        ) from error
 
 
 def _stream(reader: pa.RecordBatchReader) -> Iterator[Block]:

@@ -31,6 +31,7 @@ _PLAIN = {
 _NUMPY = (np.int64, np.float64, np.int32, np.bool_)
 _REFUSALS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError, TypeError)  # fmt: skip # noqa: E501
 MOST_DIGITS = 76
+_PANDAS_NULLS = {"NaTType", "NAType"}
 
 
 def array_of(name: str, values: Sequence[Any], first: int) -> pa.Array:
@@ -55,7 +56,7 @@ def _from_numpy(values: np.ndarray) -> pa.Array:
 
 def _converted(values: list[Any]) -> pa.Array:
     """Values of one plain type the short way; `pa.array` looks at the others."""
-    values = _even(values)
+    values = _even(_without_pandas_nulls(values))
     kinds = set(map(type, values)) - {type(None)}
     if kinds == {dict}:
         return as_documents(values, _converted, _REFUSALS)
@@ -93,6 +94,13 @@ def _even(values: list[Any]) -> list[Any]:
     if np.ndarray in kinds:
         return [v.tolist() if isinstance(v, np.ndarray) and v.ndim > 1 else v for v in values]
     return values
+
+
+def _without_pandas_nulls(values: list[Any]) -> list[Any]:
+    """NaT and NA are nulls; they are known by name, as pandas is not imported for this."""
+    if not {kind.__name__ for kind in set(map(type, values))} & _PANDAS_NULLS:
+        return values
+    return [None if type(v).__name__ in _PANDAS_NULLS else v for v in values]
 
 
 def _is_double(value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from core.errors import BadFilter
 from core.filters.expr import Filter, Predicate
 
 
@@ -52,10 +53,10 @@ class Column:
         return self._predicate("not_between", low, high)
 
     def is_in(self, values: Iterable[Any], ignore_case: bool = False) -> Filter:
-        return self._predicate("in", *values, ignore_case=ignore_case)
+        return self._predicate("in", *self._listed(values), ignore_case=ignore_case)
 
     def not_in(self, values: Iterable[Any], ignore_case: bool = False) -> Filter:
-        return self._predicate("nin", *values, ignore_case=ignore_case)
+        return self._predicate("nin", *self._listed(values), ignore_case=ignore_case)
 
     def equals(self, value: Any, ignore_case: bool = False) -> Filter:
         return self._predicate("eq", value, ignore_case=ignore_case)
@@ -98,6 +99,11 @@ class Column:
     def not_empty(self) -> Filter:
         """Neither null nor the empty text."""
         return self._predicate("not_empty")
+
+    def _listed(self, values: Iterable[Any]) -> list[Any]:
+        if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+            raise BadFilter(f"{self!r} cannot be in {values!r}", fix=f"Give a list: [{values!r}]")
+        return list(values)
 
     def _predicate(self, operator: str, *values: Any, ignore_case: bool = False) -> Filter:
         return Predicate(self.name, operator, values, ignore_case)

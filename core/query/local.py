@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import count_of
+from core.arguments import condition_of, count_of, names_of
 from core.ascending import among
 from core.filters.expr import Filter
 from core.jobs import Job
@@ -53,8 +53,9 @@ def asked(
     """As a query. Raises `UnknownColumn` for a key, `BadData` for a limit or offset that counts no rows."""
     most = None if limit is None else count_of(limit, f"{snapshot.name}: limit")
     first = count_of(offset, f"{snapshot.name}: offset")
-    named = None if columns is None else tuple(columns)
-    return Query(named, where, sort_keys(snapshot, sort), most, first)
+    named = None if columns is None else tuple(names_of(columns, f"{snapshot.name}: columns"))
+    condition = condition_of(where, f"{snapshot.name}: where")
+    return Query(named, condition, sort_keys(snapshot, sort), most, first)
 
 
 def answer(
@@ -116,7 +117,7 @@ def sort_keys(snapshot: Snapshot, names: Iterable[str] | None) -> tuple[SortKey,
     known = {column.name for column in snapshot.columns}
     keys = tuple(
         SortKey(name) if name in known else SortKey(name.removeprefix("-"), name.startswith("-"))
-        for name in names or ()
+        for name in (() if names is None else names_of(names, f"{snapshot.name}: sort"))
     )
     snapshot.select(key.column for key in keys)
     return keys

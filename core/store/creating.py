@@ -35,9 +35,8 @@ def create(catalog: Catalog, layout: Layout, name: str, data: Any, message: str,
 def refuse_name(catalog: Catalog, name: str, besides: str | None = None) -> None:
     """Raise `StoreProblem` for the name of a table that is empty, or taken by another than `besides`, and
     `BadData` for one that is not Unicode."""
-    if not name.strip():
+    if not text_of(name, f"store {catalog.path.parent.name}: the table name").strip():
         raise StoreProblem(f"store {catalog.path.parent.name}: a table needs a name", fix="Give it one")
-    text_of(name, f"store {catalog.path.parent.name}: the table name")
     for row in catalog.tables():
         if row.name != besides and row.name.casefold() == name.casefold():
             raise taken(catalog, row.name)

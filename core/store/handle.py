@@ -24,10 +24,12 @@ class TableHandle(RowsById):
 
     @property
     def name(self) -> str:  # type: ignore[override]
+        """What the table is called now."""
         return self._reader.current().row.name
 
     @property
     def version(self) -> int:
+        """The number of the newest version; every commit adds one."""
         return self._reader.current().version
 
     def settle(self, draft: int, changed: bool) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from core.arguments import text_of
+from core.errors import BadData
 from core.scan.snapshot import Column
 from core.store.columns_change import known
 from core.store.commit import Change, Metadata
@@ -44,6 +45,21 @@ def of_column(state: State, name: str | None) -> dict[str, str]:
     """What is noted about a column, or about the table where `name` is None."""
     wanted = _key(state, name)
     return {_text(key): _text(value) for (column, key), value in state.metadata.items() if column == wanted}
+
+
+def refuse_other_than_text(table: str, values: Values) -> None:
+    """Raises `BadData` for keys and values that cannot be noted, before any of them is."""
+    if not isinstance(values, Mapping):
+        raise BadData(f"{table}: metadata is a dict of text, not {values!r}", fix="Give {key: value}")
+    for key, value in values.items():
+        if not isinstance(key, (str, bytes)):
+            raise BadData(f"{table}: a key of metadata is text, not {key!r}", fix=f"Write '{key}'")
+        if value is not None and not isinstance(value, (str, bytes)):
+            shown = key if isinstance(key, str) else key.decode(errors="replace")
+            raise BadData(
+                f"{table}: metadata is text; '{shown}' is {value!r}",
+                fix="Write it as text, such as JSON; None forgets what was noted",
+            )
 
 
 def changed(state: State, name: str | None, values: Values, message: str) -> Change:

@@ -7,6 +7,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.arguments import count_of
 from core.errors import BadData
 from core.store.versions import seconds_of
 
@@ -51,8 +52,15 @@ class Policy:
                 f"{table}: nothing says which versions are to expire",
                 fix="Give older_than=, keep_versions= or max_bytes=",
             )
-        if self.keep_versions is not None and self.keep_versions < 1:
-            raise BadData(f"{table}: the newest version cannot expire", fix="Keep at least one version")
+        if self.older_than is not None and not isinstance(self.older_than, (dt.timedelta, dt.datetime)):
+            raise BadData(
+                f"{table}: older_than {self.older_than!r} is no time",
+                fix="Give a datetime, or how long ago: datetime.timedelta(days=1)",
+            )
+        if self.keep_versions is not None:
+            count_of(self.keep_versions, f"{table}: keep_versions", least=1)
+        if self.max_bytes is not None:
+            count_of(self.max_bytes, f"{table}: max_bytes")
         return self
 
     def oldest_kept(self, stamps: Sequence[Stamp], named: Sequence[int], files: Sequence[FileSpan]) -> int:

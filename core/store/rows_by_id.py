@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import count_of
+from core.arguments import condition_of, count_of, ids_listed, names_of
 from core.dataset import Dataset
 from core.documents import whole
 from core.filters.expr import Filter
@@ -33,6 +33,7 @@ class RowsById(Dataset):
         """What is read: the rows as they are, or were."""
 
     def snapshot(self) -> Snapshot:
+        """The rows of the newest version, frozen: it stays as it is while others write."""
         return self.state().snapshot
 
     def get(self, row_id: int, as_of: When | None = None) -> dict[str, Any] | None:
@@ -50,7 +51,8 @@ class RowsById(Dataset):
 
     def count(self, where: Filter | None = None, job: Job | None = None, as_of: When | None = None) -> int:
         """How many rows meet `where`."""
-        return local.count(self.state(as_of).snapshot, where, job)
+        snapshot = self.state(as_of).snapshot
+        return local.count(snapshot, condition_of(where, f"{snapshot.name}: where"), job)
 
     def read(  # noqa: PLR0913 -- all that can be asked of a table, by keyword
         self,
@@ -116,9 +118,11 @@ class RowsById(Dataset):
         in another order.
         """
         state = self.state(as_of)
-        rows = count_of(size, f"{state.snapshot.name}: a page of", least=1)
+        name = state.snapshot.name
+        rows = count_of(size, f"{name}: a page of", least=1)
+        named = None if columns is None else names_of(columns, f"{name}: columns")
         asked = Asked(
-            state.snapshot, chosen(state.snapshot, columns, flatten), where,
+            state.snapshot, chosen(state.snapshot, named, flatten), condition_of(where, f"{name}: where"),
             local.sort_keys(state.snapshot, sort), ID_COLUMN,
             lambda row_id: state.ranges.behind(state.snapshot, row_id),
         )  # fmt: skip
@@ -126,4 +130,5 @@ class RowsById(Dataset):
 
 
 def _positions(state: State, ids: Iterable[int] | None) -> np.ndarray | None:
-    return None if ids is None else state.locate(known_ids(state, ids))
+    listed = None if ids is None else ids_listed(ids, f"{state.snapshot.name}: ids")
+    return None if listed is None else state.locate(known_ids(state, listed))

@@ -75,6 +75,7 @@ class Store:
 
     @property
     def name(self) -> str:
+        """The name of the store's folder."""
         return self.path.name
 
     @property
@@ -87,7 +88,7 @@ class Store:
 
     def __getitem__(self, name: str) -> Table:
         rows = {row.name: row for row in self.catalog.tables()}
-        if name not in rows:
+        if text_of(name, f"store {self.name}: the table name") not in rows:
             raise UnknownTable(name, f"store {self.name}", list(rows))
         return self._table(rows[name].table_id)
 
@@ -103,6 +104,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
+        """Let go of every file; neither the store nor its tables can be used then. Closing twice is fine."""
         for table in self._open.values():
             table.let_go()
         self._open.clear()
@@ -143,6 +145,7 @@ class Store:
         return self._table(copy_table(self.catalog, self._layout, original.table_id, rows, new))
 
     def rename_table(self, old: str, new: str) -> None:
+        """Give a table another name, in all of its versions; its files stay as they are."""
         table_id = self[old].table_id
         creating.refuse_name(self.catalog, new, besides=old)
         with self.catalog.transaction() as transaction:
@@ -225,6 +228,7 @@ class Store:
         """The answer of one SELECT (DuckDB's dialect) over the tables of the store."""
         from core.query.sql import run_sql
 
+        text = text_of(text, f"store {self.name}: the statement")
         return run_sql(text, f"store {self.name}", self.tables, self.__getitem__, job)
 
     def _after(self, together: Together) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from core.arguments import condition_of, ids_listed, names_of, rows_chosen
 from core.errors import BadData
 from core.filters.expr import Filter
 from core.given import given
@@ -45,10 +46,11 @@ class TableChanges(TableHandle):
         """Change the rows that the columns `on` find: only the cells given. None sets null; a dict that
         lacks a key leaves that cell as it is.
 
-        Null is a key like any other, and every row that has a key is changed. Raises `UnknownRow` for a key
+        Null is a key like any other, and every row that has a key is changed, and counted, even where its
+        values were these already: `update_where` looks for what differs. Raises `UnknownRow` for a key
         that is not there, `BadData` for one given twice; nothing changes then.
         """
-        rows, keys = given(data), _names(on)
+        rows, keys = given(data), self._names(on)
 
         def build(state: State) -> Change:
             return changes.updated(state, rows, keys, self._writer.take_column_ids, message or "update")
@@ -72,7 +74,7 @@ class TableChanges(TableHandle):
         Raises `BadData` for a key given twice, `UnknownColumn` for a key column the table lacks; nothing
         changes then.
         """
-        rows, keys = given(data), _names(on)
+        rows, keys = given(data), self._names(on)
 
         def build(state: State) -> Change:
             ids = self._writer.take_column_ids
@@ -104,7 +106,7 @@ class TableChanges(TableHandle):
         Raises `UnknownName` for an operator, `UnknownColumn` for a column that an operator has to find,
         `BadData` or `TypeConflict` for what does not fit; nothing changes then.
         """
-        chosen = where if where is None or isinstance(where, Filter) else list(where)
+        chosen = rows_chosen(where, f"{self.name}: update_where")
 
         def build(state: State) -> Change:
             found = assignments(operators, state.columns, state.snapshot.name)
@@ -135,11 +137,12 @@ class TableChanges(TableHandle):
         Raises `BadData`, naming the rows, where it fails or gives back another number of rows; nothing
         changes then.
         """
-        own = job or Job()
+        own, condition = job or Job(), condition_of(where, f"{self.name}: where")
+        names = None if columns is None else names_of(columns, f"{self.name}: columns")
 
         def build(state: State) -> Change:
             ids, said = self._writer.take_column_ids, message or "transform"
-            return transformed(state, function, columns, where, ids, said, own)
+            return transformed(state, function, names, condition, ids, said, own)
 
         return self._writer.commit(build, own, expected_version=expected_version)
 
@@ -153,7 +156,7 @@ class TableChanges(TableHandle):
     ) -> Commit:
         """Delete the rows that have the same values in the columns `on` (None: in all) as the one that is
         kept, the "first" or the "last". Null equals null, and NaN equals NaN."""
-        own, names = job or Job(), None if on is None else _names(on)
+        own, names = job or Job(), None if on is None else self._names(on)
 
         def build(state: State) -> Change:
             gone = duplicate_ids(state, names, keep, own)
@@ -170,17 +173,21 @@ class TableChanges(TableHandle):
         expected_version: int | None = None,
     ) -> Commit:
         """Delete rows by id or by filter; exactly one of the two has to be given."""
-        if (ids is None) == (where is None):
+        if ids is None and where is None:
             raise BadData(f"{self.name}: nothing says which rows to delete", fix="Give either ids= or where=")
-
-        listed = None if ids is None else list(ids)
+        if ids is not None and where is not None:
+            raise BadData(
+                f"{self.name}: ids= and where= were both given to delete",
+                fix="Give one; read(['_id'], where=…, ids=…) finds the rows of both",
+            )
+        condition = condition_of(where, f"{self.name}: where")
+        listed = None if ids is None else ids_listed(ids, f"{self.name}: ids")
 
         def build(state: State) -> Change:
-            gone = chosen_ids(state, where if listed is None else listed)
+            gone = chosen_ids(state, condition if listed is None else listed)
             return changes.deleted(state, gone, message or "delete")
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 
-
-def _names(on: str | Sequence[str]) -> list[str]:
-    return [on] if isinstance(on, str) else list(on)
+    def _names(self, on: str | Sequence[str]) -> list[str]:
+        return names_of(on, f"{self.name}: on")

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from core.arguments import names_of
 from core.errors import BadData
 from core.jobs import Job
 from core.scan.snapshot import Column
@@ -38,10 +39,15 @@ class TableColumns(TableHandle):
         return metadata.of_column(self._reader.current(), None)
 
     def column_metadata(self, column: str) -> dict[str, str]:
+        """What is noted about a column; raises `UnknownColumn`."""
         return metadata.of_column(self._reader.current(), column)
 
     def set_metadata(self, values: Values, column: str | None = None, message: str = "") -> Commit:
-        """Note these values about the table or a column, beside what is noted already; None forgets one."""
+        """Note these values about the table or a column, beside what is noted already; None forgets one.
+
+        Keys and values are text (or bytes); raises `BadData` for others.
+        """
+        metadata.refuse_other_than_text(self.name, values)
         said = message or f"metadata of {column or 'the table'}: {', '.join(map(_shown, values))}"
         return self._writer.commit(lambda state: metadata.changed(state, column, values, said), Job())
 
@@ -60,7 +66,7 @@ class TableColumns(TableHandle):
         default it takes no time, however many rows there are.
         """
         if type is None and default is None:
-            raise BadData(f"{self.name}: nothing says of which type column '{name}' is", fix="Give its type")
+            raise BadData(f"{self.name}: column '{name}' needs a type", fix="Give one, or a default")
         kind = stored_type(type_of(default) if type is None else type_named(type))
         work = job or Job()
 
@@ -72,22 +78,31 @@ class TableColumns(TableHandle):
         return self._writer.commit(build, work)
 
     def drop_column(self, *names: str, message: str = "") -> Commit:
-        """Take columns away; their values come back with undo. The last one may go: rows keep their `_id`."""
-        said = message or f"drop {', '.join(names)}"
-        return self._writer.commit(lambda state: columns_change.dropped(state, names, said), Job())
+        """Take columns away, named one after the other or in a list; their values come back with undo.
+
+        The last one may go: rows keep their `_id`.
+        """
+        listed = names[0] if len(names) == 1 else names
+        gone = names_of(listed, f"{self.name}: drop_column")
+        said = message or f"drop {', '.join(gone)}"
+        return self._writer.commit(lambda state: columns_change.dropped(state, gone, said), Job())
 
     def rename_column(self, old: str, new: str, message: str = "") -> Commit:
+        """Give a column another name; no data is written."""
         return self.rename_columns({old: new}, message)
 
     def rename_columns(self, names: Mapping[str, str], message: str = "") -> Commit:
         """Several at once, `{old: new}`: two columns can swap their names."""
+        if not isinstance(names, Mapping):
+            raise BadData(f"{self.name}: rename_columns takes a dict, not {names!r}", fix="Give {old: new}")
         said = message or "rename " + ", ".join(f"{old} to {new}" for old, new in names.items())
         return self._writer.commit(lambda state: columns_change.renamed(state, names, said), Job())
 
     def reorder_columns(self, names: Sequence[str], message: str = "") -> Commit:
         """These columns first, in this order, and the others behind them."""
-        said = message or f"order {', '.join(names)}"
-        return self._writer.commit(lambda state: columns_change.reordered(state, names, said), Job())
+        first = names_of(names, f"{self.name}: reorder_columns")
+        said = message or f"order {', '.join(first)}"
+        return self._writer.commit(lambda state: columns_change.reordered(state, first, said), Job())
 
     def cast_column(
         self,

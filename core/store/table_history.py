@@ -52,6 +52,7 @@ class TableHistory(TableHandle):
         return undo_target(self.history())
 
     def redoable(self) -> Commit | None:
+        """The commit that `redo` would bring back."""
         return redo_target(self.history())
 
     def newest_change(self) -> Commit:
@@ -93,9 +94,8 @@ class TableHistory(TableHandle):
 
     def name_version(self, name: str, version: int | None = None) -> None:
         """Call a version, the newest if none is given, by a name of its own. It will not expire."""
-        if not name.strip():
+        if not text_of(name, f"{self.name}: the version name").strip():
             raise StoreProblem(f"{self.name}: a version needs a name", fix="Give it one")
-        text_of(name, f"{self.name}: the version name")
         with self.store.catalog.transaction() as transaction:
             number = self._version_of(self.version if version is None else version)
             taken, called = self._versions.named(name), self._versions.name_of(number)

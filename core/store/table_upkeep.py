@@ -67,9 +67,9 @@ class TableUpkeep(TableHandle):
 
         The options are those of `core.transfer.exporting.ExportOptions`: columns, where, format, …
         """
-        from core.transfer.exporting import ExportOptions, export
+        from core.transfer.exporting import export, options_of
 
-        return export(self, path, ExportOptions(**options), job)
+        return export(self, path, options_of(options), job)
 
     def summary(self) -> str:
         """The table on one screen: rows, columns with what they take, files, versions, what is pending."""

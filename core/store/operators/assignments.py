@@ -53,6 +53,10 @@ class Assignment:
 def assignments(operators: Operators, columns: Sequence[Column], table: str) -> list[Assignment]:
     """In the order given. Raises `UnknownOperator`, `UnknownColumn`, or `BadData` for operands that do not
     fit, and for two operators that change the same place."""
+    if not isinstance(operators, Mapping):
+        raise BadData(
+            f"{table}: an update takes a dict of operators, not {operators!r}", fix="Write {'$set': {'n': 1}}"
+        )
     types = {c.name: c.type for c in columns}
     known = [(_operator(name, table), operands) for name, operands in operators.items()]
     found = [

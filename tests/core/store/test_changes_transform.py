@@ -184,7 +184,7 @@ def test_only_what_is_named_is_deleted(store: Store) -> None:
     table = numbers(store, 10)
     with pytest.raises(BadData, match="Give either ids= or where="):
         table.delete()
-    with pytest.raises(BadData, match="Give either ids= or where="):
+    with pytest.raises(BadData, match="ids= and where= were both given"):
         table.delete(ids=[1], where=col("n") == 1)
     with pytest.raises(UnknownRow, match="no row with _id 10"):
         table.delete(ids=[1, 10])

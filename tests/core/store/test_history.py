@@ -192,7 +192,7 @@ def test_versions_expire_until_their_files_fit(store: Store) -> None:
 def test_expire_needs_to_be_told_what(table: Table) -> None:
     with pytest.raises(BadData, match="older_than=, keep_versions= or max_bytes="):
         table.expire()
-    with pytest.raises(BadData, match="Keep at least one"):
+    with pytest.raises(BadData, match="keep_versions 0 is less than 1"):
         table.expire(keep_versions=0)
 
 

@@ -1,0 +1,99 @@
+"""Arguments of another kind than a call takes are refused with what to write instead, and nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from core import Store, col
+from core.errors import BadData, LamellaError
+from core.store.table import Table
+
+Ask = Callable[[Any], Any]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Any:
+    with Store.open(tmp_path / "s") as store:
+        yield store.create_table("t", [{"code": str(i), "n": i} for i in range(10)])
+
+
+REFUSED: list[tuple[str, Ask]] = [
+    ("on takes names of columns, not None", lambda t: t.update([{"n": 1}], on=None)),
+    ("on takes names of columns, not 5", lambda t: t.drop_duplicates(on=5)),
+    (r"ids takes a list of row ids, not 3. Give a list: \[3\]", lambda t: t.delete(ids=3)),
+    ("ids takes a list of row ids, not 5", lambda t: t.read(ids=5)),
+    ("Give a condition as where=", lambda t: t.delete(col("n") > 1)),
+    (r"update_where takes a condition, not 0", lambda t: t.update_where(0, {"$set": {"n": 1}})),
+    (r"not 'n > 1'. Write one: col\('n'\) > 1", lambda t: t.update_where("n > 1", {"$set": {"n": 1}})),
+    ("takes a condition, not {'code': 'a'}", lambda t: t.update_where({"code": "a"}, {"$set": {"n": 1}})),
+    ("where takes a condition, not True", lambda t: t.delete(where=True)),
+    ("where takes a condition, not 'n > 1'", lambda t: t.read(where="n > 1")),
+    ("where takes a condition, not 'n > 1'", lambda t: t.count("n > 1")),
+    ("where takes a condition, not 'n > 1'", lambda t: t.page(5, where="n > 1")),
+    ("where takes a condition", lambda t: t.transform(lambda rows: rows, where="n > 1")),
+    ("ids= and where= were both given", lambda t: t.delete(ids=[1], where=col("n") > 1)),
+    ("takes a dict of operators, not None", lambda t: t.update_where(None, None)),
+    ("takes a dict of operators", lambda t: t.update_where(None, [{"$set": {"n": 1}}])),
+    ("rename_columns takes a dict", lambda t: t.rename_columns(["n"])),
+    (r"not \('n', 'desc'\).*'-n' for descending", lambda t: t.read(sort=[("n", "desc")])),
+    ("limit 1.5 is no whole number", lambda t: t.read(limit=1.5)),
+    ("table name None is no text", lambda t: t.store.create_table(None, [{"a": 1}])),
+    ("table name 5 is no text", lambda t: t.store.create_table(5, [{"a": 1}])),
+    ("table name 5 is no text", lambda t: t.store[5]),
+    ("version name None is no text", lambda t: t.name_version(None)),
+    ("statement None is no text", lambda t: t.store.sql(None)),
+    ("older_than '1 day' is no time", lambda t: t.expire(older_than="1 day")),
+    ("Did you mean 'columns'", lambda t: t.export("x.parquet", colums=["n"])),
+    (r"Give a list: \[5\]", lambda t: t.read(where=col("n").is_in(5))),
+    (r"Give a list: \['ab'\]", lambda t: t.read(where=col("code").is_in("ab"))),
+    ("column 'n' is 5, not a list of values", lambda t: t.insert({"n": 5})),
+    ("column '_id' is 0, not a list", lambda t: t.update({"_id": 0, "n": 5})),
+    (r"give a list of one dict: \[{'a'", lambda t: t.store.create_table("x", {"a": 1})),
+    ("column 'a' is None, not a list", lambda t: t.store.create_table("x", {"a": None})),
+    ("column 'code' is 'ab', not a list", lambda t: t.insert({"code": "ab"})),
+    ("column 'code' is {'a': 1}, not a list", lambda t: t.insert({"code": {"a": 1}})),
+    ("Series cannot become rows", lambda t: t.insert(pd.Series([1, 2], name="n"))),
+    ("DataFrame cannot become rows", lambda t: t.insert(pd.DataFrame([[1, 2]], columns=["n", "n"]))),
+    ("metadata is text; 'rows' is 5", lambda t: t.set_metadata({"rows": 5})),
+    ("metadata is text; 'd' is {'a': 1}", lambda t: t.set_metadata({"d": {"a": 1}})),
+    ("a key of metadata is text, not 5", lambda t: t.set_metadata({5: "x"}, column="n")),
+    ("metadata is a dict of text", lambda t: t.set_metadata("x")),
+]
+
+
+@pytest.mark.parametrize(("said", "ask"), REFUSED)
+def test_an_argument_of_another_kind_is_refused(table: Table, said: str, ask: Ask) -> None:
+    version, tables = table.version, table.store.tables
+    with pytest.raises(LamellaError, match=said):
+        ask(table)
+    assert (table.version, table.store.tables) == (version, tables)
+
+
+def test_one_name_stands_for_a_list_of_one(table: Table, tmp_path: Path) -> None:
+    assert table.read(columns="code", limit=1).column_names == ["code"]
+    assert table.read(sort="-n", limit=1)["n"].to_pylist() == [9]
+    assert table.batches(columns="n", sort="-n").read_all().column_names == ["n"]
+    assert table.page(1, columns="n", sort="-n").rows["n"].to_pylist() == [9]
+    assert table.export(tmp_path / "n.csv", columns="n").rows == 10
+    table.reorder_columns("n")
+    assert table.schema.names == ["_id", "n", "code"]
+
+
+def test_columns_to_drop_may_come_as_a_list(table: Table) -> None:
+    table.drop_column(["n", "code"])
+    assert table.schema.names == ["_id"]
+    with pytest.raises(BadData, match="drop_column takes names of columns, not 5"):
+        table.drop_column(5)  # type: ignore[arg-type]
+
+
+def test_nulls_of_pandas_are_nulls(table: Table) -> None:
+    table.insert([{"n": 1, "at": pd.NaT}, {"n": pd.NA, "at": pd.Timestamp("2024-01-02")}])
+    added = table.read(["n", "at"], offset=10).to_pylist()
+    assert added[0] == {"n": 1, "at": None}
+    assert added[1]["n"] is None
+    assert added[1]["at"].year == 2024
