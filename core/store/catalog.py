@@ -24,6 +24,7 @@ from core.store.catalog_transaction import Transaction
 from core.store.catalog_versions import CatalogVersions
 from core.store.connection import (
     BUSY_SECONDS,
+    Closed,
     Forked,
     connect,
     connect_to_read,
@@ -91,6 +92,7 @@ class Catalog:
         with self._writing, self._reading:
             self._reader.close()
             self._writer.close()
+            self._reader = self._writer = Closed(self.path)
 
     def forked(self) -> None:
         """In a forked child nothing is left of what was open, and no other thread to wait for."""

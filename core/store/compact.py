@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from core.errors import BadData
 from core.scan.footers import unchanged
-from core.scan.snapshot import FileSegment
+from core.scan.snapshot import FileSegment, Segment
 from core.store.catalog import IdsUnderWay
 from core.store.ids import ID_COLUMN
 from core.store.rewrite import apart, segments_with_pending
@@ -88,7 +88,10 @@ class Compactor:
 def nullable_after(state: State, segments: np.ndarray) -> frozenset[int]:
     """Keys of the columns that may hold a null in what is left of these segments."""
     read = segments[_live_rows(state)[segments] > 0]
-    return frozenset(c.key for c in state.columns if any(_may_hold_null(state, i, c.key) for i in read))
+    nullable = {c.key for c in state.columns if _may_gain_null(state, read, c.key)}
+    for held in (state.held[number] for number in read):
+        nullable.update(_with_nulls(held.segment, {c.key for c in state.columns} - nullable))
+    return frozenset(nullable)
 
 
 def _packs(state: State, most: int, before: int, under_way: IdsUnderWay) -> Iterator[list[int]]:
@@ -139,23 +142,24 @@ def _kept(kind: pa.DataType) -> pa.DataType:
     return pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema_arrow.field(0).type
 
 
-def _may_hold_null(state: State, number: int, key: int) -> bool:
-    segment, first = state.held[number].segment, int(state.snapshot.segment_starts[number])
+def _may_gain_null(state: State, segments: np.ndarray, key: int) -> bool:
+    """Whether a pending cell of the column is null."""
     changed = None if state.snapshot.overlay is None else state.snapshot.overlay.changed(key)
-    if changed is not None:
-        low, high = np.searchsorted(changed[0], [first, first + segment.num_rows])
-        if changed[1].slice(low, high - low).null_count:
-            return True
+    if changed is None or not changed[1].null_count:
+        return False
+    starts = state.snapshot.segment_starts
+    spans = np.searchsorted(changed[0], [starts[segments], starts[segments + 1]]).T
+    return any(changed[1].slice(low, high - low).null_count for low, high in spans.tolist())
+
+
+def _with_nulls(segment: Segment, keys: Collection[int]) -> Iterator[int]:
+    """Those of the columns that may be null in the segment as it was written."""
     if isinstance(segment, FileSegment):
-        return _file_may_hold_null(segment, key)
-    return str(key) not in segment.rows.column_names or segment.rows.column(str(key)).null_count > 0
-
-
-def _file_may_hold_null(segment: FileSegment, key: int) -> bool:
-    if key not in segment.names:
-        return True
-    schema = unchanged(segment).schema
-    return bool(schema.field(schema.get_field_index(segment.names[key])).nullable)
+        nullable = {field.name: field.nullable for field in unchanged(segment).schema}
+        yield from (key for key in keys if key not in segment.names or nullable[segment.names[key]])
+    else:
+        known = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))
+        yield from (key for key in keys if str(key) not in known or known[str(key)].null_count)
 
 
 def _files(count: int) -> str:

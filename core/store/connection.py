@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
 from core.forks import never_finalize
@@ -102,8 +103,29 @@ class Forked(sqlite3.Connection):
             "Open it again in the child",
         )
 
+    def backup(self, *_: Any, **__: Any) -> None:
+        self.execute()
+
     def close(self) -> None:
         """The parent's stays open."""
+
+
+class Closed(sqlite3.Connection):
+    """Stands for a connection that was closed, to say so in words of the store."""
+
+    in_transaction = False
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def execute(self, *_: object) -> sqlite3.Cursor:
+        raise StoreProblem(f"{self._path.parent}: the store was closed", fix="Open it again")
+
+    def backup(self, *_: Any, **__: Any) -> None:
+        self.execute()
+
+    def close(self) -> None:
+        """It is."""
 
 
 def _opened(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:

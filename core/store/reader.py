@@ -39,6 +39,8 @@ class Reader:
     def __init__(self, catalog: Catalog, table_id: int, data: Path, readers: Readers) -> None:
         self._catalog, self._table_id, self._data = catalog, table_id, data
         self._readers = readers
+        row = catalog.table(table_id)
+        self._name = row.name if row else f"table {table_id}"
         self._lock = threading.RLock()
         self._current: State | None = None
         self._draft: State | None = None
@@ -165,7 +167,8 @@ class Reader:
     def _row(self) -> TableRow:
         row = self._catalog.table(self._table_id)
         if row is None:
-            raise StoreProblem("the table is gone", "it was dropped", "Close it, or open another one")
+            raise StoreProblem(f"{self._name}: the table is gone", "it was dropped", "Ask for another table")
+        self._name = row.name
         return row
 
     def _valid(self, kind: str, version: int, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:

@@ -303,3 +303,15 @@ def test_columns_without_nulls_are_written_as_such_and_compaction_settles(store:
     schema = pq.ParquetFile(files(table)[0]).schema_arrow
     assert {f.name: f.nullable for f in schema} == {"_id": False, "n": True, "label": False}
     assert table.compact().rewritten == 0
+
+
+def test_only_columns_that_hold_or_gained_a_null_are_nullable_after_compaction(store: Store) -> None:
+    data = {"full": range(1_000), "gains": range(1_000), "had": [None, 1] * 500}
+    table = store.create_table("t", pa.table(data))
+    table.update([{"_id": 7, "gains": None}, {"_id": 8, "gains": 3}])
+    table.insert([{"full": 5, "gains": 1, "had": 2}])
+    expected = table.read().to_pylist()
+    table.compact()
+    assert table.read().to_pylist() == expected
+    schema = pq.ParquetFile(files(table)[0]).schema_arrow
+    assert [field.name for field in schema if field.nullable] == ["gains", "had"]

@@ -88,3 +88,23 @@ def test_dropped_and_renamed_tables(tmp_path: Path) -> None:
         store.drop_table("Ä / b")
         assert store.tables == ["b"]
         assert list((store.path / "data").rglob("*.parquet")) == []
+
+
+def test_a_store_that_was_closed_says_so_whatever_is_asked_of_it(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "s")
+    table = store.create_table("t", [{"a": 1}])
+    store.close()
+    asked = (
+        lambda: store.tables,
+        lambda: store.create_table("u", [{"a": 1}]),
+        lambda: store.backup(tmp_path / "copy"),
+        table.read,
+        lambda: table.insert([{"a": 2}]),
+        lambda: list(table.history()),
+    )
+    for ask in asked:
+        with pytest.raises(StoreProblem, match=r"s: the store was closed\. Open it again"):
+            ask()
+    with pytest.raises(StoreProblem, match="the store was closed"), store.transaction():
+        pytest.fail("it cannot begin")
+    store.close()

@@ -141,7 +141,7 @@ def test_a_table_that_was_taken_back_is_gone_for_those_who_hold_it(store: Store)
         raise ZeroDivisionError
     store.create_table("b", [{"y": 2}])
     for use in (held.read, lambda: held.insert([{"x": 2}])):
-        with pytest.raises(StoreProblem, match="the table is gone"):
+        with pytest.raises(StoreProblem, match="a: the table is gone"):
             use()
     assert store["b"].read().to_pylist() == [{"_id": 0, "y": 2}]
 
