@@ -24,11 +24,21 @@ Document = Mapping[str, Any]
 Refusals = tuple[type[Exception], ...]
 
 
+class ReservedKey(Exception):
+    """A document has a key that no document can have."""
+
+    def __init__(self) -> None:
+        super().__init__(f"'{REST}' is where keys without a field of their own are kept")
+
+
 def as_documents(values: Sequence[Document | None], convert: Convert, refusals: Refusals) -> pa.Array:
     """Dicts as a struct. A key whose values have no type in common is no field; nor are the rarest of very
-    many. `convert` makes an array of the values of one key, or raises one of `refusals`."""
+    many. `convert` makes an array of the values of one key, or raises one of `refusals`. Raises
+    `ReservedKey`."""
     counts = Counter(key for value in values if value for key in value)
-    if not all(type(key) is str for key in counts) or REST in counts or not counts:
+    if REST in counts:
+        raise ReservedKey
+    if not all(type(key) is str for key in counts) or not counts:
         return checked(list(values))
     fields: dict[str, pa.Array] = {}
     rest: set[str] = {key for key, _ in counts.most_common()[MOST_FIELDS:]}
@@ -64,6 +74,24 @@ def whole(value: Any) -> Any:
     return [whole(held) for held in value] if isinstance(value, list) else value
 
 
+def json_of(rest: Mapping[str, Any]) -> str | None:
+    """Raises `TypeError` for what JSON has no word for, and for what it would change; `ReservedKey`."""
+    if not rest:
+        return None
+    text = json.dumps(rest, ensure_ascii=False, default=_refuse)
+    if f'"{REST}": ' in text:
+        raise ReservedKey
+    if json.loads(text) != rest:
+        raise TypeError("JSON would change the values of keys that have no type in common")
+    return text
+
+
+def _refuse(value: Any) -> None:
+    raise TypeError(
+        f"values of one key without a common type are kept as JSON, which has no word for {value!r}"
+    )
+
+
 def _folded(values: pa.StructArray, kind: pa.StructType) -> pa.Array | None:
     given = {field.name: values.field(i) for i, field in enumerate(values.type)}
     fields, moved = [], {}
@@ -80,7 +108,7 @@ def _folded(values: pa.StructArray, kind: pa.StructType) -> pa.Array | None:
     place = kind.names.index(REST)
     try:
         fields[place] = _more_rest(fields[place], given | moved, len(values))
-    except TypeError:
+    except (TypeError, ReservedKey):
         return None
     return pa.StructArray.from_arrays(fields, fields=list(kind), mask=values.is_null())
 
@@ -93,23 +121,13 @@ def _more_rest(rest: pa.Array | None, moved: Mapping[str, pa.Array], rows: int) 
         for document, value in zip(merged, held, strict=True):
             if value is not None:
                 document[key] = whole(value)
-    return _texts(map(_json, merged))
+    return _texts(map(json_of, merged))
 
 
 def _rest_of(values: Iterable[Document | None], keys: set[str]) -> pa.Array:
     return _texts(
-        _json({key: held for key, held in (value or {}).items() if key in keys}) for value in values
+        json_of({key: held for key, held in (value or {}).items() if key in keys}) for value in values
     )
-
-
-def _json(rest: dict[str, Any]) -> str | None:
-    """Raises `TypeError` for what JSON has no word for, and for what it would change."""
-    if not rest:
-        return None
-    text = json.dumps(rest, ensure_ascii=False)
-    if json.loads(text) != rest:
-        raise TypeError("JSON would change the values")
-    return text
 
 
 def _texts(values: Iterable[str | None]) -> pa.Array:

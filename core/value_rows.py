@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import checked, from_numpy, plain
-from core.documents import as_documents
+from core.documents import ReservedKey, as_documents
 from core.errors import BadData
 
 _PLAIN = {
@@ -30,6 +30,7 @@ _PLAIN = {
 }
 _NUMPY = (np.int64, np.float64, np.int32, np.bool_)
 _REFUSALS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError, TypeError)  # fmt: skip # noqa: E501
+_ANY_REFUSAL = (*_REFUSALS, ReservedKey, RecursionError)
 MOST_DIGITS = 76
 _PANDAS_NULLS = {"NaTType", "NAType"}
 
@@ -44,7 +45,7 @@ def array_of(name: str, values: Sequence[Any], first: int) -> pa.Array:
         if isinstance(values, np.ndarray) and values.dtype != object:
             return pa.array(values)
         return _converted(list(values))
-    except _REFUSALS as error:
+    except _ANY_REFUSAL as error:
         raise _refusal(name, list(values), first, error) from error
 
 
@@ -121,12 +122,14 @@ def _refusal(name: str, values: list[Any], first: int, error: Exception) -> BadD
         try:
             _converted(values[:middle])
             good = middle
-        except _REFUSALS:
+        except _ANY_REFUSAL:
             bad = middle
     value = repr(values[bad - 1])
     shown = value if len(value) <= 60 else value[:60] + "…"
     return BadData(
         f"column '{name}' cannot take the value {shown} of row {first + bad - 1}",
         str(error),
-        "Give values of one type: decimals hold every digit, text holds anything",
+        "Rename that key"
+        if isinstance(error, ReservedKey)
+        else "Give values of one type: decimals hold every digit, text holds anything",
     )

@@ -173,3 +173,14 @@ def test_lists_and_dicts_come_in_without_pandas() -> None:
         "assert 'pandas' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_key_for_the_rest_of_documents_is_refused_by_row() -> None:
+    for document in ({"_rest": "mine", "x": 1}, {"x": [{"_rest": None}]}, {"x": {"_rest": "{}"}}):
+        with pytest.raises(BadData, match=r"column 'd' cannot take the value .* of row 1.*'_rest'"):
+            aligned([{"d": {"x": 1}}, {"d": document}, {"d": {"x": "t"}}])
+
+
+def test_what_json_has_no_word_for_is_named() -> None:
+    with pytest.raises(BadData, match=r"JSON, which has no word for datetime.date\(2024, 1, 1\)"):
+        aligned([{"d": {"x": dt.date(2024, 1, 1)}}, {"d": {"x": Decimal("1.50")}}])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
 import pyarrow as pa
 
-from core.arrays import to_numpy
+from core.arrays import take, to_numpy
 from core.store.operators.assignments import Assignment, Path
-from core.store.operators.inside import value_at, with_value_at
-from core.store.operators.meeting import as_held, chosen, nulls, refuse_other_kind
+from core.store.operators.in_documents import Compute, changed_at, value_in
+from core.store.operators.meeting import as_held, chosen, nulls
 from core.store.operators.refusal import Refusal
 
 
@@ -50,10 +51,14 @@ class _Rows:
         self.changed: dict[str, pa.Array] = {}
 
     def get(self, path: Path) -> pa.Array:
-        return value_at(self._column(path.column), path.steps)
+        return value_in(self._column(path.column), path.steps)
 
-    def put(self, path: Path, values: pa.Array) -> None:
-        self.changed[path.column] = with_value_at(self._column(path.column), path.steps, values)
+    def change(self, path: Path, compute: Compute) -> None:
+        column, rows = self._column(path.column), np.arange(self._count)
+        if path.steps:
+            self.changed[path.column] = changed_at(column, path.steps, compute, rows)
+        else:
+            self.changed[path.column] = as_held(compute(column, rows), column.type)
 
     def _column(self, name: str) -> pa.Array:
         column = self.changed.get(name, self._held.get(name))
@@ -61,15 +66,19 @@ class _Rows:
 
 
 def _apply(assignment: Assignment, rows: _Rows) -> None:
-    operator, path = assignment.operator, assignment.path
-    held = rows.get(path)
-    if not pa.types.is_null(held.type) and not operator.fits(held.type):
-        raise Refusal(f"it is for {operator.wants}, and this is {held.type}", "Cast it first")
+    operator = assignment.operator
     if assignment.target is not None:
-        there = to_numpy(held.is_valid())
-        before = rows.get(assignment.target)
-        rows.put(assignment.target, chosen(there, held, before) if there.any() else before)
-    new = operator.compute(held, assignment.operand)
-    if path.steps:
-        refuse_other_kind(held.type, new.type)
-    rows.put(path, as_held(new, held.type))
+        _copy(rows, assignment.path, assignment.target)
+
+    def compute(held: pa.Array, _rows: np.ndarray) -> pa.Array:
+        if not pa.types.is_null(held.type) and not operator.fits(held.type):
+            raise Refusal(f"it is for {operator.wants}, and this is {held.type}", "Cast it first")
+        return operator.compute(held, assignment.operand)
+
+    rows.change(assignment.path, compute)
+
+
+def _copy(rows: _Rows, source: Path, target: Path) -> None:
+    held = rows.get(source)
+    there = to_numpy(held.is_valid())
+    rows.change(target, lambda before, some: chosen(there[some], take(held, some), before))

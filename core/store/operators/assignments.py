@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from core.arguments import text_of
 from core.errors import BadData, UnknownColumn, UnknownName
+from core.layouts import REST
 from core.scan.snapshot import Column
 from core.schema import ID
 from core.store.operators.inside import has_place
@@ -135,6 +136,11 @@ def _checked(text: str, types: Mapping[str, pa.DataType], table: str, creates: b
         raise BadData(f"{table}: {ID} cannot be changed", "it is how rows are found")
     if not path.column or "" in path.steps:
         raise BadData(f"{table}: '{text}' names no column", "a part of it is empty")
+    if REST in path.steps:
+        raise BadData(
+            f"{table}: '{text}' cannot be changed", f"'{REST}' is where documents keep keys without a field",
+            "Name the key itself, as if it were a field",
+        )  # fmt: skip
     if not creates and path.column not in types:
         raise UnknownColumn(path.column, table, types)
     if not creates and path.steps and not has_place(types[path.column], path.steps):

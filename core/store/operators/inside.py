@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.arrays import from_numpy, to_numpy
+from core.layouts import REST
 from core.store.lists import Lists, as_array, is_list, lists_of, ranges
 from core.store.operators.meeting import as_held, met, nulls
 from core.store.operators.refusal import Refusal
@@ -37,8 +38,11 @@ def with_value_at(values: pa.Array, steps: Steps, new: pa.Array) -> pa.Array:
 
 
 def has_place(kind: pa.DataType, steps: Steps) -> bool:
-    """Whether columns of this type have fields of these names; items of lists may always be there."""
+    """Whether columns of this type have fields of these names; items of lists, and keys of documents that
+    keep some as JSON, may always be there."""
     for step in steps:
+        if pa.types.is_struct(kind) and kind.get_field_index(REST) >= 0:
+            return True
         if is_list(kind):
             kind = kind.value_type
         elif pa.types.is_struct(kind) and kind.get_field_index(step) >= 0:
