@@ -11,7 +11,10 @@ from pathlib import Path
 
 from app import __version__
 
-RAGGED_HELP = "what to do with rows of a CSV file that are shorter or longer than its header (%(default)s)"
+RAGGED_HELP = (
+    "what to do with rows of a CSV file that do not fit its header (%(default)s): pad fills short ones up"
+    " with nulls and cuts empty fields off long ones; a row with values beyond the header is always refused"
+)
 OUT_HELP = "a .parquet, .csv, .tsv or .jsonl file, or a folder with --partition-by"
 PARTITION_HELP = "a folder for each value of these columns"
 OK, BUG, REFUSED, DAMAGED, STOPPED = 0, 1, 2, 3, 130

@@ -32,7 +32,7 @@ def _offering_to_pad() -> Iterator[None]:
     try:
         yield
     except RaggedRow as problem:
-        if not problem.short:
+        if not problem.paddable:
             raise
         raise LamellaError(problem.what, problem.why, f"{problem.fix}: --ragged pad") from problem
 
@@ -54,5 +54,9 @@ def split_target(target: str) -> tuple[Path, str | None]:
     r"""`STORE:TABLE` in two; a drive such as `C:\data` is no table."""
     if target.startswith(":") or not target.strip():
         raise LamellaError(f"'{target}' names no store", fix="Write STORE or STORE:TABLE; STORE is a folder")
+    if target.endswith(":"):
+        raise LamellaError(
+            f"'{target}' names no table", fix="Write it after the colon, or leave the colon out"
+        )
     match = re.fullmatch(r"(.{2,}|[^A-Za-z]):([^:/\\]+)", target)
     return (Path(match[1]), match[2]) if match else (Path(target), None)

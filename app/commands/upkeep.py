@@ -8,6 +8,7 @@ from app import cli
 from app.commands import terminal
 from core import Store
 from core.errors import StoreProblem
+from core.store.layout import CATALOG
 from core.store.table import Table
 
 
@@ -61,7 +62,7 @@ def summary(arguments: argparse.Namespace) -> int:
 
 def _opened(arguments: argparse.Namespace, read_only: bool = False) -> Store:
     """None is made where there is none."""
-    if not arguments.store.is_dir():
+    if not (arguments.store / CATALOG).exists():
         raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")
     return Store.open(arguments.store, read_only=read_only)
 

@@ -99,8 +99,8 @@ def common_format(found: Found) -> Format:
     if len(found.files) > 1 and not first.several:
         raise FileProblem(
             found.root,
-            f"holds {len(found.files):,} files of {first.label}",
-            "Several text files cannot be shown as one yet",
+            f"holds {len(found.files):,} text files",
+            "Several of them cannot be shown as one yet",
             f"Open them one by one, {found.files[0].name} first",
         )
     return first

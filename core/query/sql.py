@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 import duckdb
@@ -32,7 +33,7 @@ def run_sql(
 
     Raises `BadSql`, or `UnknownTable` for a table that `place` does not have.
     """
-    statement = _parsed(text)
+    statement = _parsed(text, names)
     wanted = _tables(statement, place, names)
     job = job or Job()
     with cursor(job, place) as own:
@@ -45,15 +46,19 @@ def run_sql(
             return own.sql(text).to_arrow_table()
         except duckdb.InterruptException:
             raise
+        except duckdb.ParserException as error:
+            raise BadSql("the statement cannot be read", str(error), _quote_hint(text, names)) from error
         except duckdb.Error as error:
             raise BadSql("the statement failed", str(error)) from error
 
 
-def _parsed(text: str) -> exp.Expr:
+def _parsed(text: str, names: list[str]) -> exp.Expr:
     try:
         statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
     except sqlglot.errors.SqlglotError as error:
-        raise BadSql("the statement cannot be read", str(error).splitlines()[0]) from error
+        raise BadSql(
+            "the statement cannot be read", str(error).splitlines()[0], _quote_hint(text, names)
+        ) from error
     if len(statements) != 1:
         raise BadSql(f"there are {len(statements)} statements", fix="Give exactly one SELECT")
     if not isinstance(statements[0], exp.Query):
@@ -62,6 +67,18 @@ def _parsed(text: str) -> exp.Expr:
             f"{kind} is not a question", "SQL here only reads", "Change tables through insert, update, delete"
         )
     return statements[0]
+
+
+def _quote_hint(text: str, names: list[str]) -> str:
+    """What helps where the name of a table is a word of SQL."""
+    words = set(re.findall(r'(?<!")\b\w+\b(?!")', text))
+    with duckdb.connect() as connection:
+        for name in words.intersection(names):
+            try:
+                connection.extract_statements(f"SELECT * FROM {name}")
+            except duckdb.ParserException:
+                return f'{name} is a word of SQL: write "{name}" where the table is meant'
+    return ""
 
 
 def _tables(statement: exp.Expr, place: str, names: list[str]) -> list[str]:

@@ -131,6 +131,22 @@ def test_a_failed_import_leaves_the_tables_of_a_store_alone(tmp_path, store):
     assert done.returncode == 0 and "5,001 rows" in done.stdout
 
 
+def test_a_colon_without_a_table_is_no_store(tmp_path):
+    told = refused(lamella("import", resources.sample("airlines"), f"{tmp_path / 'cl'}:"))
+    assert "names no table" in told and not list(tmp_path.iterdir())
+
+
+def test_commands_for_a_store_say_where_there_is_none(tmp_path):
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    assert "there is no store here" in refused(lamella("verify", tmp_path))
+
+
+def test_a_table_called_like_a_word_of_sql_is_asked_for_in_quotes(tmp_path):
+    assert lamella("import", resources.sample("airlines"), f"{tmp_path / 's'}:semi").returncode == 0
+    assert 'write "semi"' in refused(lamella("query", tmp_path / "s", "select * from semi"))
+    assert lamella("query", tmp_path / "s", 'select * from "semi"').returncode == 0
+
+
 def test_text_that_calls_itself_parquet_is_taken_for_what_it_is(tmp_path):
     (tmp_path / "t.parquet").write_text("a,b\n1,2\n3,4\n")
     done = lamella("import", tmp_path / "t.parquet", f"{tmp_path / 's'}:t")
@@ -201,7 +217,7 @@ def test_a_bug_is_logged_and_ends_with_1(lamella_home, monkeypatch, capsys):
 
 @pytest.mark.parametrize("words", [["--", "bench"], ["./bench"], ["a.csv", "bench"]])
 def test_a_file_called_like_a_command_can_be_opened(words):
-    assert "bench" in cli._window_parser().parse_args(words).files[-1]
+    assert cli._window_parser().parse_args(words).files[-1] == Path("bench")
 
 
 @pytest.mark.parametrize(

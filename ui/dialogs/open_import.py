@@ -213,7 +213,7 @@ class ImportDialog(QDialog):
 
     def _offer(self, error: Exception, left_out: bool = False) -> None:
         """What can be mended here is offered here; the rest is the window's to show."""
-        if isinstance(error, RaggedRow) and error.short:
+        if isinstance(error, RaggedRow) and error.paddable:
             path = error.path
             self.message.say(_short(error), ("Fill up short rows", lambda: self._pad(path)), kind=DANGER)
         elif isinstance(error, FileProblem) and left_out:
@@ -224,7 +224,7 @@ class ImportDialog(QDialog):
                 self.reject()
 
     def _offer_all(self, problems: Sequence[FileProblem], left_out: bool) -> None:
-        short = [problem.path for problem in problems if isinstance(problem, RaggedRow) and problem.short]
+        short = [problem.path for problem in problems if isinstance(problem, RaggedRow) and problem.paddable]
         listed = [_short(problem) for problem in problems[:MOST_LISTED]]
         more = [f"and {len(problems) - MOST_LISTED:,} more"] if len(problems) > MOST_LISTED else []
         if short or left_out:

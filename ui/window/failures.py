@@ -64,7 +64,7 @@ class Failures(QObject):
 
 def can_be_filled_up(error: Exception) -> bool:
     """Whether the file opens once short rows are filled up."""
-    return isinstance(error, RaggedRow) and error.short
+    return isinstance(error, RaggedRow) and error.paddable
 
 
 def sentence(error: Exception) -> str:

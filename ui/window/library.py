@@ -90,7 +90,7 @@ class Library(QObject):
             self.opened.emit(dataset, key)
 
         def failed(error: Exception) -> None:
-            if isinstance(error, RaggedRow) and error.short:
+            if isinstance(error, RaggedRow) and error.paddable:
                 self.fillable.emit(error, key)
             else:
                 self.failed.emit(error)

@@ -12,13 +12,13 @@ from core.errors import FileProblem
 
 
 class RaggedRow(FileProblem):
-    """A row with too few or too many fields; `short` where `ragged="pad"` mends it and those around it."""
+    """A row with too few or too many fields; `paddable` where `ragged="pad"` mends it and those around it."""
 
-    short = False
+    paddable = False
 
 
-class ShortRow(RaggedRow):
-    short = True
+class PaddableRow(RaggedRow):
+    paddable = True
 
 
 def ragged_row(path: Path, dialect: Dialect, block: Block) -> FileProblem:
@@ -31,8 +31,8 @@ def ragged_row(path: Path, dialect: Dialect, block: Block) -> FileProblem:
             "A quote in it is probably never closed",
             "Look there for a stray quote",
         )
-    problem = _problem(path, dialect, block.first_line + first, fields)
-    return _unless_too_long(problem, dialect, block) if problem.short else problem
+    short = fields < len(dialect.names)
+    return _offering_to_mend(_problem(path, dialect, block.first_line + first, fields), dialect, block, short)
 
 
 def mended(path: Path, dialect: Dialect, block: Block) -> bytes:
@@ -66,11 +66,8 @@ def _problem(path: Path, dialect: Dialect, line: int, fields: int) -> RaggedRow:
     wanted = len(dialect.names)
     what = f"line {line:,} has {fields:,} field{'' if fields == 1 else 's'}, but {wanted:,} are expected"
     if fields < wanted:
-        return ShortRow(
-            path,
-            what,
-            "A value or a delimiter is missing there",
-            "Mend that line, or open it with short rows filled up",
+        return RaggedRow(
+            path, what, "A value or a delimiter is missing there", "Mend that line and try again"
         )
     return RaggedRow(
         path,
@@ -80,12 +77,15 @@ def _problem(path: Path, dialect: Dialect, line: int, fields: int) -> RaggedRow:
     )
 
 
-def _unless_too_long(problem: RaggedRow, dialect: Dialect, block: Block) -> RaggedRow:
-    """Filling up is not offered where it would only stop at a row with too many fields."""
+def _offering_to_mend(problem: RaggedRow, dialect: Dialect, block: Block, short: bool) -> RaggedRow:
+    """Padding is not offered where it would only stop at a value beyond the last column."""
+    what = problem.what.removeprefix(f"{problem.path}: ")
     try:
         mended(problem.path, dialect, block)
     except RaggedRow as longer:
-        what = problem.what.removeprefix(f"{problem.path}: ")
         other = longer.what.removeprefix(f"{longer.path}: ")
+        if other == what:
+            return problem
         return RaggedRow(problem.path, what, f"{problem.why}; also {other}", "Mend both lines and try again")
-    return problem
+    way_out = "with short rows filled up" if short else "with the empty fields at its end cut off"
+    return PaddableRow(problem.path, what, problem.why, f"Mend that line, or open it {way_out}")

@@ -160,7 +160,7 @@ def test_a_note_in_a_folder_is_no_data(tmp_path: Path) -> None:
 def test_a_folder_of_several_texts_says_what_to_do(tmp_path: Path) -> None:
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("x\n1\n")
-    with pytest.raises(FileProblem, match=r"holds 2 files of delimited text.*one by one"):
+    with pytest.raises(FileProblem, match=r"holds 2 text files.*one by one"):
         open_dataset(tmp_path)
 
 

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.datasets import open_dataset
+from core.datasets.text.ragged import RaggedRow
 from core.datasets.text.values import NULL_MARKERS
 from core.errors import FileProblem
 
@@ -125,6 +126,19 @@ def test_short_rows_are_filled_up_when_asked(tmp_path: Path) -> None:
         {"a": 2, "b": None, "c": None},
         {"a": 3, "b": "z", "c": None},
     ]
+
+
+def test_padding_is_offered_exactly_where_it_helps(tmp_path: Path) -> None:
+    offers = {
+        "a,b\n1,2\n1\n": True,
+        "a,b\n1,2\n1,2,,\n": True,
+        "a,b\n1,2\n1,2,3\n": False,
+        "a,b\n1\n1,2,3\n": False,
+    }
+    for data, paddable in offers.items():
+        with pytest.raises(RaggedRow) as refused:
+            rows_of(tmp_path / "x.csv", data)
+        assert refused.value.paddable is paddable, data
 
 
 def test_a_value_beyond_the_last_column_is_never_dropped(tmp_path: Path) -> None:
