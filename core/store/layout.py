@@ -118,7 +118,8 @@ class Layout:
         if not lock.acquire():
             return None
         try:
-            return [*_entries(self.staging), *self._unnamed(named())]
+            loose = [file for file in _entries(self.data) if not file.is_dir()]
+            return [*_entries(self.staging), *loose, *self._unnamed(named())]
         finally:
             lock.release()
 
@@ -137,7 +138,7 @@ class Layout:
             else:
                 sizes.append(size)
         for folder in _entries(self.data):
-            if not _entries(folder):
+            if folder.is_dir() and not _entries(folder):
                 folder.rmdir()
         return sizes
 

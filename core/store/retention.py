@@ -57,6 +57,11 @@ class Policy:
                 f"{table}: older_than {self.older_than!r} is no time",
                 fix="Give a datetime, or how long ago: datetime.timedelta(days=1)",
             )
+        if isinstance(self.older_than, dt.timedelta) and self.older_than < dt.timedelta(0):
+            raise BadData(
+                f"{table}: older_than {self.older_than!r} is a time to come, and would let every version go",
+                fix="Give how long ago it was: datetime.timedelta(days=1)",
+            )
         if self.keep_versions is not None:
             count_of(self.keep_versions, f"{table}: keep_versions", least=1)
         if self.max_bytes is not None:

@@ -108,3 +108,12 @@ def test_a_store_that_was_closed_says_so_whatever_is_asked_of_it(tmp_path: Path)
     with pytest.raises(StoreProblem, match="the store was closed"), store.transaction():
         pytest.fail("it cannot begin")
     store.close()
+
+
+def test_a_stray_file_beside_the_tables_folders_is_told_and_left_alone(tmp_path: Path) -> None:
+    stray = tmp_path / "s" / "data" / "notes.txt"
+    Store.open(tmp_path / "s").close()
+    stray.write_text("mine")
+    with Store.open(tmp_path / "s") as store:
+        assert store.verify().problems == (f"{stray}: no table names this file",)
+    assert stray.read_text() == "mine"
