@@ -69,7 +69,9 @@ def whole(value: Any) -> Any:
         known = {key: whole(held) for key, held in value.items() if key != REST}
         if REST not in value:
             return known
-        rest = json.loads(value[REST]) if value[REST] is not None else {}
+        rest = _read(value[REST])
+        if rest is None:
+            return known | {REST: value[REST]}
         return {key: held for key, held in known.items() if held is not None} | rest
     return [whole(held) for held in value] if isinstance(value, list) else value
 
@@ -90,6 +92,15 @@ def _refuse(value: Any) -> None:
     raise TypeError(
         f"values of one key without a common type are kept as JSON, which has no word for {value!r}"
     )
+
+
+def _read(text: Any) -> dict[str, Any] | None:
+    """The rest that this is the JSON of; None for what files of others hold under that name."""
+    try:
+        found = {} if text is None else json.loads(text)
+    except (TypeError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _folded(values: pa.StructArray, kind: pa.StructType) -> pa.Array | None:

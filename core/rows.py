@@ -20,6 +20,7 @@ from core.documents import folded
 from core.errors import BadData
 from core.integer_rows import IntegerRows, fits
 from core.layouts import in_plain_layout, plain_layout
+from core.pandas_index import without_unnamed_index
 from core.value_rows import array_of
 from core.widening import wider_type
 
@@ -32,7 +33,7 @@ def blocks(data: Any) -> Iterator[Block]:
 
     The caller's data is never modified. Raises `BadData` for what is none of these.
     """
-    for block in _blocks(data):
+    for block in map(without_unnamed_index, _blocks(data)):
         _refuse_duplicates(block.schema)
         yield _laid_out(block)
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.documents import whole
 from core.errors import TypeConflict
 from core.scan.python_value import python_rows, python_values
 
@@ -87,14 +88,14 @@ class DelimitedText:
 
 
 class JsonLines:
-    """An object for each row. JSON has no NaN and no infinity: they become their names."""
+    """An object for each row. JSON has no NaN and no infinity: they become their names. Dicts are whole."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._file = path.open("w", encoding="utf-8", newline="\n")
 
     def write(self, rows: pa.Table) -> None:
         for batch in rows.to_batches(max_chunksize=ROWS_A_STEP):
-            self._file.writelines(f"{_json(row)}\n" for row in python_rows(batch))
+            self._file.writelines(f"{_line(row)}\n" for row in python_rows(batch))
 
     def finish(self) -> None:
         self._file.flush()
@@ -132,11 +133,15 @@ def _as_text(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Nested values as JSON, bytes as hexadecimal digits."""
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
         values = (
-            None if v is None else v.hex() if isinstance(v, bytes) else _json(v)
+            None if v is None else v.hex() if isinstance(v, bytes) else _json(whole(v))
             for v in python_values(column)
         )
         return pa.chunked_array([pa.array(values, pa.string())])
     return column.cast(kind)
+
+
+def _line(row: dict[str, Any]) -> str:
+    return _json({name: whole(value) for name, value in row.items()})
 
 
 def _json(value: Any) -> str:

@@ -184,3 +184,10 @@ def test_the_key_for_the_rest_of_documents_is_refused_by_row() -> None:
 def test_what_json_has_no_word_for_is_named() -> None:
     with pytest.raises(BadData, match=r"JSON, which has no word for datetime.date\(2024, 1, 1\)"):
         aligned([{"d": {"x": dt.date(2024, 1, 1)}}, {"d": {"x": Decimal("1.50")}}])
+
+
+def test_an_index_of_pandas_is_a_column_where_it_has_a_name() -> None:
+    frame = pd.DataFrame({"n": [3, 1, 2]}).sort_values("n")
+    for data in (frame, pa.Table.from_pandas(frame), pa.Table.from_pandas(frame).to_reader()):
+        assert aligned(data).to_pydict() == {"n": [1, 2, 3]}
+    assert aligned(frame.rename_axis("was")).to_pydict() == {"n": [1, 2, 3], "was": [1, 2, 0]}

@@ -318,3 +318,20 @@ def test_folders_of_others_among_exported_ones_are_read_as_what_all_of_them_hold
     assert sorted(open_dataset(out).read()["k"].to_pylist()) == ["0.5", "none"]
     pq.write_table(pa.table({"n": [2]}), out / "k=none" / "part-0.parquet")
     assert sorted(open_dataset(out).read()["k"].to_pylist()) == ["0.5", "none"]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_dicts_of_varying_keys_are_exported_whole(store: Store, tmp_path: Path, suffix: str) -> None:
+    documents = [{"x": 1, "y": "s"}, {"x": "t", "y": "u"}, {"y": "v"}]
+    made = store.create_table("documents", [{"d": document} for document in documents])
+    made.export(tmp_path / f"d.{suffix}")
+    lines = (tmp_path / f"d.{suffix}").read_text().splitlines()
+    texts = [json.loads(line)["d"] for line in lines] if suffix == "jsonl" else lines[1:]
+    told = [json.loads(t.strip('"').replace('""', '"')) if suffix == "csv" else t for t in texts]
+    assert told == documents
+
+
+def test_a_field_that_others_called_like_the_rest_is_exported_as_it_is(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"d": [{"_rest": "mine", "x": 1}]}), tmp_path / "others.parquet")
+    export(open_dataset(tmp_path / "others.parquet"), tmp_path / "d.jsonl")
+    assert json.loads((tmp_path / "d.jsonl").read_text()) == {"d": {"_rest": "mine", "x": 1}}
