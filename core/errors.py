@@ -16,7 +16,8 @@ class LamellaError(Exception):
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
         self.what, self.why, self.fix = what, why, fix
-        super().__init__(" ".join(_sentence(part) for part in (what, why, fix) if part))
+        reasons = [_sentence(_capitalised(part)) for part in (why, fix) if part]
+        super().__init__(" ".join([_sentence(what), *reasons]))
 
 
 class Cancelled(Exception):
@@ -105,6 +106,12 @@ class VersionConflict(StoreProblem):
 
 def _sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!", "…")) else text + "."
+
+
+def _capitalised(text: str) -> str:
+    """Words begin with a capital after a full stop; what begins with a name or with code stays."""
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    return text[0].upper() + text[1:] if first.rstrip(",;").isalpha() else text
 
 
 def nearest(name: str, known: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import in_one, take, to_numpy
+from core.block import as_block
 from core.errors import BadData
 from core.given import Given
 from core.scan.rows import take_rows
@@ -88,7 +89,7 @@ def fitted(state: State, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPla
     if all(c is not None and c.type == f.type for c, f in zip(met, values.schema, strict=True)):
         return ColumnPlan(tuple(c for c in met if c is not None), (), ()), values
     values = narrowed(values, state.columns)
-    plan = plan_columns(state.snapshot.name, state.columns, values.schema, take_ids)
+    plan = plan_columns(state.snapshot.name, state.columns, as_block(values), take_ids)
     refuse_stored_misfits(state, plan.widened)
     return plan, stored_as(values, plan.columns)
 

@@ -21,14 +21,15 @@ Convert = Callable[[pa.Array], pa.Array | None]
 """An array as the type wanted, or None where one of its values does not survive."""
 
 _TEXTS = {pa.string(), pa.large_string(), pa.string_view()}
+NULLS = "Cast with on_error='null' to make null of what does not fit"
 _UNITS = {"s": "second", "ms": "millisecond", "us": "microsecond", "ns": "nanosecond"}
 
 
 class Lost(Exception):
-    """`value` does not survive the cast, for the reason given."""
+    """`value` does not survive the cast, for the reason given; `fix` is the way out."""
 
-    def __init__(self, value: str, why: str) -> None:
-        self.value, self.why = value, why
+    def __init__(self, value: str, why: str, fix: str) -> None:
+        self.value, self.why, self.fix = value, why, fix
         super().__init__(value)
 
 
@@ -75,7 +76,7 @@ def converted(values: pa.Array, cast: Cast) -> pa.Array:
     if nulls and types.is_floating(values.type) and types.is_integer(wanted):
         values = pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))
     convert = _converter(values.type, wanted, cast.lossy)
-    return _joined(_piecewise(values, convert, lambda one: _unfit(one, wanted, nulls)), wanted)
+    return _joined(_piecewise(values, convert, lambda one: _unfit(one, cast)), wanted)
 
 
 def _piecewise(
@@ -180,13 +181,17 @@ def _read_one(one: pa.Array, wanted: pa.DataType, nulls: bool) -> pa.Array:
     except BadData as error:
         if nulls:
             return pa.nulls(1, wanted)
-        raise Lost(repr(text), error.why) from error
+        raise Lost(repr(text), error.why, NULLS) from error
 
 
-def _unfit(one: pa.Array, wanted: pa.DataType, nulls: bool) -> pa.Array:
-    if nulls:
-        return pa.nulls(1, wanted)
-    raise Lost(str(one[0].as_py()), f"it is {one.type}, and {wanted} does not hold it exactly")
+def _unfit(one: pa.Array, cast: Cast) -> pa.Array:
+    if cast.nulls:
+        return pa.nulls(1, cast.to)
+    value = str(one[0].as_py())
+    if _converter(one.type, cast.to, lossy=True)(one) is not None:
+        nearest = f"{NULLS}, with lossy=True to cut what is too fine"
+        raise Lost(value, f"it is {one.type}, and {cast.to} does not hold it exactly", nearest)
+    raise Lost(value, f"it is {one.type}, and {cast.to} has no value near it", NULLS)
 
 
 def _joined(parts: Iterator[pa.Array], wanted: pa.DataType) -> pa.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -64,14 +65,35 @@ def _by_name(name: str) -> pa.DataType:
     if wanted in _NAMES:
         return _NAMES[wanted]
     try:
-        return pa.type_for_alias(wanted)
+        return _spelled(name.strip()) or pa.type_for_alias(wanted)
     except ValueError:
         raise UnknownType(name, "Arrow", [*_NAMES, *_ALIASES]) from None
 
 
+def _spelled(name: str) -> pa.DataType | None:
+    """Types with digits, a zone or a width, as Arrow prints them; raises `ValueError` for impossible ones."""
+    if found := _DECIMAL.fullmatch(name):
+        precision, scale = int(found[2]), int(found[3] or 0)
+        make = {"128": pa.decimal128, "256": pa.decimal256}
+        return make[found[1] or ("128" if precision <= 38 else "256")](precision, scale)
+    if found := _ZONED.fullmatch(name):
+        return pa.timestamp(found[1].lower(), found[2])
+    if found := _FIXED.fullmatch(name):
+        return pa.binary(int(found[1]))
+    if found := _LIST.fullmatch(name):
+        make_list = pa.large_list if name.lower().startswith("large") else pa.list_
+        return make_list(_by_name(found[1]))
+    return None
+
+
+_DECIMAL = re.compile(r"decimal(128|256)?\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)", re.IGNORECASE)
+_ZONED = re.compile(r"timestamp\[(s|ms|us|ns),\s*tz=([^\]]+)\]", re.IGNORECASE)
+_FIXED = re.compile(r"fixed_size_binary\[(\d+)\]", re.IGNORECASE)
+_LIST = re.compile(r"(?:large_)?list<(?:(?:item|element):\s*)?(.+)>", re.IGNORECASE)
 _ALIASES = [
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
     *("float16", "float32", "float64", "string", "large_string", "binary", "date32"),
     *(f"timestamp[{unit}]" for unit in ("ms", "us", "ns")),
+    *("decimal(38, 10)", "timestamp[us, tz=UTC]", "list<string>"),
     *(f"duration[{unit}]" for unit in ("s", "ms", "us", "ns")),
 ]

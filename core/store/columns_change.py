@@ -140,7 +140,7 @@ def _converted(state: State, column: Column, how: Cast, job: Job) -> tuple[np.nd
             raise BadData(
                 f"{state.snapshot.name}: column '{column.name}' holds {lost.value}, which is no {how.to}",
                 lost.why,
-                "Cast with on_error='null' to lose what does not fit, lossy=True to take the nearest value",
+                lost.fix,
             ) from lost
     return np.concatenate(ids), pa.concat_arrays(values)
 

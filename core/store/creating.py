@@ -68,7 +68,7 @@ def _rows_staged(name: str, data: Iterator[Block], staging: Staging, job: Job, m
         intake = Intake(name, (), partial(_taken_from, column_ids), lambda _: next(row_ids))
         return intake.change(rows, staging, message, job)
     refuse_ids(name, few.schema)
-    plan = plan_columns(name, (), few.schema, partial(_taken_from, column_ids))
+    plan = plan_columns(name, (), few, partial(_taken_from, column_ids))
     return few_change(plan, plan.columns, few, message)
 
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
+from core.arrays import to_numpy
+from core.block import Block, as_block
 from core.casts import exact_cast, inexact
 from core.documents import folded
 from core.errors import TypeConflict
+from core.scan.python_value import python_value
 from core.scan.snapshot import Column
 from core.schema import ID, stored_type
 from core.widening import wider_type
+
+LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -32,19 +38,20 @@ class ColumnPlan:
 
 
 def plan_columns(
-    table: str, have: tuple[Column, ...], arriving: pa.Schema, take_ids: Callable[[int], int]
+    table: str, have: tuple[Column, ...], arriving: Block, take_ids: Callable[[int], int]
 ) -> ColumnPlan:
-    """Raises `TypeConflict` naming the first column whose types have nothing in common.
+    """Raises `TypeConflict` naming the first column whose types have nothing in common, and a value of it.
 
     Whether the values a table holds already fit the wider types is not looked at.
     """
     known = {c.name: c for c in have}
-    fresh = [f for f in arriving if f.name not in known and f.name != ID]
+    schema = arriving.schema
+    fresh = [f for f in schema if f.name not in known and f.name != ID]
     first = take_ids(len(fresh)) if fresh else 0
     added = {f.name: Column(f.name, stored_type(f.type), first + i) for i, f in enumerate(fresh)}
-    fitted = {f.name: _met(table, known[f.name], f.type) for f in arriving if f.name in known}
+    fitted = {f.name: _met(table, known[f.name], arriving) for f in schema if f.name in known}
     widened = tuple(c for c in fitted.values() if c != known[c.name])
-    columns = tuple({**added, **fitted}[f.name] for f in arriving if f.name != ID)
+    columns = tuple({**added, **fitted}[f.name] for f in schema if f.name != ID)
     return ColumnPlan(columns, tuple(added.values()), widened)
 
 
@@ -92,18 +99,29 @@ def _stored(values: pa.ChunkedArray | None, column: Column, rows: int) -> pa.Chu
 def as_keys(table: str, rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
     """Key values in their columns' types; raises `TypeConflict` or `BadData` where one is of another kind."""
     for column in columns:
-        _met(table, column, rows.schema.field(column.name).type)
+        _met(table, column, as_block(rows))
     return stored_as(rows, columns)
 
 
-def _met(table: str, column: Column, arriving: pa.DataType) -> Column:
-    wider = wider_type(column.type, arriving)
+def _met(table: str, column: Column, arriving: Block) -> Column:
+    kind = arriving.schema.field(column.name).type
+    wider = wider_type(column.type, kind)
     if wider is None:
         raise TypeConflict(
-            f"{table}: column '{column.name}' is {column.type} and cannot take {arriving} values",
+            f"{table}: column '{column.name}' is {column.type} and cannot take {kind} values"
+            f"{_example(arriving.table().column(column.name))}",
             fix="Cast the values, or the column, first",
         )
     return column if wider.equals(column.type) else Column(column.name, stored_type(wider), column.key)
+
+
+def _example(values: pa.ChunkedArray) -> str:
+    """The first that is not null."""
+    place = int(np.argmax(to_numpy(values.is_valid()))) if len(values) else 0
+    if not len(values) or not values[place].is_valid:
+        return ""
+    shown = repr(python_value(values[place]))
+    return f" such as {shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + '…'}"
 
 
 def _both_times(a: pa.DataType, b: pa.DataType) -> bool:

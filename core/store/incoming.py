@@ -103,7 +103,7 @@ class Intake:
             return block
         refuse_ids(self._table, block.schema)
         block = _narrowed(block, self._before)
-        plan = plan_columns(self._table, self.columns, block.schema, self._take_column_ids)
+        plan = plan_columns(self._table, self.columns, block, self._take_column_ids)
         self.columns = plan.applied(self.columns)
         self._widened |= {c.key: c for c in plan.widened}
         given = {c.key for c in (*self._file_columns, *plan.columns)}

@@ -38,9 +38,9 @@ def ids_at(state: State, positions: np.ndarray) -> np.ndarray:
 
 def known_ids(state: State, ids: Iterable[int]) -> np.ndarray:
     """`ids`, ascending and each once; raises `UnknownRow` naming the first that is not in the table."""
-    wanted = np.unique(ids_of(state, list(ids)))
-    refuse_unknown(state, wanted)
-    return wanted
+    given = ids_of(state, list(ids))
+    refuse_unknown(state, given)
+    return np.unique(given)
 
 
 def refuse_unknown(state: State, ids: np.ndarray) -> None:

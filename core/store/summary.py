@@ -46,13 +46,15 @@ def size_text(size: int) -> str:
 def _facts(catalog: Catalog, state: State) -> Iterator[str]:
     now, ever = _files(catalog, state, None), _files(catalog, state, "every version")
     commits = catalog.commits(state.row.table_id)
-    yield f"files     {len(now):,} of {size_text(sum(now.values()))}, in {_row_groups(state):,} row groups"
+    groups = _counted(_row_groups(state), "row group")
+    yield f"files     {len(now):,} of {size_text(sum(now.values()))}, in {groups}"
     yield f"versions  {len(commits):,}, the newest is {state.version}"
     older = sum(ever.values()) - sum(now.values())
     yield f"history   {size_text(older)} in {len(ever) - len(now):,} more files"
     rows = sum(h.segment.num_rows for h in state.held if h.kind == "pending_rows")
     cells = sum(len(c.ids) * len(c.values) for c in state.cells.values())
-    yield f"pending   {rows:,} rows, {cells:,} changed cells, {len(state.snapshot.deleted):,} deleted rows"
+    pending = (rows, "row"), (cells, "changed cell"), (len(state.snapshot.deleted), "deleted row")
+    yield f"pending   {', '.join(_counted(*each) for each in pending)}"
     for column, key in state.metadata:
         if column == 0:
             yield f"metadata  {key.decode(errors='replace')}"

@@ -115,10 +115,10 @@ class TableColumns(TableHandle):
     ) -> Commit:
         """The column's values as another type; text is read as what it says.
 
-        Refused with `BadData` naming the first value that would be lost. `lossy` takes the nearest value the
-        type holds instead: 1.7 as int64 becomes 1, a time its day. `on_error="null"` makes null of what does
-        not fit at all. A time without a zone is taken for the wall clock's in the zone of the type. Widening
-        takes no time, however many rows there are.
+        Refused with `BadData` naming the first value that would be lost. `lossy` cuts what is too fine for
+        the type instead: 1.7 as int64 becomes 1, a time its day; 300 as int8 and NaN as int64 are refused all
+        the same. `on_error="null"` makes null of what does not fit. A time without a zone is taken for the
+        wall clock's in the zone of the type. Widening takes no time, however many rows there are.
         """
         if on_error not in ("refuse", "null"):
             raise BadData(f"on_error cannot be '{on_error}'", fix="Give 'refuse' or 'null'")

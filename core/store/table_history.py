@@ -77,7 +77,7 @@ class TableHistory(TableHandle):
     def restore(self, when: When, message: str = "", job: Job | None = None) -> Commit:
         """Make the content of an earlier version the newest again: a commit that can be undone like others.
 
-        Restoring the version that is the newest anyhow makes none.
+        Restoring the newest version itself makes none; any other makes one, even if the content is the same.
         """
         wanted = self._state_at(when)
 

@@ -79,7 +79,9 @@ def _in_integers(values: pa.Array, number: int, kernel: Kernel) -> pa.Array:
     for kind in (values.type, pa.int64()):
         if (made := exact_cast(exact, kind)) is not None:
             return made
-    raise Refusal("a result is too large for 64-bit integers", "Cast the column to decimal or double first")
+    raise Refusal(
+        "a result is too large for 64-bit integers", "Cast the column to 'decimal(38, 0)' or 'float64' first"
+    )
 
 
 def _in_floats(values: pa.Array, number: float, kernel: Kernel) -> pa.Array:
@@ -144,7 +146,7 @@ def _one(scalar: pa.Scalar) -> pa.Array:
 def _as_float(number: Number) -> float:
     made = float(number)
     if isinstance(number, int) and int(made) != number:
-        raise Refusal(f"{number} is not exact as a float", "Cast the column to decimal first")
+        raise Refusal(f"{number} is not exact as a float", "Cast the column to 'decimal(38, 10)' first")
     return made
 
 
@@ -152,7 +154,8 @@ def _doubles(values: pa.Array) -> pa.Array:
     made = exact_cast(values, pa.float64())
     if made is None:
         raise Refusal(
-            f"it holds {values.type} values that are not exact as double", "Cast the column to decimal first"
+            f"it holds {values.type} values that are not exact as double",
+            "Cast the column to 'decimal(38, 10)' first",
         )
     return made
 

@@ -158,12 +158,20 @@ def _places(name: str, kind: pa.DataType) -> list[str]:
 
 
 def _refuse_conflicts(found: Sequence[Assignment], table: str) -> None:
+    for a in found:
+        if a.target is not None and a.path.overlaps(a.target):
+            raise BadData(
+                f"{table}: {a.operator.name} cannot move '{a.path.text}' to '{a.target.text}'",
+                "One is the other, or lies inside it",
+                "Give another name",
+            )
     paths = [path for a in found for path in (a.path, a.target) if path is not None]
     for i, path in enumerate(paths):
         for other in paths[:i]:
             if path.overlaps(other):
+                both = "" if path.text == other.text else f" and '{other.text}'"
                 raise BadData(
-                    f"{table}: two operators change '{path.text}' and '{other.text}'",
+                    f"{table}: two operators change '{path.text}'{both}",
                     "which comes first would decide",
                     "Make two updates of it",
                 )

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from core.arrays import take, to_numpy
 from core.store.differing import differs
 from core.store.lists import Lists, as_array, is_list, lists_of
-from core.store.operators.inside import value_at
+from core.store.operators.inside import has_place, value_at
 from core.store.operators.matching import matching
 from core.store.operators.meeting import array_of, met, repeated
 from core.store.operators.refusal import Refusal
@@ -57,6 +57,8 @@ def read_push(operand: Any) -> Push:
 def pushed(values: pa.Array, push: Push) -> pa.Array:
     lists, added = _with(values, push.each)
     news = list(range(len(lists.items) - added, len(lists.items)))
+    for path, _ in push.sort:
+        _refuse_unknown_field(lists.items.type, path)
     ranks = [(_ranks(value_at(lists.items, path)), descending) for path, descending in push.sort]
 
     def edit(held: Places) -> Places:
@@ -160,6 +162,13 @@ def _without(lists: Lists, gone: np.ndarray) -> pa.Array:
 def _equal_to(items: pa.Array, place: int) -> np.ndarray:
     same: np.ndarray = ~differs(items, repeated(items[place : place + 1], len(items)))
     return same
+
+
+def _refuse_unknown_field(items: pa.DataType, path: tuple[str, ...]) -> None:
+    if path and not pa.types.is_null(items) and not has_place(items, path):
+        known = [items.field(i).name for i in range(items.num_fields)] if pa.types.is_struct(items) else []
+        there = f"There are: {', '.join(known)}" if known else "Sort by 1 or -1"
+        raise Refusal(f"$sort by '{'.'.join(path)}', which its items do not have", there)
 
 
 def _ranks(values: pa.Array) -> np.ndarray:

@@ -17,16 +17,17 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _DAY_NANOSECONDS = 86_400 * 10**9
 
 
-def read_moment(operand: Any) -> None:
-    """True, or `{"$type": "date"}` or "timestamp"; which of the two it is, the column's type says."""
+def read_moment(operand: Any) -> pa.DataType:
+    """True, or `{"$type": "date"}` or "timestamp": what a new column is; others have their type."""
     named = isinstance(operand, Mapping) and operand.get("$type") in ("date", "timestamp")
     if operand is not True and not (named and len(operand) == 1):
         raise Refusal(f"it takes True, {{'$type': 'date'}} or {{'$type': 'timestamp'}}, not {operand!r}")
+    return pa.date32() if named and operand["$type"] == "date" else pa.timestamp("us", "UTC")
 
 
-def now(values: pa.Array, _operand: None) -> pa.Array:
-    """Timestamps without a zone get UTC's, dates UTC's day, new columns timestamps in UTC."""
-    kind = pa.timestamp("us", "UTC") if pa.types.is_null(values.type) else values.type
+def now(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Timestamps without a zone get UTC's, dates UTC's day; new columns are of the type `wanted`."""
+    kind = wanted if pa.types.is_null(values.type) else values.type
     moment = time.time_ns()
     if pa.types.is_date(kind):
         day = from_numpy(np.array([moment // _DAY_NANOSECONDS], np.int32), pa.date32())

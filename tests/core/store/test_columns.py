@@ -108,7 +108,7 @@ def test_adding_refuses_what_it_cannot_mean(table: Any) -> None:
         table.add_column("_id", int)
     with pytest.raises(UnknownType, match="Did you mean 'int64'"):
         table.add_column("x", "int46")
-    with pytest.raises(BadData, match="nothing says"):
+    with pytest.raises(BadData, match="column 'x' needs a type"):
         table.add_column("x")
     with pytest.raises(BadData, match="300 does not fit column 'x' of type int8"):
         table.add_column("x", pa.int8(), default=300)

@@ -86,7 +86,7 @@ def test_a_time_means_one_version_when_the_clock_was_set_back(
 
 @pytest.mark.parametrize("version", [0, -1, 6, 10**30])
 def test_a_version_that_never_was_is_refused(table: Table, version: int) -> None:
-    with pytest.raises(StoreProblem, match=f"there is no version {version}.*the newest is 5"):
+    with pytest.raises(StoreProblem, match=f"there is no version {version}.*The newest is 5"):
         table.as_of(version)
 
 

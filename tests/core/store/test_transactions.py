@@ -240,7 +240,7 @@ def test_a_transaction_that_made_or_lost_a_table_is_not_undone_in_part(store: St
     with pytest.raises(StoreProblem, match="new: there is no version of it to go back to"):
         store["orders"].undo()
     store.drop_table("new")
-    with pytest.raises(StoreProblem, match="one of those tables was dropped"):
+    with pytest.raises(StoreProblem, match="One of those tables was dropped"):
         store["orders"].undo()
     store["orders"].restore(1)
     assert store["orders"].num_rows == 2
