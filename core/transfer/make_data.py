@@ -7,11 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.errors import UnknownName
+from core.datasets.contents import look_into
+from core.datasets.parquet import is_parquet
+from core.errors import FileProblem, UnknownName
 from core.jobs import Job
 from core.transfer.mixed_data import GROUP_ROWS, MIXED, group_of
-from core.transfer.publishing import published
+from core.transfer.publishing import published, refuse_special
 
+SUFFIXES = (".parquet", ".parq", ".pq")
 KINDS = {"mixed": (MIXED, group_of)}
 
 
@@ -24,12 +27,22 @@ def make(kind: str, rows: int, path: str | Path, job: Job | None = None) -> Path
         raise UnknownName(kind, "Made data", KINDS)
     schema, group = KINDS[kind]
     target, job = Path(path).expanduser().absolute(), job or Job()
+    _refuse_target(target)
     with published(target) as draft, pq.ParquetWriter(draft, schema, **_options(schema)) as writer:
         for start in range(0, rows, GROUP_ROWS):
             job.report(start, rows, f"{start:,} of {rows:,} rows made")
             writer.write_table(group(start, min(GROUP_ROWS, rows - start)))
         job.report(rows, rows, f"{rows:,} rows made")
     return target
+
+
+def _refuse_target(target: Path) -> None:
+    """Only Parquet is written, and only what was Parquet is replaced."""
+    refuse_special(target)
+    if target.suffix.casefold() not in SUFFIXES:
+        raise FileProblem(target, "is not named like a Parquet file", fix=f"End the name with {SUFFIXES[0]}")
+    if target.is_dir() or (target.exists() and not is_parquet(look_into(target))):
+        raise FileProblem(target, "is there already and no Parquet file", fix="Choose another name")
 
 
 def _options(schema: pa.Schema) -> dict[str, object]:

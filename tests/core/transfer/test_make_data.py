@@ -59,3 +59,12 @@ def test_an_unknown_kind_suggests_one(tmp_path: Path) -> None:
 def test_the_types_of_the_schema_hold_in_the_file(tmp_path: Path) -> None:
     path = make("mixed", 10, tmp_path / "m.parquet")
     assert pq.read_schema(path).field("weight_kg").type == pa.float32()
+
+
+def test_it_writes_parquet_only_and_replaces_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "mine.parquet").write_text("a,b\n1,2\n")
+    for name in ("mine.parquet", "zz.csv", "plain"):
+        with pytest.raises(FileProblem):
+            make("mixed", 10, tmp_path / name)
+    assert [p.name for p in tmp_path.iterdir()] == ["mine.parquet"]
+    assert (tmp_path / "mine.parquet").read_text() == "a,b\n1,2\n"
