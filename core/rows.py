@@ -89,7 +89,7 @@ def _blocks(data: Any) -> Iterator[Block]:
         yield from _row_blocks(data)
     else:
         raise BadData(
-            f"a {type(data).__name__} cannot become rows",
+            f"{_a(data)} cannot become rows",
             fix="Give a list of dicts, a dict of columns, a DataFrame or an Arrow table",
         )
 
@@ -120,12 +120,18 @@ def _refuse_other_than_columns(name: str, values: Any) -> None:
         )
 
 
+def _a(value: Any) -> str:
+    """What it is, with its article."""
+    kind = type(value).__name__
+    return f"{'an' if kind[0] in 'aeiouAEIO' else 'a'} {kind}"
+
+
 def _reader(data: Any) -> pa.RecordBatchReader:
     try:
         return pa.RecordBatchReader.from_stream(data)
     except (ValueError, TypeError, pa.ArrowException) as error:
         raise BadData(
-            f"a {type(data).__name__} cannot become rows",
+            f"{_a(data)} cannot become rows",
             str(error),
             "Give columns that each have a name of their own and values of one type",
         ) from error
@@ -159,7 +165,7 @@ def _row_blocks(rows: Iterable[Row]) -> Iterator[Block]:
 def _refuse_other_than_rows(chunk: list[Any], first: int) -> None:
     if set(map(type, chunk)) != {dict} and not all(isinstance(row, Mapping) for row in chunk):
         number, row = next((i, row) for i, row in enumerate(chunk) if not isinstance(row, Mapping))
-        raise BadData(f"row {first + number} is a {type(row).__name__}", fix="Each row has to be a dict")
+        raise BadData(f"row {first + number} is {_a(row)}", fix="Each row has to be a dict")
 
 
 def _chunk_table(rows: list[Row], first: int) -> pa.Table:

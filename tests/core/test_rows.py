@@ -76,7 +76,7 @@ def test_text_among_integers_is_refused_by_column() -> None:
 
 
 def test_what_is_no_row_is_refused_by_number() -> None:
-    with pytest.raises(BadData, match="row 1 is a int"):
+    with pytest.raises(BadData, match="row 1 is an int"):
         table([{"a": 1}, 5])
     with pytest.raises(BadData, match="a str cannot become rows"):
         table("abc")
