@@ -30,7 +30,7 @@ _PLAIN = {
 }
 _NUMPY = (np.int64, np.float64, np.int32, np.bool_)
 _REFUSALS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError, TypeError)  # fmt: skip # noqa: E501
-_ANY_REFUSAL = (*_REFUSALS, ReservedKey, RecursionError)
+_ANY_REFUSAL = (*_REFUSALS, ReservedKey)
 MOST_DIGITS = 76
 _PANDAS_NULLS = {"NaTType", "NAType"}
 
@@ -45,6 +45,10 @@ def array_of(name: str, values: Sequence[Any], first: int) -> pa.Array:
         if isinstance(values, np.ndarray) and values.dtype != object:
             return pa.array(values)
         return _converted(list(values))
+    except RecursionError as error:
+        raise BadData(
+            f"column '{name}' holds values nested too deep", fix="Keep them as JSON text"
+        ) from error
     except _ANY_REFUSAL as error:
         raise _refusal(name, list(values), first, error) from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -258,3 +259,16 @@ def test_a_key_that_is_far_away_is_told(tmp_path: Path) -> None:
         table = store.create_table("t", pa.table({"day": VALUES["day"], "w": [1, 2, 3]}))
         with pytest.raises(UnknownRow, match="day = '10000-01-01'"):
             table.update(pa.table({"day": far, "w": [9]}), on="day")
+
+
+@pytest.mark.parametrize("depth", [55, 150, 3_000])
+def test_values_nested_too_deep_are_refused_where_they_come_in(tmp_path: Path, depth: int) -> None:
+    deep: Any = 1
+    for _ in range(depth):
+        deep = {"x": deep}
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", [{"d": 1}])
+        for change in (lambda: table.insert([{"e": deep}]), lambda: store.create_table("u", [{"e": deep}])):
+            with pytest.raises(BadData, match="column 'e'"):
+                change()
+        assert table.read().to_pylist() == [{"_id": 0, "d": 1}]
