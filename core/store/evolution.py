@@ -12,22 +12,15 @@ from core.arrays import to_numpy
 from core.block import Block, as_block
 from core.casts import exact_cast, inexact
 from core.documents import folded
-<<<<<<< HEAD
-from core.errors import TypeConflict
-from core.scan.python_value import python_value
-=======
 from core.errors import BadData, TypeConflict
->>>>>>> 2b7d951 (Values nested too deep are refused where they come in: they were written, and could not be read)
+from core.scan.python_value import python_value
 from core.scan.snapshot import Column
 from core.schema import ID, stored_type
 from core.widening import wider_type
 
-<<<<<<< HEAD
-LONGEST_SHOWN = 60
-=======
 DEEPEST = 50
 """Levels of nesting; Arrow cannot read back more than 63."""
->>>>>>> 2b7d951 (Values nested too deep are refused where they come in: they were written, and could not be read)
+LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -49,16 +42,12 @@ class ColumnPlan:
 def plan_columns(
     table: str, have: tuple[Column, ...], arriving: Block, take_ids: Callable[[int], int]
 ) -> ColumnPlan:
-<<<<<<< HEAD
-    """Raises `TypeConflict` naming the first column whose types have nothing in common, and a value of it.
-=======
-    """Raises `TypeConflict` naming the first column whose types have nothing in common, `BadData` for one that
-    is nested too deep.
->>>>>>> 2b7d951 (Values nested too deep are refused where they come in: they were written, and could not be read)
+    """Raises `TypeConflict` naming the first column whose types have nothing in common, and a value of it;
+    `BadData` for one that is nested too deep.
 
     Whether the values a table holds already fit the wider types is not looked at.
     """
-    for field in arriving:
+    for field in arriving.schema:
         _refuse_deep(table, field)
     known = {c.name: c for c in have}
     schema = arriving.schema
@@ -131,7 +120,6 @@ def _met(table: str, column: Column, arriving: Block) -> Column:
     return column if wider.equals(column.type) else Column(column.name, stored_type(wider), column.key)
 
 
-<<<<<<< HEAD
 def _example(values: pa.ChunkedArray) -> str:
     """The first that is not null."""
     place = int(np.argmax(to_numpy(values.is_valid()))) if len(values) else 0
@@ -139,7 +127,8 @@ def _example(values: pa.ChunkedArray) -> str:
         return ""
     shown = repr(python_value(values[place]))
     return f" such as {shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + '…'}"
-=======
+
+
 def _refuse_deep(table: str, field: pa.Field) -> None:
     if pa.types.is_nested(field.type) and (depth := _depth(field.type)) > DEEPEST:
         raise BadData(
@@ -152,7 +141,6 @@ def _refuse_deep(table: str, field: pa.Field) -> None:
 def _depth(kind: pa.DataType) -> int:
     inside = (kind.field(i).type for i in range(kind.num_fields))
     return 1 + max(map(_depth, inside), default=0) if pa.types.is_nested(kind) else 0
->>>>>>> 2b7d951 (Values nested too deep are refused where they come in: they were written, and could not be read)
 
 
 def _both_times(a: pa.DataType, b: pa.DataType) -> bool:
