@@ -204,9 +204,7 @@ def _same(value: Any, read: Any) -> bool:
     if isinstance(read, str):
         return read == text
     if isinstance(value, str):
-        return (
-            str(read) == text.strip() or float(read) == float(text)
-            if not isinstance(read, bool)
-            else text == "true"
-        )
+        if isinstance(read, bool):
+            return str(read).casefold() == text.strip().casefold()
+        return str(read) == text.strip() or float(read) == float(text)
     return bool(read == value)
