@@ -63,8 +63,9 @@ class Retention:
             "DELETE FROM transactions WHERE transaction_id IN"
             " (SELECT transaction_id FROM commits WHERE table_id = ?)", (table_id,)
         )  # fmt: skip
-        for kind in ("tables", "commits", *VERSIONED):
+        for kind in ("tables", "commits", "indexes", *VERSIONED):
             self._connection.execute(f"DELETE FROM {kind} WHERE table_id = ?", (table_id,))
+        self._connection.execute("DELETE FROM relations WHERE ? IN (from_table_id, to_table_id)", (table_id,))
 
     def cross_off(self, numbers: Iterable[int]) -> None:
         """These files are gone from the disk."""

@@ -1,9 +1,10 @@
 """The catalog's tables. Rows with `from_version` and `to_version` are valid for versions [from, to).
 
+Indexes and relations belong to a table, not to a version: columns by their permanent ids, as JSON lists.
 Numbers are never given twice, so what a process remembers of a dropped table is never taken for another's.
 """
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 APPLICATION_ID = 0x4C414D45  # "LAME", so that `file` and other programs can tell the catalog apart
 FOREVER = (1 << 62) - 1
 
@@ -30,6 +31,19 @@ CREATE TABLE removed_files (
 );
 CREATE INDEX change_files_by_table ON change_files (table_id, to_version);
 CREATE INDEX metadata_by_table ON metadata (table_id, to_version);
+"""
+
+_SINCE_3 = """
+CREATE TABLE indexes (
+    index_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, kind TEXT NOT NULL, column_ids TEXT NOT NULL, options TEXT NOT NULL,
+    UNIQUE (table_id, kind, column_ids)
+);
+CREATE TABLE relations (
+    relation_id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,
+    from_table_id INTEGER NOT NULL, from_column_ids TEXT NOT NULL,
+    to_table_id INTEGER NOT NULL, to_column_ids TEXT NOT NULL, options TEXT NOT NULL
+);
 """
 
 TABLES = f"""
@@ -78,7 +92,8 @@ CREATE INDEX data_files_by_table ON data_files (table_id, to_version);
 CREATE INDEX deletions_by_table ON deletions (table_id, to_version);
 CREATE INDEX pending_rows_by_table ON pending_rows (table_id, to_version);
 CREATE INDEX pending_cells_by_table ON pending_cells (table_id, to_version);
-{_SINCE_2}"""
+{_SINCE_2}
+{_SINCE_3}"""
 
 MIGRATIONS = {
     1: f"""
@@ -90,6 +105,7 @@ ALTER TABLE deletions ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
 ALTER TABLE pending_rows ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
 ALTER TABLE pending_cells ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
 {_SINCE_2}""",
+    2: _SINCE_3,
 }
 """What turns the catalog of a format into the next one's."""
 
