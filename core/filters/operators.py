@@ -33,7 +33,8 @@ class Arity(Enum):
 class Operator:
     """`test` says what it means; `wordings` are labels for kinds of columns that need their own.
 
-    `sentence` is filled with the wording and the values: `{0}`, `{1}`, or `{all}` for a list.
+    `sentence` is filled with the wording and the values: `{0}`, `{1}`, or `{all}` for a list. `spelling`
+    is what stands behind the column in the text language (`core.filters.text`), filled in the same way.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Operator:
     kinds: frozenset[Kind]
     arity: Arity
     test: Test
+    spelling: str
     sentence: str = "{wording} {0}"
     wordings: dict[Kind, str] = field(default_factory=dict, hash=False)
 
@@ -69,12 +71,13 @@ def _between(x: Operand[Any], values: Sequence[Any]) -> Any:
     return x.both(x.compare("gte", values[0]), x.compare("lte", values[1]))
 
 
-def _one(id_: str, label: str, kinds: frozenset[Kind], test: Test, **more: Any) -> Operator:
-    return Operator(id_, label, kinds, Arity.ONE, test, **more)
+def _one(id_: str, label: str, kinds: frozenset[Kind], test: Test, spelling: str, **more: Any) -> Operator:
+    return Operator(id_, label, kinds, Arity.ONE, test, spelling, **more)
 
 
 def _none(id_: str, label: str, kinds: frozenset[Kind], test: Test) -> Operator:
-    return Operator(id_, label, kinds, Arity.NONE, test, sentence="{wording}")
+    """Spelled like its label: `is null`."""
+    return Operator(id_, label, kinds, Arity.NONE, test, spelling=label, sentence="{wording}")
 
 
 _TEXT = frozenset({Kind.TEXT})
@@ -83,13 +86,14 @@ _EMPTIABLE = frozenset({Kind.TEXT, Kind.BINARY})
 _LISTABLE = NUMBERS | TEMPORAL | _EMPTIABLE
 
 _TABLE = (
-    _one("eq", "is", COMPARABLE, lambda x, v: x.compare("eq", v[0])),
-    _one("ne", "is not", COMPARABLE, lambda x, v: x.opposite(x.compare("eq", v[0]))),
+    _one("eq", "is", COMPARABLE, lambda x, v: x.compare("eq", v[0]), "= {0}"),
+    _one("ne", "is not", COMPARABLE, lambda x, v: x.opposite(x.compare("eq", v[0])), "!= {0}"),
     _one(
         "gt",
         "is more than",
         ORDERED,
         lambda x, v: x.compare("gt", v[0]),
+        "> {0}",
         wordings=_wordings("is after", "comes after"),
     ),
     _one(
@@ -97,6 +101,7 @@ _TABLE = (
         "is at least",
         ORDERED,
         lambda x, v: x.compare("gte", v[0]),
+        ">= {0}",
         wordings=_wordings("is at or after", "is or comes after"),
     ),
     _one(
@@ -104,6 +109,7 @@ _TABLE = (
         "is less than",
         ORDERED,
         lambda x, v: x.compare("lt", v[0]),
+        "< {0}",
         wordings=_wordings("is before", "comes before"),
     ),
     _one(
@@ -111,27 +117,43 @@ _TABLE = (
         "is at most",
         ORDERED,
         lambda x, v: x.compare("lte", v[0]),
+        "<= {0}",
         wordings=_wordings("is at or before", "is or comes before"),
     ),
-    Operator("between", "is between", ORDERED, Arity.TWO, _between, "{wording} {0} and {1}"),
+    Operator(
+        "between", "is between", ORDERED, Arity.TWO, _between, "between {0} and {1}", "{wording} {0} and {1}"
+    ),
     Operator(
         "not_between",
         "is not between",
         ORDERED,
         Arity.TWO,
         lambda x, v: x.opposite(_between(x, v)),
+        "not between {0} and {1}",
         "{wording} {0} and {1}",
     ),
-    Operator("in", "is one of", _LISTABLE, Arity.MANY, lambda x, v: x.one_of(v), "is {all}"),
+    Operator("in", "is one of", _LISTABLE, Arity.MANY, lambda x, v: x.one_of(v), "in {all}", "is {all}"),
     Operator(
-        "nin", "is none of", _LISTABLE, Arity.MANY, lambda x, v: x.opposite(x.one_of(v)), "is not {all}"
+        "nin",
+        "is none of",
+        _LISTABLE,
+        Arity.MANY,
+        lambda x, v: x.opposite(x.one_of(v)),
+        "not in {all}",
+        "is not {all}",
     ),
-    _one("contains", "contains", _TEXT, lambda x, v: x.contains(v[0])),
-    _one("not_contains", "does not contain", _TEXT, lambda x, v: x.opposite(x.contains(v[0]))),
-    _one("starts_with", "starts with", _TEXT, lambda x, v: x.starts_with(v[0])),
-    _one("ends_with", "ends with", _TEXT, lambda x, v: x.ends_with(v[0])),
-    _one("like", "is like", _TEXT, lambda x, v: x.like(v[0])),
-    _one("regex", "matches", _TEXT, lambda x, v: x.regex(v[0])),
+    _one("contains", "contains", _TEXT, lambda x, v: x.contains(v[0]), "contains {0}"),
+    _one(
+        "not_contains",
+        "does not contain",
+        _TEXT,
+        lambda x, v: x.opposite(x.contains(v[0])),
+        "not contains {0}",
+    ),
+    _one("starts_with", "starts with", _TEXT, lambda x, v: x.starts_with(v[0]), "starts with {0}"),
+    _one("ends_with", "ends with", _TEXT, lambda x, v: x.ends_with(v[0]), "ends with {0}"),
+    _one("like", "is like", _TEXT, lambda x, v: x.like(v[0]), "like {0}"),
+    _one("regex", "matches", _TEXT, lambda x, v: x.regex(v[0]), "~ {0}"),
     _none("is_true", "is true", _BOOLEAN, lambda x, v: x.compare("eq", True)),
     _none("is_false", "is false", _BOOLEAN, lambda x, v: x.compare("eq", False)),
     _none("is_empty", "is empty text", _TEXT, lambda x, v: x.compare("eq", "")),
