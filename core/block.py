@@ -20,6 +20,27 @@ class Block:
     table: Callable[[], pa.Table]
 
 
+class KeptBlocks(Iterator[Block]):
+    """Blocks as they come, and all of them again."""
+
+    def __init__(self, blocks: Iterator[Block]) -> None:
+        self._coming = blocks
+        self._kept: list[Block] = []
+
+    def __next__(self) -> Block:
+        self._kept.append(next(self._coming))
+        return self._kept[-1]
+
+    def again(self) -> Iterator[Block]:
+        """From the first one on."""
+        yield from tuple(self._kept)
+        yield from self
+
+    def all(self) -> list[Block]:
+        self._kept.extend(self._coming)
+        return self._kept
+
+
 def as_block(table: pa.Table) -> Block:
     return Block(table.schema, table.num_rows, lambda: table)
 

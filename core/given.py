@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import to_numpy
-from core.rows import Row, aligned
+from core.block import Block
+from core.rows import Row, blocks, together
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +24,23 @@ class Given:
 
 def given(data: Any) -> Given:
     """Like `aligned`; only dicts leave anything out."""
+    rows = repeatable(data)
+    return given_in(list(blocks(rows)), rows)
+
+
+def repeatable(data: Any) -> Any:
+    """`data`, as a list if it is rows: they are gone through more than once."""
     columns = isinstance(data, (Mapping, str, bytes, pa.RecordBatch)) or hasattr(data, "__arrow_c_stream__")
-    if columns or not isinstance(data, Iterable):
-        return Given(aligned(data), {})
-    rows = list(data)
-    table = aligned(rows)
-    found = {name: _lacking(table.column(name), name, rows) for name in table.column_names}
-    return Given(table, {name: lacking for name, lacking in found.items() if lacking.any()})
+    return data if columns or not isinstance(data, Iterable) else list(data)
+
+
+def given_in(found: Sequence[Block], data: Any) -> Given:
+    """The same, of `repeatable` data whose blocks are there already."""
+    table = together(found)
+    if not isinstance(data, list):
+        return Given(table, {})
+    lacking = {name: _lacking(table.column(name), name, data) for name in table.column_names}
+    return Given(table, {name: lacks for name, lacks in lacking.items() if lacks.any()})
 
 
 def _lacking(column: pa.ChunkedArray, name: str, rows: Sequence[Row]) -> np.ndarray:

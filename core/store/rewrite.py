@@ -61,7 +61,7 @@ def rewrite(
     for first, last in _runs(state, segments, under_way):
         files += write_files(_live_tables(after, columns, first, last, job), columns, staging, shape=shape)
     replaced = tuple(state.held[i] for i in segments)
-    return Rewrite(replaced, tuple(files), _contained(state, replaced))
+    return Rewrite(replaced, tuple(files), contained(state, replaced))
 
 
 def _live_tables(
@@ -114,7 +114,7 @@ def apart(state: State, number: int, under_way: IdsUnderWay) -> bool:
     return lie_between(under_way, state.held[number - 1].last_id, state.held[number].first_id)
 
 
-def _contained(state: State, replaced: tuple[Held, ...]) -> Entries:
+def contained(state: State, replaced: tuple[Held, ...]) -> Entries:
     """Pending entries that say nothing of rows elsewhere. The others stay: newer files pass them over."""
     ids = {key: cells.ids[state.lie_over(cells)] for key, cells in state.cells.items()}
     for entry, deleted in state.deletions.items():

@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from core.arguments import condition_of, ids_listed, names_of, rows_chosen
+from core.block import KeptBlocks
 from core.errors import BadData
 from core.filters.expr import Filter
-from core.given import given
+from core.given import given, given_in, repeatable
 from core.jobs import Job
 from core.rows import blocks
 from core.schema import ID
@@ -50,12 +51,19 @@ class TableChanges(TableHandle):
         values were these already: `update_where` looks for what differs. Raises `UnknownRow` for a key
         that is not there, `BadData` for one given twice; nothing changes then.
         """
-        rows, keys = given(data), self._names(on)
+        keys, own, said = self._names(on), job or Job(), message or "update"
+        found = repeatable(data)
+        coming = KeptBlocks(blocks(found))
+        if keys == [ID]:
+            done = self._writer.replace_rows(coming, said, own, expected_version)
+            if done is not None:
+                return done
+        rows = given_in(coming.all(), found)
 
         def build(state: State) -> Change:
-            return changes.updated(state, rows, keys, self._writer.take_column_ids, message or "update")
+            return changes.updated(state, rows, keys, self._writer.take_column_ids, said)
 
-        return self._writer.commit(build, job or Job(), expected_version=expected_version)
+        return self._writer.commit(build, own, expected_version=expected_version)
 
     def upsert(
         self,

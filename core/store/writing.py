@@ -12,13 +12,14 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from core.block import Block
+from core.block import Block, KeptBlocks
 from core.errors import BadData, Cancelled, LamellaError, VersionConflict
 from core.forks import let_go_in_children
 from core.jobs import Job
 from core.scan.snapshot import Column
 from core.store.catalog import Catalog
 from core.store.catalog_schema import VERSIONED
+from core.store.cells import Cells
 from core.store.changes import fitted
 from core.store.commit import Change, Commit
 from core.store.evolution import wider_columns
@@ -28,6 +29,7 @@ from core.store.layout import Layout, Staging
 from core.store.placement import Place, Staged, place, stage
 from core.store.publish import Overtaken, Publication, commit_row, still_at
 from core.store.reader import Reader
+from core.store.replacing import few, replaced
 from core.store.state import State
 from core.store.stored_values import refuse_stored_misfits
 from core.store.tidying import Tidier
@@ -106,6 +108,30 @@ class TableWriter:
             self.tidy_if_needed(job)
         return done
 
+    def replace_rows(
+        self, blocks: KeptBlocks, message: str, job: Job, expected_version: int | None = None
+    ) -> Commit | None:
+        """Many rows that are given whole become files while they come in.
+
+        None, and nothing changed, where a row or cell is left out, or another commit came first.
+        """
+        started = time.perf_counter()
+        if few(blocks):
+            return None
+        state = _expected(self._reader.current(), expected_version)
+        with self._staging() as staging:
+            made = replaced(state, blocks.again(), staging, job)
+            if made is None:
+                return None
+            change = Change(message, state.columns, cells=Cells(made.ids, {}))
+            try:
+                with self._in_turn(), self._withdrawn_on_failure(staging):
+                    done = self._commit(state, change, Staged(rewritten=made.rewrite), staging, started)
+            except Overtaken:
+                return None
+        self.tidy_if_needed(job)
+        return done
+
     def restore(self, kind: str, target: Callable[[State], Restored], message: str = "") -> Commit:
         """A commit whose content is an earlier version's again; `target` is asked for each attempt."""
         started = time.perf_counter()
@@ -146,11 +172,16 @@ class TableWriter:
         if staging is None:
             with self._staging() as own:
                 return self._publish(state, change, own, job, started)
-        try:
+        with self._withdrawn_on_failure(staging):
             change = self._with_rows_in_files(state, change, staging, job)
             under_way = self._catalog.ids_under_way(self._table_id)
             staged = stage(state, change, where, staging, job, under_way)
             return self._commit(state, change, staged, staging, started)
+
+    @contextmanager
+    def _withdrawn_on_failure(self, staging: Staging) -> Iterator[None]:
+        try:
+            yield
         except BaseException:
             staging.withdraw(besides=self._catalog.known_paths())
             raise

@@ -1,0 +1,129 @@
+"""Many rows given with every cell are written while they come in; what is left out stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from core import Store
+from core.errors import BadData, UnknownRow, VersionConflict
+from core.store.store import Store as StoreType
+
+Rows = list[dict[str, Any]]
+NEXT_ID = 18_000
+"""The first id that is not given yet."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[StoreType]:
+    """Three files of 6,000 rows each; in the second some rows are gone and some cells are pending."""
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", _columns(0, 6_000))
+        table.insert(_columns(6_000, 6_000))
+        table.insert(_columns(12_000, 6_000))
+        table.delete(ids=[7_000, 7_001, 9_000])
+        table.update([{"_id": 8_000, "n": -8}])
+        yield store
+
+
+def _columns(first: int, count: int) -> dict[str, Any]:
+    return {"n": list(range(first, first + count)), "m": [0] * count}
+
+
+def _held(store: StoreType) -> Rows:
+    return store["t"].read().to_pylist()
+
+
+def _whole(store: StoreType) -> Rows:
+    return [{"n": 2 * row["n"] + 1, "m": row["_id"], "_id": row["_id"]} for row in _held(store)]
+
+
+def _changed(held: Rows, given: Rows) -> Rows:
+    new = {row["_id"]: row for row in given}
+    return [{**row, **new.get(row["_id"], {})} for row in held]
+
+
+SHAPES: dict[str, Callable[[Rows], Rows]] = {
+    "every row": lambda rows: rows,
+    "whole files": lambda rows: [row for row in rows if row["_id"] > 6_000],
+    "from the middle of a file": lambda rows: rows[100:],
+    "to the middle of a file": lambda rows: rows[:-100],
+    "another order": lambda rows: [*rows[9_000:], *rows[:9_000]],
+    "a row left out": lambda rows: rows[:15_000] + rows[15_001:],
+    "a cell left out": lambda rows: [*rows[:-1], {"_id": rows[-1]["_id"], "m": 5}],
+    "a null": lambda rows: [*rows[:-1], {**rows[-1], "n": None}],
+    "a wider value": lambda rows: [*rows[:-1], {**rows[-1], "n": 0.5}],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_the_rows_given_change_and_the_others_stay(store: StoreType, shape: Callable[[Rows], Rows]) -> None:
+    held, given = _held(store), shape(_whole(store))
+    commit = store["t"].update(given)
+    assert (commit.inserted, commit.updated, commit.deleted) == (0, len(given), 0)
+    assert _held(store) == _changed(held, given)
+    assert store.verify().problems == ()
+    store["t"].undo()
+    assert _held(store) == held
+
+
+def test_an_arrow_table_of_whole_rows_changes_them_too(store: StoreType) -> None:
+    given = pa.Table.from_pylist(_whole(store))
+    store["t"].update(given)
+    assert _held(store) == given.select(["_id", "n", "m"]).to_pylist()
+
+
+REFUSED: dict[str, tuple[Callable[[Rows], Rows], type[Exception]]] = {
+    "a row twice": (lambda rows: [*rows, rows[-1]], BadData),
+    "a row that is gone": (lambda rows: [*rows, {**rows[-1], "_id": 7_000}], UnknownRow),
+    "a row that never was": (lambda rows: [*rows, {**rows[-1], "_id": NEXT_ID}], UnknownRow),
+    "text for a number": (lambda rows: [*rows[:-1], {**rows[-1], "n": "many"}], BadData),
+    "no row at all": (lambda rows: [*rows, 5], BadData),  # type: ignore[list-item]
+}
+
+
+@pytest.mark.parametrize(("shape", "error"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_late_changes_nothing(
+    store: StoreType, shape: Callable[[Rows], Rows], error: type[Exception]
+) -> None:
+    held, version = _held(store), store["t"].version
+    files = sorted(store.path.rglob("*.parquet"))
+    with pytest.raises(error):
+        store["t"].update(shape(_whole(store)))
+    assert (_held(store), store["t"].version) == (held, version)
+    assert sorted(store.path.rglob("*.parquet")) == files
+
+
+def test_rows_decided_on_at_another_version_are_refused(store: StoreType) -> None:
+    held, given = _held(store), _whole(store)
+    with pytest.raises(VersionConflict):
+        store["t"].update(given, expected_version=store["t"].version - 1)
+    assert _held(store) == held
+
+
+def test_a_commit_in_between_is_not_lost(store: StoreType) -> None:
+    held, given = _held(store), pa.Table.from_pylist(_whole(store))
+
+    def meanwhile() -> Iterator[pa.RecordBatch]:
+        yield from given.slice(0, 15_000).to_batches()
+        store["t"].insert([{"n": 1, "m": 1}])
+        yield from given.slice(15_000).to_batches()
+
+    store["t"].update(pa.RecordBatchReader.from_batches(given.schema, meanwhile()))
+    assert _held(store) == [*_changed(held, given.to_pylist()), {"_id": NEXT_ID, "n": 1, "m": 1}]
+    assert store.verify().problems == ()
+
+
+def test_a_transaction_takes_them_back(store: StoreType) -> None:
+    held, given = _held(store), _whole(store)
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        store["t"].update(given)
+        assert _held(store) != held
+        raise ZeroDivisionError
+    assert _held(store) == held
+    store["t"].update(given)
+    assert _held(store) == _changed(held, given)
