@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from core.filters.expr import Filter
 from core.jobs import Job
 from core.scan.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from core.query.explain import Explain
 
 
 class Dataset(ABC):
@@ -80,6 +84,22 @@ class Dataset(ABC):
 
         snapshot = self._whole(job)
         return stream(snapshot, asked(snapshot, columns, where, sort), job, flatten)
+
+    def explain(
+        self,
+        columns: list[str] | None = None,
+        where: Filter | None = None,
+        sort: list[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        job: Job | None = None,
+    ) -> Explain:
+        """What `read` with the same arguments has to read of the files; the rows are found, not fetched."""
+        from core.query.explain import explain
+        from core.query.local import asked
+
+        snapshot = self._whole(job)
+        return explain(snapshot, asked(snapshot, columns, where, sort, limit, offset), job)
 
     def _whole(self, job: Job | None) -> Snapshot:
         if not self.snapshot().complete:

@@ -12,6 +12,7 @@ from core.ascending import among
 from core.filters.expr import Filter
 from core.jobs import Job
 from core.query import masks, positions
+from core.query.found import Found
 from core.query.query import Query, SortKey
 from core.scan.paths import chosen
 from core.scan.pieces import schema_of
@@ -107,9 +108,16 @@ def find(
         found = find(snapshot, where, keys, job)
         kept: np.ndarray = found[among(found, within)]
         return kept
+    return search(snapshot, where, keys, job, first).positions
+
+
+def search(
+    snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job, first: int | None = None
+) -> Found:
+    """The same, and what was read for it."""
     if where is not None and not keys and masks.pays(snapshot):
-        return masks.find_by_mask(snapshot, where, job, enough=first)
-    return positions.find(snapshot, where, keys, job, first).positions
+        return masks.search_by_mask(snapshot, where, job, enough=first)
+    return positions.find(snapshot, where, keys, job, first)
 
 
 def sort_keys(snapshot: Snapshot, names: Iterable[str] | None) -> tuple[SortKey, ...]:

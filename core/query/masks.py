@@ -14,8 +14,9 @@ from core.filters import bind, mask
 from core.filters.expr import Filter
 from core.filters.walk import predicates
 from core.jobs import Job
+from core.query.found import Found, found_in
 from core.scan.caches import cache
-from core.scan.pieces import runs
+from core.scan.pieces import Piece, runs
 from core.scan.rows import with_changes
 from core.scan.snapshot import Column, Snapshot
 
@@ -35,23 +36,32 @@ def find_by_mask(
 
     Once `enough` are found the rest is not looked at.
     """
+    return search_by_mask(snapshot, where, job, first, enough).positions
+
+
+def search_by_mask(
+    snapshot: Snapshot, where: Filter, job: Job, first: int = 0, enough: int | None = None
+) -> Found:
+    """The same, and which row groups were looked at for it, be they decoded now or kept from before."""
     bound = bind(where, snapshot.schema, snapshot.name)
     columns = snapshot.select(dict.fromkeys(p.column for p in predicates(bound)))
-    found, rows = [EMPTY], 0
-    for low, high, chunks in _blocks(snapshot, columns, first, ROWS_AT_ONCE if enough is None else enough):
+    found, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
+    rows_at_once = ROWS_AT_ONCE if enough is None else enough
+    for piece, low, high, chunks in _blocks(snapshot, columns, first, rows_at_once):
         job.check()
+        looked_at[piece.first] = piece
         met = mask(bound, with_changes(snapshot, low, high, columns, chunks))
         live = without(np.flatnonzero(to_numpy(met)) + low, snapshot.deleted)
         found.append(live)
         rows += len(live)
         if enough is not None and rows >= enough:
             break
-    return np.concatenate(found)[:enough]
+    return found_in(snapshot, np.concatenate(found)[:enough], looked_at.values())
 
 
 def _blocks(
     snapshot: Snapshot, columns: Sequence[Column], first: int, rows: int
-) -> Iterator[tuple[int, int, list[pa.ChunkedArray]]]:
+) -> Iterator[tuple[Piece, int, int, list[pa.ChunkedArray]]]:
     """The columns from position `first` on: a few rows at first, then more and more."""
     rows = max(rows, FEWEST_ROWS)
     for piece in runs(snapshot, first, snapshot.num_positions, rows):
@@ -61,5 +71,5 @@ def _blocks(
             high = min(low + rows, piece.stop)
             whole = high - low == piece.stop - piece.first
             cut = chunks if whole else [c.slice(low - piece.first, high - low) for c in chunks]
-            yield low, high, cut
+            yield piece, low, high, cut
             low, rows = high, 2 * rows

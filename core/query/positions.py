@@ -6,7 +6,6 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import duckdb
 import numpy as np
@@ -19,6 +18,7 @@ from core.filters.to_sql import to_sql
 from core.filters.walk import predicates
 from core.jobs import Job
 from core.query.engine import cursor, no_room
+from core.query.found import Found, files_of, row_groups_of
 from core.query.query import SortKey
 from core.query.source import POSITION, identifier, relation
 from core.scan.snapshot import Column, Snapshot
@@ -36,18 +36,6 @@ def count(snapshot: Snapshot, where: Filter | None = None, job: Job | None = Non
         found = _select(snapshot, own, [exp.Count(this=exp.Star())], where, (), job)
         job.check()
         return int(own.sql(found.sql("duckdb")).fetchall()[0][0])
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """`positions` are int64, and mapped to a temporary file when there are more than eight million.
-
-    Row groups are those of files: how many there are, and how many were read for the answer.
-    """
-
-    positions: np.ndarray
-    row_groups_read: int
-    row_groups_total: int
 
 
 def find(
@@ -71,7 +59,8 @@ def find(
         profile = json.loads(own.get_profiling_information(format="json"))["query"]
     if not sort and len(positions) > 1 and not bool(np.all(positions[1:] > positions[:-1])):
         positions.sort()
-    return Found(positions, profile["total_row_groups_scanned"], profile["total_row_groups_to_scan"])
+    read, files = int(profile["total_row_groups_scanned"]), len(files_of(snapshot))
+    return Found(positions, read, row_groups_of(snapshot), None if read else 0, files)
 
 
 def _select(

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from core.jobs import Job
+from core.query.explain import Explain, explained
 from core.query.fetch import fetch, fetch_next
-from core.query.positions import Found, find
+from core.query.found import Found
+from core.query.positions import find
 from core.query.query import Query
 from core.scan.pieces import schema_of
 from core.scan.rows import live_positions
 from core.scan.snapshot import Snapshot
-
-
-@dataclass(frozen=True)
-class Explain:
-    """How the answer was found. `seconds` is the time until pages could be asked for; both counts of
-    row groups are 0 where nothing had to be looked for."""
-
-    seconds: float
-    row_groups_read: int = 0
-    row_groups_total: int = 0
 
 
 class View:
@@ -40,7 +31,9 @@ class View:
         taken = time.perf_counter() - started
         self._positions = None if found is None else self._limited(found.positions)
         self.explain = (
-            Explain(taken) if found is None else Explain(taken, found.row_groups_read, found.row_groups_total)
+            Explain(taken, self.num_rows)
+            if found is None
+            else explained(snapshot, self.query, found, self.num_rows, taken)
         )
 
     @property

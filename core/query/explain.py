@@ -1,0 +1,111 @@
+"""How an answer is found: what of the files has to be read for it, and what does not."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.ascending import EMPTY
+from core.filters.binding import bind
+from core.filters.walk import predicates
+from core.jobs import Job
+from core.query.found import Found, found_in
+from core.query.local import search
+from core.query.query import Query
+from core.scan.paths import chosen
+from core.scan.pieces import pieces
+from core.scan.rows import live_positions
+from core.scan.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Explain:
+    """What was read of a dataset's files to answer a query, and what was left alone.
+
+    `seconds` is the time until the rows were found; `rows` says how many were. `columns_read` are those that
+    the condition, the order and the answer need. Rows in memory belong to no file. `files_read` is None
+    where row groups were counted over all files together; where nothing had to be looked for, nothing is
+    counted. `index` names the index that was used.
+    """
+
+    seconds: float
+    rows: int
+    columns_read: tuple[str, ...] = ()
+    columns_skipped: tuple[str, ...] = ()
+    row_groups_read: int = 0
+    row_groups_total: int = 0
+    files_read: int | None = 0
+    files_total: int = 0
+    index: str | None = None
+
+    @property
+    def row_groups_skipped(self) -> int:
+        return self.row_groups_total - self.row_groups_read
+
+    @property
+    def files_skipped(self) -> int | None:
+        return None if self.files_read is None else self.files_total - self.files_read
+
+    def __str__(self) -> str:
+        lines = [
+            f"rows        {self.rows:,}",
+            *([] if self.files_read is None else [f"files       {_part(self.files_read, self.files_total)}"]),
+            f"row groups  {_part(self.row_groups_read, self.row_groups_total)}",
+            f"columns     {_part(len(self.columns_read), len(self.columns_read + self.columns_skipped))}"
+            f": {', '.join(self.columns_read) or 'none'}",
+            f"index       {self.index or 'none'}",
+            f"seconds     {self.seconds:.4f}",
+        ]
+        return "\n".join(lines)
+
+
+def explain(snapshot: Snapshot, query: Query, job: Job | None = None) -> Explain:
+    """Find the rows that the query asks for, and say what that took. The rows themselves are not fetched."""
+    started = time.perf_counter()
+    if query.where is None and not query.sort:
+        rows, found = _in_own_order(snapshot, query)
+    else:
+        stop = None if query.limit is None else query.offset + query.limit
+        found = search(snapshot, query.where, query.sort, job or Job(), first=stop)
+        rows = len(found.positions[query.offset : stop])
+    return explained(snapshot, query, found, rows, time.perf_counter() - started)
+
+
+def explained(snapshot: Snapshot, query: Query, found: Found, rows: int, seconds: float) -> Explain:
+    """`rows` of those found are in the answer."""
+    read = _columns_read(snapshot, query)
+    return Explain(
+        seconds,
+        rows,
+        tuple(c.name for c in snapshot.columns if c.key in read),
+        tuple(c.name for c in snapshot.columns if c.key not in read),
+        found.row_groups_read,
+        found.row_groups_total,
+        found.files_read,
+        found.files_total,
+        found.index,
+    )
+
+
+def _in_own_order(snapshot: Snapshot, query: Query) -> tuple[int, Found]:
+    """Nothing has to be looked for: the row groups read are those that hold the rows."""
+    following = max(0, snapshot.num_rows - query.offset)
+    rows = following if query.limit is None else min(query.limit, following)
+    if not rows:
+        return 0, found_in(snapshot, EMPTY, [])
+    first, last = live_positions(snapshot, np.array([query.offset, query.offset + rows - 1])).tolist()
+    return rows, found_in(snapshot, EMPTY, pieces(snapshot, first, last + 1))
+
+
+def _columns_read(snapshot: Snapshot, query: Query) -> set[int]:
+    used = [key.column for key in query.sort]
+    if query.where is not None:
+        used += [p.column for p in predicates(bind(query.where, snapshot.schema, snapshot.name))]
+    named = (*chosen(snapshot, used), *chosen(snapshot, query.columns))
+    return {column.key for column in named}
+
+
+def _part(some: int, total: int) -> str:
+    return f"{some:,} of {total:,} read, {total - some:,} skipped"

@@ -1,0 +1,50 @@
+"""The rows that a query found, and what of the files was read to find them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.scan.footers import unchanged
+from core.scan.pieces import Piece
+from core.scan.snapshot import FileSegment, Snapshot
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """`positions` are int64, and mapped to a temporary file when there are more than eight million.
+
+    Row groups are those of files: how many there are, and how many were read for the answer. `files_read` is
+    None where that was counted over all files together. `index` names the index that was used.
+    """
+
+    positions: np.ndarray
+    row_groups_read: int = 0
+    row_groups_total: int = 0
+    files_read: int | None = 0
+    files_total: int = 0
+    index: str | None = None
+
+
+def files_of(snapshot: Snapshot) -> list[FileSegment]:
+    return [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
+
+
+def row_groups_of(snapshot: Snapshot) -> int:
+    """How many row groups the snapshot's files have; parses the footers that were not read yet."""
+    return sum(unchanged(file).metadata.num_row_groups for file in files_of(snapshot))
+
+
+def found_in(snapshot: Snapshot, positions: np.ndarray, looked_at: Iterable[Piece]) -> Found:
+    """`looked_at`: where values had to be compared; no row group is named twice."""
+    files = [(piece.segment, len(piece.row_groups)) for piece in looked_at]
+    read = [(segment, groups) for segment, groups in files if isinstance(segment, FileSegment)]
+    return Found(
+        positions,
+        sum(groups for _, groups in read),
+        row_groups_of(snapshot),
+        len({id(segment) for segment, _ in read}),
+        len(files_of(snapshot)),
+    )
