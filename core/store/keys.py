@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from core.arrays import from_numpy, to_numpy
+from core.arrays import to_numpy
 from core.errors import BadData, UnknownRow
-from core.filters.arrow_values import scalar_of
+from core.scan.key_codes import KeyCodes
 from core.scan.pieces import pieces
 from core.scan.python_value import python_value
 from core.scan.rows import finish
@@ -52,7 +51,7 @@ def matches(state: State, keys: pa.Table) -> Matches:
     `keys` are of the columns' types, or of types that hold all their values. Raises `BadData` for a key that
     is given twice or nested, `UnknownColumn`.
     """
-    codes = _Codes(state.snapshot.name, keys)
+    codes = _codes(state.snapshot.name, keys)
     ids, found = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for table in _live_rows(state, state.snapshot.select(keys.column_names)):
         values = [c.cast(k) for c, k in zip(table.columns, keys.schema.types, strict=False)]
@@ -80,65 +79,21 @@ def _live_rows(state: State, columns: Sequence[Column]) -> Iterator[pa.Table]:
         yield pa.concat_tables(gathered)
 
 
-class _Codes:
-    """Rows of key values as numbers below the count of the keys: column after column, each pair of what was
-    counted so far and the next value is counted again."""
-
-    def __init__(self, table: str, keys: pa.Table) -> None:
-        for name in keys.column_names:
-            if _is_nested(keys.schema.field(name).type):
-                raise BadData(f"{table}: column '{name}' holds nested values", "no row is found by these")
-        self._values = [pc.unique(_comparable(column)) for column in keys.columns[1:]]
-        self._counted: list[pa.Array] = []
-        code = _comparable(keys.column(0))
-        for values, column in zip(self._values, keys.columns[1:], strict=True):
-            self._counted.append(pc.unique(code))
-            code = _paired(code, self._counted[-1], column, values)
-        self._keys = code
-        self._refuse_twice(table, keys)
-
-    def found(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that have a key, and the number of the key each has."""
-        code = _comparable(columns[0])
-        for counted, values, column in zip(self._counted, self._values, columns[1:], strict=True):
-            code = _paired(code, counted, column, values)
-        places = pc.index_in(code, value_set=self._keys)
-        rows = np.flatnonzero(to_numpy(places.is_valid()))
-        return rows, to_numpy(places)[rows].astype(np.int64)
-
-    def _refuse_twice(self, table: str, keys: pa.Table) -> None:
-        first = to_numpy(pc.index_in(self._keys, value_set=self._keys))
-        again = np.flatnonzero(first != np.arange(len(first)))
-        if len(again):
-            raise BadData(
-                f"{table}: two of the rows given have {_told(keys, int(again[0]))}", fix="Give each row once"
-            )
+def _codes(table: str, keys: pa.Table) -> KeyCodes:
+    for name in keys.column_names:
+        if _is_nested(keys.schema.field(name).type):
+            raise BadData(f"{table}: column '{name}' holds nested values", "no row is found by these")
+    codes = KeyCodes(keys.columns)
+    again = np.flatnonzero(codes.first != np.arange(keys.num_rows))
+    if len(again):
+        raise BadData(
+            f"{table}: two of the rows given have {_told(keys, int(again[0]))}", fix="Give each row once"
+        )
+    return codes
 
 
 def _is_nested(kind: pa.DataType) -> bool:
     return bool(pa.types.is_nested(kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind))
-
-
-def _paired(code: pa.Array, counted: pa.Array, column: pa.ChunkedArray, values: pa.Array) -> pa.Array:
-    """One number for what `code` and `column` hold in a row, null where either is not among the keys'."""
-    before, own = pc.index_in(code, value_set=counted), pc.index_in(_comparable(column), value_set=values)
-    valid = to_numpy(before.is_valid()) & to_numpy(own.is_valid())
-    return from_numpy(to_numpy(before).astype(np.int64) * len(values) + to_numpy(own), valid=valid)
-
-
-def _comparable(column: pa.ChunkedArray) -> pa.Array:
-    """Values that are equal where their bytes are."""
-    values, kind = column.combine_chunks(), column.type
-    if isinstance(kind, pa.BaseExtensionType):
-        values, kind = values.storage, kind.storage_type
-    if pa.types.is_dictionary(kind):
-        return values.cast(kind.value_type)
-    if pa.types.is_floating(kind):
-        return pc.add(values.cast(pa.float64()), scalar_of(0.0, pa.float64()))
-    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
-        return values.cast(pa.decimal128(kind.precision, kind.scale))
-    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    return values.cast(views[kind]) if kind in views else values
 
 
 def _told(keys: pa.Table, row: int) -> str:
