@@ -68,6 +68,10 @@ class BadFilter(LamellaError):
     """A condition that does not fit its column: wrong operator, wrong value, bad pattern."""
 
 
+class BadQuery(LamellaError):
+    """A step of a query, or a value it computes, that does not fit the columns it is given."""
+
+
 class BadData(LamellaError):
     """Data handed over that cannot become rows of a table."""
 
