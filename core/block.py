@@ -13,11 +13,12 @@ ROWS_A_BLOCK = 100_000
 @dataclass(frozen=True, eq=False)
 class Block:
     """Some rows whose columns and types are known. `table` does what is left of converting them, in the
-    thread that asks for it."""
+    thread that asks for it. `checked`: its names are distinct, and its layouts can be kept."""
 
     schema: pa.Schema
     num_rows: int
     table: Callable[[], pa.Table]
+    checked: bool = False
 
 
 class KeptBlocks(Iterator[Block]):

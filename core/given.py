@@ -39,13 +39,14 @@ def given_in(found: Sequence[Block], data: Any) -> Given:
     table = together(found)
     if not isinstance(data, list):
         return Given(table, {})
-    lacking = {name: _lacking(table.column(name), name, data) for name in table.column_names}
+    holding = [i for i, column in enumerate(table.columns) if column.null_count]
+    names = [table.field(i).name for i in holding]
+    lacking = {name: _lacking(table.column(i), name, data) for name, i in zip(names, holding, strict=True)}
     return Given(table, {name: lacks for name, lacks in lacking.items() if lacks.any()})
 
 
 def _lacking(column: pa.ChunkedArray, name: str, rows: Sequence[Row]) -> np.ndarray:
     lacking = np.zeros(len(rows), bool)
-    if column.null_count:
-        for place in np.flatnonzero(to_numpy(column.is_null())).tolist():
-            lacking[place] = name not in rows[place] and name not in map(str, rows[place])
+    for place in np.flatnonzero(to_numpy(column.is_null())).tolist():
+        lacking[place] = name not in rows[place] and name not in map(str, rows[place])
     return lacking

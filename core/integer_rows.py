@@ -23,7 +23,7 @@ class IntegerRows:
     def __init__(self, sample: Mapping[str, Any]) -> None:
         self._keys = list(sample)
         for key in self._keys:
-            text_of(str(key), "the column name")
+            text_of(key, "the column name")
         self._pack: Callable[..., bytes] = struct.Struct(f"<{len(self._keys)}q").pack
         self._values = itemgetter(*self._keys)
         self._most = max(1_000, min(ROWS_A_BLOCK, CELLS_A_BLOCK // len(self._keys)))
@@ -52,10 +52,10 @@ class IntegerRows:
 
     def block(self) -> Block:
         """The rows taken so far, which are given away with it."""
-        schema = pa.schema([(str(key), pa.int64()) for key in self._keys])
+        schema = pa.schema([(key, pa.int64()) for key in self._keys])
         columns, self._columns = self._columns[:, : self.rows], np.empty((len(self._keys), 0), np.int64)
         rows, self.rows = self.rows, 0
-        return Block(schema, rows, lambda: _table(columns, schema))
+        return Block(schema, rows, lambda: _table(columns, schema), checked=True)
 
     def _make_room(self, count: int) -> None:
         """As large as the first rows need, then at once as large as it gets: few rows touch little memory."""
@@ -68,9 +68,16 @@ class IntegerRows:
 
 
 def _table(columns: np.ndarray, schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_arrays([from_numpy(column) for column in columns], schema=schema)
+    """Slices of one array where the columns lie end to end: for few rows, each array made costs more."""
+    count, rows = columns.shape
+    if columns.flags.c_contiguous:
+        values = from_numpy(columns.reshape(-1))
+        arrays = [values.slice(i * rows, rows) for i in range(count)]
+    else:
+        arrays = [from_numpy(column) for column in columns]
+    return pa.Table.from_batches([pa.RecordBatch.from_arrays(arrays, schema=schema)])
 
 
 def fits(sample: Mapping[str, Any]) -> bool:
-    """Whether packing is worth trying: two integers at least, and nothing else."""
-    return len(sample) > 1 and all(type(value) is int for value in sample.values())
+    """Whether packing is worth trying: two integers at least, and nothing else, under names that are text."""
+    return len(sample) > 1 and set(map(type, sample.values())) == {int} and set(map(type, sample)) == {str}

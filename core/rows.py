@@ -33,9 +33,13 @@ def blocks(data: Any) -> Iterator[Block]:
 
     The caller's data is never modified. Raises `BadData` for what is none of these.
     """
-    for block in map(without_unnamed_index, _blocks(data)):
-        _refuse_duplicates(block.schema)
-        yield _laid_out(block)
+    for block in _blocks(data):
+        yield block if block.checked else _checked(without_unnamed_index(block))
+
+
+def _checked(block: Block) -> Block:
+    _refuse_duplicates(block.schema)
+    return _laid_out(block)
 
 
 def _laid_out(block: Block) -> Block:

@@ -34,8 +34,9 @@ class Cells:
 
 def to_batch(values: Mapping[int, pa.Array], entries: Mapping[int, int]) -> tuple[str, bytes]:
     """Columns as (their catalog entries, an Arrow IPC record batch message without its schema)."""
-    names = [str(key) for key in values]
-    batch = pa.RecordBatch.from_arrays([_plain(array) for array in values.values()], names=names)
+    batch = pa.RecordBatch.from_arrays(list(values.values()), names=list(map(str, values)))
+    if any(map(pa.types.is_dictionary, batch.schema.types)):
+        batch = pa.RecordBatch.from_arrays(list(map(_plain, batch.columns)), names=batch.schema.names)
     return json.dumps([entries[key] for key in values]), batch.serialize().to_pybytes()
 
 

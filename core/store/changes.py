@@ -155,10 +155,15 @@ def _found_rows(state: State, data: pa.Table, on: Sequence[str]) -> tuple[np.nda
     """Ascending ids of the rows that `on` finds, and the place in `data` of the row for each."""
     if list(on) == [ID]:
         given = ids_given(state, data.column(ID))
-        order = np.argsort(given, kind="stable")
+        order = _ascending_order(given)
         ids = given[order]
         refuse_duplicates(state.snapshot.name, ids)
         refuse_unknown(state, ids)
         return ids, order
     found = known_matches(state, data.select(list(on)))
     return found.ids, found.keys
+
+
+def _ascending_order(ids: np.ndarray) -> np.ndarray:
+    ascending = bool((ids[1:] > ids[:-1]).all())
+    return np.arange(len(ids)) if ascending else np.argsort(ids, kind="stable")

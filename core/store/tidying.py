@@ -32,6 +32,7 @@ FLUSH_CELLS_ABOVE = 2_000_000
 ENTRIES = 64
 CHANGE_FILES = 16
 TIER = 4
+_PENDING = "pending_cells"
 T = TypeVar("T")
 Tidying = Callable[[State, Job], None]
 
@@ -53,13 +54,14 @@ class Tidier:
     def needed(self, state: State) -> Tidying | None:
         """What has to be done for the state to stay quick to read, if anything."""
         rows = [h.segment.num_rows for h in _loose(state)]
-        cells = [c for (kind, _), c in state.cells.items() if kind == "pending_cells"]
-        if len(state.cells) - len(cells) > CHANGE_FILES:
+        changed = [(len(c.ids), len(c.values)) for (kind, _), c in state.cells.items() if kind == _PENDING]
+        if len(state.cells) - len(changed) > CHANGE_FILES:
             return self.rewrite_changed
-        pending_cells = sum(rows) * len(state.columns) + sum(len(c.ids) * len(c.values) for c in cells)
-        if sum(rows) + sum(len(c.ids) for c in cells) > FLUSH_ROWS_ABOVE or pending_cells > FLUSH_CELLS_ABOVE:
+        pending_rows = sum(rows) + sum(count for count, _ in changed)
+        pending_cells = sum(rows) * len(state.columns) + sum(count * width for count, width in changed)
+        if pending_rows > FLUSH_ROWS_ABOVE or pending_cells > FLUSH_CELLS_ABOVE:
             return self.flush
-        return self.merge if len(rows) > ENTRIES or len(cells) > ENTRIES else None
+        return self.merge if len(rows) > ENTRIES or len(changed) > ENTRIES else None
 
     def flush(self, state: State, job: Job) -> None:
         """Pending rows become data files, pending cells change files; deletions stay in the catalog."""
