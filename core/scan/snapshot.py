@@ -13,12 +13,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from core.errors import UnknownColumn
 from core.scan.overlay import Overlay
+
+if TYPE_CHECKING:
+    from core.index.opened import OpenIndexes
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,8 @@ class Snapshot:
     content may get another one: flushing and merging pending changes do that.
 
     `deleted` holds ascending positions. `complete` is False while a text file's cache still fills. `keeps`
-    lives as long as the snapshot: what keeps its files from being removed.
+    lives as long as the snapshot: what keeps its files from being removed. `indexes`, where the rows are a
+    table's, find some of them faster.
     """
 
     name: str
@@ -82,6 +87,7 @@ class Snapshot:
     overlay: Overlay | None = None
     complete: bool = True
     keeps: object = None
+    indexes: OpenIndexes | None = None
 
     @property
     def schema(self) -> pa.Schema:

@@ -221,6 +221,12 @@ class Catalog:
     def entry(self, kind: str, entry: int, columns: Sequence[str]) -> tuple[Any, ...]:
         return self._rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)[0]
 
+    def indexes(self, table_id: int) -> list[tuple[str, str, str]]:
+        """(kind, column ids, options) of a table's indexes, the first made first."""
+        return self._rows(
+            "SELECT kind, column_ids, options FROM indexes WHERE table_id = ? ORDER BY index_id", table_id
+        )
+
     def ids_under_way(self, table_id: int) -> IdsUnderWay:
         """(first, last) of the ids that rows being staged have, of whichever process."""
         found = self._rows("SELECT first_id, last_id FROM ids_under_way WHERE table_id = ?", table_id)

@@ -103,6 +103,20 @@ class Transaction:
             "UPDATE commits SET name = ? WHERE table_id = ? AND version = ?", (name, table_id, version)
         )
 
+    def add_index(self, table_id: int, index: tuple[str, str, str]) -> bool:
+        """Enter an index (kind, column ids, options); False when the table has one like it."""
+        made = self._connection.execute(
+            "INSERT INTO indexes (table_id, kind, column_ids, options) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING", (table_id, *index)
+        )  # fmt: skip
+        return made.rowcount == 1
+
+    def drop_index(self, table_id: int, kind: str, column_ids: str) -> None:
+        self._connection.execute(
+            "DELETE FROM indexes WHERE table_id = ? AND kind = ? AND column_ids = ?",
+            (table_id, kind, column_ids),
+        )
+
     def next_generation(self, table_id: int) -> None:
         self._connection.execute(
             "UPDATE tables SET generation = generation + 1 WHERE table_id = ?", (table_id,)

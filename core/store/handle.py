@@ -37,6 +37,7 @@ class TableHandle(RowsById):
         self._reader.settle(draft)
         if changed:
             self._writer.tidy_if_needed(Job())
+            self._writer.index_new_files(Job())
 
     def abandon(self) -> None:
         """Tell whoever holds it that the table is not there: the transaction that made it was taken back."""

@@ -22,8 +22,9 @@ from core.file_lock import FileLock
 from core.store.readers import FOLDER as READERS
 
 CATALOG = "catalog.sqlite"
+INDEX_FOLDER = "index"
 LOCK = "staging.lock"
-OWN_NAMES = {"data", "tmp", LOCK, READERS}
+OWN_NAMES = {"data", "tmp", INDEX_FOLDER, LOCK, READERS}
 SWEEP_SECONDS = 30.0
 _EFFECTIVE = os.access in os.supports_effective_ids
 

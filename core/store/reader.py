@@ -16,11 +16,14 @@ import pyarrow as pa
 
 from core.errors import StoreProblem
 from core.forks import let_go_in_children
+from core.index.opened import OpenIndexes
+from core.index.registry import Place, index_of
 from core.scan.snapshot import Column, FileSegment, MemorySegment
 from core.schema import type_from_bytes
 from core.store.catalog import Catalog, TableRow
 from core.store.cells import Cells, from_batch
 from core.store.change_files import read_cells
+from core.store.layout import INDEX_FOLDER
 from core.store.readers import Claim, Readers, Reading
 from core.store.state import Held, State, pending_segment, state_of
 
@@ -41,6 +44,8 @@ class Reader:
         self._readers = readers
         row = catalog.table(table_id)
         self._name = row.name if row else f"table {table_id}"
+        folder = data.parent / INDEX_FOLDER / (row.folder if row else "")
+        self.indexes = OpenIndexes(Place(folder, not catalog.read_only))
         self._lock = threading.RLock()
         self._current: State | None = None
         self._draft: State | None = None
@@ -132,9 +137,10 @@ class Reader:
             claim = self._readers.claim(Reading(self._table_id, wanted, removals))
             with self._catalog.unchanging():
                 if (self._row(), self._catalog.removals()) == (row, removals):
-                    return _claimed(self._load(wanted, row), claim)
+                    return _held_by(self._load(wanted, row), claim, self.indexes)
 
     def _load(self, version: int, row: TableRow) -> State:
+        self.indexes.now(index_of(*told) for told in self._catalog.indexes(self._table_id))
         entries = self._column_entries(version)
         columns = tuple(Column(name, type_from_bytes(kind), key) for _, key, name, kind in entries)
         by_key = {key: entry for entry, key, _, _ in entries}
@@ -231,8 +237,8 @@ class Reader:
         return found
 
 
-def _claimed(state: State, claim: Claim | None) -> State:
-    return replace(state, snapshot=replace(state.snapshot, keeps=claim))
+def _held_by(state: State, claim: Claim | None, indexes: OpenIndexes) -> State:
+    return replace(state, snapshot=replace(state.snapshot, keeps=claim, indexes=indexes))
 
 
 def _names(stored: str) -> dict[int, str]:

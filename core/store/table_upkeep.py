@@ -52,6 +52,7 @@ class TableUpkeep(TableHandle):
 
         while done := self._writer.beside(step):
             rewritten += done
+            self._writer.index_new_files(work)
         after = self._file_sizes()
         return Compaction(self.name, len(before), len(after), sum(before), sum(after), rewritten)
 

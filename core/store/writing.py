@@ -77,7 +77,9 @@ class TableWriter:
                 refuse_stored_misfits(now, wider_columns(now.columns, change.columns))
                 return self._publish(_same_columns(now, state), change, staging, job, started)
 
-            return self._retried(attempt, expected_version)
+            done = self._retried(attempt, expected_version)
+        self.index_new_files(job)
+        return done
 
     def _few(self, state: State, rows: pa.Table, message: str) -> Change:
         plan, rows = fitted(state, rows, self.take_column_ids)
@@ -106,6 +108,7 @@ class TableWriter:
         with self._in_turn():
             done = self._retried(attempt, expected_version)
             self.tidy_if_needed(job)
+        self.index_new_files(job)
         return done
 
     def replace_rows(
@@ -130,6 +133,7 @@ class TableWriter:
             except Overtaken:
                 return None
         self.tidy_if_needed(job)
+        self.index_new_files(job)
         return done
 
     def restore(self, kind: str, target: Callable[[State], Restored], message: str = "") -> Commit:
@@ -152,6 +156,7 @@ class TableWriter:
     def tidy(self, work: Callable[[Tidier, State], None]) -> None:
         """Do `work` on the table's files; the version stays."""
         self._retried(lambda state: work(self._tidier, state))
+        self.index_new_files(Job())
 
     def beside(self, work: Callable[[Tidier, State], T]) -> T:
         """Do `work` on the table's files while others commit; the version stays. Who keeps being overtaken
@@ -268,6 +273,15 @@ class TableWriter:
                     transaction.ids_arrived(self._table_id, staging.name, range(0))
         except LamellaError as error:
             log.warning("%s: ids taken for rows that did not come stay reserved: %s", staging.name, error)
+
+    def index_new_files(self, job: Job) -> None:
+        """Make what indexes lack for the files of the newest version; whatever fails, the version stands."""
+        if self._catalog.together_here is not None or not self._reader.indexes.listed:
+            return
+        try:
+            self._reader.indexes.keep_up(self._reader.current().snapshot, job)
+        except Cancelled as cancelled:
+            log.info("%s: new files are indexed when it is needed: %s", self._table_id, cancelled)
 
     def tidy_if_needed(self, job: Job) -> None:
         """Keep what is pending small enough to be read with every snapshot; commits of a transaction put it

@@ -1,0 +1,108 @@
+"""The indexes of a table as its snapshots find them, and the file indexes that are open."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+
+from core.errors import FileProblem, LamellaError
+from core.forks import let_go_in_children
+from core.index import sorted_file
+from core.index.registry import Index, Place, kind_of
+from core.index.sorted import Sorted
+from core.jobs import Job
+from core.scan.snapshot import Column, FileSegment, Snapshot
+
+KEPT_OPEN = 4096
+SORTED = "sorted"
+
+log = logging.getLogger(__name__)
+
+
+class OpenIndexes:
+    """One for each open table, shared by the snapshots of all its versions. Any thread.
+
+    `listed` is what the catalog said when the table was last looked up. An index dropped since may still be
+    asked for: what it answers is true.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.listed: tuple[Index, ...] = ()
+        self._sorted: frozenset[int] = frozenset()
+        self._complete: tuple[FileSegment, ...] | None = None
+        self._open: OrderedDict[Path, Sorted | None] = OrderedDict()
+        self._one_at_a_time = threading.Lock()
+        let_go_in_children(self)
+
+    def forked(self) -> None:
+        """Whoever held the lock is not in the child."""
+        self._one_at_a_time = threading.Lock()
+
+    def now(self, listed: Iterable[Index]) -> None:
+        """What the catalog says now."""
+        listed = tuple(listed)
+        if listed != self.listed:
+            self.listed, self._complete = listed, None
+        self._sorted = frozenset(index.keys[0] for index in self.listed if index.kind == SORTED)
+
+    def is_sorted(self, column: Column) -> bool:
+        """Whether there is a sorted index of the column itself."""
+        return column.key in self._sorted and not column.path
+
+    def sorted_file(self, segment: FileSegment, column: Column) -> Sorted | None:
+        """The column's index of a data file, made if it is missing or damaged; None where that cannot be."""
+        if column.key not in segment.names:
+            return Sorted.of_nulls(segment.num_rows, column.type)
+        path = sorted_file.path_of(self.place, segment, column)
+        with self._one_at_a_time:
+            if path not in self._open:
+                self._open[path] = self._opened(path, segment, column)
+                if len(self._open) > KEPT_OPEN:
+                    self._open.popitem(last=False)
+            return self._open[path]
+
+    def forget(self, index: Index) -> None:
+        """Let go of the files of an index that is gone."""
+        with self._one_at_a_time:
+            for path in [p for p in self._open if f".{index.stem}-" in p.name]:
+                del self._open[path]
+
+    def keep_up(self, snapshot: Snapshot, job: Job) -> None:
+        """Make what indexes lack for the data files of the newest version. What fails is logged, and made
+        when it is needed."""
+        files = tuple(s for s in snapshot.segments if isinstance(s, FileSegment))
+        if not self.listed or not self.place.writable or files == self._complete:
+            return
+        for index in self.listed:
+            try:
+                kind_of(index.kind).make(self.place, index, snapshot, job)
+            except (LamellaError, OSError, pa.ArrowException) as error:
+                log.warning("%s: index %s is not complete: %s", snapshot.name, index.stem, error)
+        self._complete = files
+
+    def _opened(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
+        """A failure is remembered, lest every query tries again."""
+        try:
+            if path.exists():
+                return sorted_file.read(path, segment, column)
+            log.info("%s: the index of column '%s' is missing, and made anew", path, column.name)
+        except FileProblem as problem:
+            log.warning("%s It is made anew", problem)
+        return self._made(path, segment, column)
+
+    def _made(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
+        if not self.place.writable:
+            return None
+        try:
+            path.unlink(missing_ok=True)
+            sorted_file.write(path, sorted_file.build(segment, column, Job()), segment, column)
+            return sorted_file.read(path, segment, column)
+        except (LamellaError, OSError, pa.ArrowException) as error:
+            log.warning("%s: the index of column '%s' is not used: %s", path, column.name, error)
+            return None
