@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from core.errors import BadFilter
-from core.filters.expr import Filter, Predicate
+from core.filters.expr import Filter, Predicate, Reference
+from core.filters.flags import flagged
+from core.query.expressions import Computable
 
 
-class Column:
-    """Comparing a column makes a condition; the column itself is no filter.
+class Column(Computable):
+    """Comparing a column with a value, or with another column, makes a condition; the column itself is no
+    filter. A field inside a column is named by its path: `col("address.city")`.
 
     `==` and `!=` build conditions too, so a column cannot be a key or be found in a list.
     """
@@ -77,9 +80,50 @@ class Column:
         r"""SQL's LIKE over the whole text: `%` any text, `_` one character, `\` takes the next as it is."""
         return self._predicate("like", pattern, ignore_case=ignore_case)
 
-    def matches(self, pattern: str, ignore_case: bool = False) -> Filter:
-        """An RE2 regular expression found anywhere in the text."""
-        return self._predicate("regex", pattern, ignore_case=ignore_case)
+    def matches(self, pattern: str, ignore_case: bool = False, flags: str = "") -> Filter:
+        """An RE2 regular expression found anywhere in the text.
+
+        `flags`: "i" ignores case, "s" lets the dot match line ends, "m" lets ^ and $ match at each line.
+        """
+        pattern, folds = flagged(pattern, flags)
+        return self._predicate("regex", pattern, ignore_case=ignore_case or folds)
+
+    def mod(self, divisor: int, remainder: int) -> Filter:
+        """The remainder has the sign of the number divided, as in SQL: -7 leaves -1 when divided by 2."""
+        return self._predicate("mod", divisor, remainder)
+
+    def has(self, item: Any, ignore_case: bool = False) -> Filter:
+        """The list holds this item."""
+        return self._predicate("has", item, ignore_case=ignore_case)
+
+    def has_any(self, items: Iterable[Any], ignore_case: bool = False) -> Filter:
+        """The list holds at least one of these items."""
+        return self._predicate("has_any", *self._listed(items), ignore_case=ignore_case)
+
+    def has_all(self, items: Iterable[Any], ignore_case: bool = False) -> Filter:
+        """The list holds each of these items; every list holds all of none."""
+        return self._predicate("has_all", *self._listed(items), ignore_case=ignore_case)
+
+    def has_size(self, size: int) -> Filter:
+        """The list holds so many items, nulls among them."""
+        return self._predicate("size", size)
+
+    def elem_match(self, where: Filter) -> Filter:
+        """One item of the list meets all of `where`, which names the fields of the items, or the item itself
+        where it has none: `col("item") > 5`."""
+        return self._predicate("elem_match", where)
+
+    def has_type(self, *types: str) -> Filter:
+        """The cell holds a value of one of these types, such as "number" or "text"; "null" for nothing."""
+        return self._predicate("type", *types)
+
+    def exists(self) -> Filter:
+        """The row has the field, though it may be null: what it lies in is there. A column of its own, and a
+        key of dicts whose keys vary, exists where it is not null."""
+        return self._predicate("exists")
+
+    def missing(self) -> Filter:
+        return self._predicate("missing")
 
     def is_null(self) -> Filter:
         return self._predicate("is_null")
@@ -106,7 +150,8 @@ class Column:
         return list(values)
 
     def _predicate(self, operator: str, *values: Any, ignore_case: bool = False) -> Filter:
-        return Predicate(self.name, operator, values, ignore_case)
+        given = tuple(Reference(value.name) if isinstance(value, Column) else value for value in values)
+        return Predicate(self.name, operator, given, ignore_case)
 
 
 def col(name: str) -> Column:

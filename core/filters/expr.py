@@ -33,8 +33,19 @@ class Filter:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """Among a predicate's values: not a value, but what this column holds in the same row."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Predicate(Filter):
-    """`operator` is an id of the operator table; `values` has as many items as its arity asks."""
+    """`operator` is an id of the operator table; `values` has as many items as its arity asks.
+
+    `column` and references name a column, or a field inside one by its path (`address.city`). A value is
+    Python's own, a `Reference` where the operator takes columns, or a `Filter` on the items of a list.
+    """
 
     column: str
     operator: str

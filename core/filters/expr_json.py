@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from core.errors import BadFilter
-from core.filters.expr import And, Branch, Filter, Not, Or, Predicate
+from core.filters.expr import And, Branch, Filter, Not, Or, Predicate, Reference
 from core.filters.values import natural
 from core.filters.walk import fold
 
@@ -22,6 +22,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "decimal": Decimal,
     "bytes": base64.b64decode,
     "float": float,
+    "column": Reference,
 }
 
 
@@ -52,6 +53,10 @@ def _branch_json(node: Branch, children: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def value_json(value: Any) -> Any:
+    if isinstance(value, Filter):
+        return {"filter": to_json(value)}
+    if isinstance(value, Reference):
+        return {"column": value.name}
     value = natural(value)
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -71,8 +76,8 @@ def value_json(value: Any) -> Any:
 def value_from_json(obj: Any) -> Any:
     if not isinstance(obj, dict):
         return obj
-    ((kind, text),) = obj.items()
-    return _READERS[kind](text)
+    ((kind, inside),) = obj.items()
+    return _read(inside) if kind == "filter" else _READERS[kind](inside)
 
 
 def _read(obj: dict[str, Any]) -> Filter:

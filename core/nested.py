@@ -1,0 +1,66 @@
+"""Fields inside nested columns, named by their path: `address.city`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Place:
+    """The column that a name leads to, and the path of the field inside it."""
+
+    column: str
+    path: tuple[str, ...]
+    type: pa.DataType
+
+    def inside(self, field: pa.Field) -> Place:
+        return Place(self.column, (*self.path, field.name), field.type)
+
+    @property
+    def name(self) -> str:
+        return ".".join((self.column, *self.path))
+
+
+def place_of(name: str, types: Mapping[str, pa.DataType]) -> Place | None:
+    """Where `name` leads among columns of these types; None for nowhere.
+
+    A column whose own name holds dots comes before a path; names of fields may hold dots too.
+    """
+    if name in types:
+        return Place(name, (), types[name])
+    found = (_inside(Place(column, (), kind), name) for column, kind in types.items() if "." in name)
+    return next((place for place in found if place is not None), None)
+
+
+def names_within(types: Mapping[str, pa.DataType]) -> list[str]:
+    """Every column and every field inside one, by name."""
+    return [place.name for column, kind in types.items() for place in _all(Place(column, (), kind))]
+
+
+def type_at(kind: pa.DataType, path: Iterable[str]) -> pa.DataType | None:
+    """The type of the field at `path` inside a value of this type; None where there is none."""
+    for name in path:
+        place = kind.get_field_index(name) if pa.types.is_struct(kind) else -1
+        if place < 0:
+            return None
+        kind = kind.field(place).type
+    return kind
+
+
+def _inside(place: Place, name: str) -> Place | None:
+    if pa.types.is_struct(place.type) and name.startswith(f"{place.name}."):
+        for inner in map(place.inside, place.type):
+            found = inner if inner.name == name else _inside(inner, name)
+            if found is not None:
+                return found
+    return None
+
+
+def _all(place: Place) -> Iterator[Place]:
+    yield place
+    if pa.types.is_struct(place.type):
+        for field in place.type:
+            yield from _all(place.inside(field))
