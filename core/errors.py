@@ -12,7 +12,12 @@ from pathlib import Path
 
 
 class LamellaError(Exception):
-    """What happened, why, and the way out, each a sentence without its full stop."""
+    """What happened, why, and the way out, each a sentence without its full stop.
+
+    `span` is the place in a text that somebody typed, where the error is about one.
+    """
+
+    span: tuple[int, int] | None = None
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
         self.what, self.why, self.fix = what, why, fix

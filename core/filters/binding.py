@@ -52,7 +52,7 @@ def bind_predicate(predicate: Predicate, types: Mapping[str, pa.DataType], name:
     if pa.types.is_null(type_):
         return _of_nulls(predicate)
     operator = _operator(predicate, type_)
-    values = tuple(_value(predicate, value, type_) for value in _counted(predicate, operator))
+    values = tuple(_value(predicate, value, type_) for value in counted(predicate, operator))
     if operator.id in PATTERNS:
         check_pattern(predicate)
     shown, exact = tuple(v.shown for v in values), tuple(v.exact for v in values)
@@ -74,12 +74,13 @@ def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, i
 
 def _of_nulls(predicate: Predicate) -> Bound:
     """All rows of the column meet it, or none."""
-    operator = _known(predicate)
-    met = operator.test(NullOperand(), _counted(predicate, operator))
+    operator = known_operator(predicate)
+    met = operator.test(NullOperand(), counted(predicate, operator))
     return Bound(predicate.column, "is_null" if met else "not_null")
 
 
-def _known(predicate: Predicate) -> Operator:
+def known_operator(predicate: Predicate) -> Operator:
+    """Raises `BadFilter` for one that the table does not have."""
     operator = OPERATORS.get(predicate.operator)
     if operator is None:
         guesses = " or ".join(f"'{g}'" for g in nearest(predicate.operator, list(OPERATORS)))
@@ -91,7 +92,7 @@ def _known(predicate: Predicate) -> Operator:
 
 
 def _operator(predicate: Predicate, type_: pa.DataType) -> Operator:
-    operator, kind = _known(predicate), kind_of(type_)
+    operator, kind = known_operator(predicate), kind_of(type_)
     if kind not in operator.kinds or (predicate.ignore_case and kind is not Kind.TEXT):
         asked = operator.id if kind not in operator.kinds else "ignore_case"
         raise BadFilter(
@@ -102,7 +103,8 @@ def _operator(predicate: Predicate, type_: pa.DataType) -> Operator:
     return operator
 
 
-def _counted(predicate: Predicate, operator: Operator) -> Sequence[Any]:
+def counted(predicate: Predicate, operator: Operator) -> Sequence[Any]:
+    """The predicate's values; raises `BadFilter` where they are not as many as the operator takes."""
     given = len(predicate.values)
     if operator.arity is not Arity.MANY and given != operator.arity.value:
         raise BadFilter(
