@@ -37,6 +37,11 @@ def cells_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> li
     return cells
 
 
+def arrays_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> list[pa.Array]:
+    """The same row as arrays of one value."""
+    return [pa.repeat(cell, 1) for cell in cells_at(snapshot, position, columns)]
+
+
 def _from_file(segment: FileSegment, place: int, columns: Sequence[Column]) -> list[pa.Scalar]:
     told = unchanged(segment)
     group = int(np.searchsorted(told.row_group_starts, place, side="right")) - 1

@@ -12,6 +12,7 @@ from core.arrays import in_one, take, to_numpy
 from core.block import as_block
 from core.errors import BadData
 from core.given import Given
+from core.scan.one_row import arrays_at
 from core.scan.rows import take_rows
 from core.scan.snapshot import Column
 from core.schema import ID
@@ -52,9 +53,15 @@ def operated(
     """The rows of `ids` (ascending) as update operators change them; what stays the same is no change."""
     name, wanted = state.snapshot.name, set(columns_read(found))
     columns = [c for c in state.columns if c.name in wanted]
-    rows = take_rows(state.snapshot, state.locate(ids), columns)
-    held = {c.name: in_one(rows.column(i)) for i, c in enumerate(columns)}
+    held = dict(zip([c.name for c in columns], _held(state, ids, columns), strict=True))
     return replaced(state, ids, held, applied(found, held, len(ids), name), take_ids, message)
+
+
+def _held(state: State, ids: np.ndarray, columns: Sequence[Column]) -> list[pa.Array]:
+    positions = state.locate(ids)
+    if len(ids) == 1:
+        return arrays_at(state.snapshot, int(positions[0]), columns)
+    return [in_one(values) for values in take_rows(state.snapshot, positions, columns).columns]
 
 
 def replaced(
