@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -173,13 +174,30 @@ def _refuse_other_than_rows(chunk: list[Any], first: int) -> None:
 
 
 def _chunk_table(rows: list[Row], first: int) -> pa.Table:
-    names = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
-    if not names:
+    columns = _columns_of_alike(rows) or _columns(rows)
+    if not columns:
         return without_columns(len(rows))
-    for name in names:
+    for name in columns:
         text_of(str(name), "the column name")
-    arrays = [array_of(name, [row.get(name) for row in rows], first) for name in names]
-    return pa.Table.from_arrays(arrays, names=[str(name) for name in names])
+    arrays = [array_of(name, values, first) for name, values in columns.items()]
+    return pa.Table.from_arrays(arrays, names=[str(name) for name in columns])
+
+
+def _columns(rows: list[Row]) -> dict[str, Sequence[Any]]:
+    names = dict.fromkeys(itertools.chain.from_iterable(rows))
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _columns_of_alike(rows: list[Row]) -> dict[str, Sequence[Any]] | None:
+    """The same of dicts that all have the keys of the first one, at half the cost; None of others."""
+    names = list(rows[0])
+    if len(names) < 2 or set(map(type, rows)) != {dict} or set(map(len, rows)) != {len(names)}:
+        return None
+    try:
+        values = list(map(itemgetter(*names), rows))
+    except KeyError:
+        return None
+    return dict(zip(names, zip(*values, strict=True), strict=True))
 
 
 def _refuse_duplicates(schema: pa.Schema) -> None:

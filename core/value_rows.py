@@ -69,6 +69,8 @@ def _converted(values: list[Any]) -> pa.Array:
         return _lists(values)
     kind = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
     short = None if kind is None else plain(values, kind)
+    if short is None and kinds == {int}:
+        values = [None if v is None else _decimal(v) for v in values]
     return checked(values) if short is None else short
 
 
@@ -88,14 +90,12 @@ def _even(values: list[Any]) -> list[Any]:
     kinds = set(map(type, values)) - {type(None)}
     if kinds == {bool, int}:
         values, kinds = [None if v is None else int(v) for v in values], {int}
-    if kinds == {float} or kinds == {str}:
+    if len(kinds) == 1 and kinds <= {int, float, str}:
         return values
     if float in kinds and kinds <= {bool, int, float} and all(map(_is_double, values)):
         return [None if v is None else float(v) for v in values]
     if kinds == {dt.date, dt.datetime}:
         return [dt.datetime(v.year, v.month, v.day) if type(v) is dt.date else v for v in values]
-    if kinds == {int} and not all(v is None or -(2**63) <= v < 2**63 for v in values):
-        return [None if v is None else _decimal(v) for v in values]
     if np.ndarray in kinds:
         return [v.tolist() if isinstance(v, np.ndarray) and v.ndim > 1 else v for v in values]
     return values
