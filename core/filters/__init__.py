@@ -8,6 +8,7 @@ from core.filters.expr import And, Filter, Not, Or, Predicate, all_of, any_of
 from core.filters.expr_json import from_json, to_json
 from core.filters.operators import OPERATORS, fits, fitting
 from core.filters.sentence import sentence
+from core.filters.text import parse, to_text
 from core.filters.to_arrow import mask
 from core.filters.to_sql import to_sql
 
@@ -28,7 +29,9 @@ __all__ = [
     "fitting",
     "from_json",
     "mask",
+    "parse",
     "sentence",
     "to_json",
     "to_sql",
+    "to_text",
 ]

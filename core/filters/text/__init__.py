@@ -1,0 +1,8 @@
+"""Filters as text that people type: `delay > 60 and carrier in ('AA', 'UA') and not origin like 'J%'`."""
+
+from __future__ import annotations
+
+from core.filters.text.printer import to_text
+from core.filters.text.reading import parse
+
+__all__ = ["parse", "to_text"]

@@ -1,0 +1,90 @@
+"""A filter tree to text that reads back as the same tree."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from core.filters.binding import counted, known_operator
+from core.filters.expr import And, Branch, Filter, Not, Predicate, Reference
+from core.filters.text.literals import CONSTANTS, slashed, written
+from core.filters.text.spellings import FILTER, IN_ANY_CASE, KEYWORDS, LIST, is_place, parts_of
+
+_BARE = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
+_RESERVED = KEYWORDS | CONSTANTS.keys()
+
+
+@dataclass(frozen=True)
+class _Inside:
+    """A filter in parentheses of its own, where a group needs no more of them."""
+
+    filter: Filter
+
+
+def to_text(filter: Filter) -> str:
+    """Raises `BadFilter` for a value or an operator that the language has no form for."""
+    pieces: list[str] = []
+    waiting: list[Filter | _Inside | str] = [_Inside(filter)]
+    while waiting:
+        piece = waiting.pop()
+        if isinstance(piece, str):
+            pieces.append(piece)
+        else:
+            waiting.extend(reversed(_spread(piece)))
+    return "".join(pieces)
+
+
+def _spread(piece: Filter | _Inside) -> list[Filter | _Inside | str]:
+    """A node as words and smaller nodes, in order."""
+    node = piece.filter if isinstance(piece, _Inside) else piece
+    if isinstance(node, Predicate):
+        return _condition(node)
+    if not isinstance(node, Branch):
+        raise TypeError(f"{node!r} is not a filter; build one with col()")
+    if isinstance(node, Not):
+        return ["not ", node.child]
+    if len(node.children) < 2:
+        return ["all(" if isinstance(node, And) else "any(", *map(_Inside, node.children), ")"]
+    joined = _joined(node)
+    return joined if isinstance(piece, _Inside) else ["(", *joined, ")"]
+
+
+def _joined(node: Branch) -> list[Filter | _Inside | str]:
+    word = " and " if isinstance(node, And) else " or "
+    found: list[Filter | _Inside | str] = [node.children[0]]
+    for child in node.children[1:]:
+        found += [word, child]
+    return found
+
+
+def _condition(predicate: Predicate) -> list[Filter | _Inside | str]:
+    operator = known_operator(predicate)
+    values = list(counted(predicate, operator))
+    found: list[Filter | _Inside | str] = [name(predicate.column)]
+    for part in parts_of(operator.spelling):
+        found.append(" ")
+        if part == LIST:
+            found.append(f"({', '.join(map(_value, values))})")
+        elif part == FILTER:
+            found += ["(", _Inside(values[0]), ")"]
+        elif is_place(part):
+            found.append(_one(operator.id, values[int(part[1:-1])]))
+        else:
+            found.append(part)
+    return [*found, " ".join(["", *IN_ANY_CASE])] if predicate.ignore_case else found
+
+
+def name(column: str) -> str:
+    """A column's name, in double quotes where it needs them."""
+    if _BARE.fullmatch(column) and column.casefold() not in _RESERVED:
+        return column
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _one(operator: str, value: Any) -> str:
+    return slashed(value) if operator == "regex" and isinstance(value, str) else _value(value)
+
+
+def _value(value: Any) -> str:
+    return name(value.name) if isinstance(value, Reference) else written(value)

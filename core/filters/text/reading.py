@@ -1,0 +1,52 @@
+"""Text to a filter tree, and whether it fits a schema, each mistake shown where it stands."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from core.errors import BadFilter, LamellaError, UnknownColumn
+from core.filters.binding import bind
+from core.filters.expr import Filter, Predicate
+from core.filters.text.lexer import Part, Token
+from core.filters.text.parser import Reader
+from core.filters.text.places import pointing
+from core.filters.text.strays import meant_as_text
+
+
+def parse(text: str, schema: pa.Schema | None = None, name: str = "the data") -> Filter:
+    """The tree that `text` spells. Raises `BadFilter` that shows the place.
+
+    With a `schema`, that of the dataset `name`, what does not fit it is refused in the same way, as
+    `core.filters.bind` would refuse it: `UnknownColumn` too.
+    """
+    reader = Reader(text)
+    tree = reader.read()
+    if schema is not None:
+        _refuse_unfit(tree, reader, schema, name)
+    return tree
+
+
+def _refuse_unfit(tree: Filter, reader: Reader, schema: pa.Schema, name: str) -> None:
+    try:
+        bind(tree, schema, name)
+    except LamellaError:
+        for predicate, spelled in reader.conditions:
+            _refuse_one(predicate, spelled, reader.text, schema, name)
+        raise
+
+
+def _refuse_one(predicate: Predicate, spelled: list[Token], text: str, schema: pa.Schema, name: str) -> None:
+    try:
+        bind(predicate, schema, name)
+    except UnknownColumn as error:
+        token = _naming(error.name, spelled)
+        if token is not spelled[0]:
+            raise meant_as_text(error, text, token) from None
+        raise pointing(error, text, token.start, token.stop) from None
+    except BadFilter as error:
+        raise pointing(error, text, spelled[0].start, spelled[-1].stop) from None
+
+
+def _naming(name: str, spelled: list[Token]) -> Token:
+    named = (t for t in spelled if t.part in (Part.WORD, Part.NAME) and t.value == name)
+    return next(named, spelled[0])
