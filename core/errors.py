@@ -62,6 +62,10 @@ class UnknownTable(UnknownName):
     kind = "table"
 
 
+class UnknownRelation(UnknownName):
+    kind = "relation"
+
+
 class UnknownVersion(UnknownName):
     kind = "version named"
 
@@ -87,6 +91,14 @@ class TypeConflict(BadData):
 
 class NoRoom(LamellaError):
     """A query needs more memory, and then more temporary disk space, than there is."""
+
+
+class BadSql(LamellaError):
+    """A statement that cannot be parsed, names what is not there, or would do what it may not."""
+
+
+class TookTooLong(LamellaError):
+    """A query took more time than it was given."""
 
 
 class UnknownRow(LamellaError):

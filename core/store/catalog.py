@@ -18,6 +18,7 @@ from typing import Any
 from core.errors import ReadOnlyStore, StoreBusy, StoreProblem, StoreTooNew
 from core.forks import let_go_in_children
 from core.store.catalog_copy import write_copy
+from core.store.catalog_relations import CatalogRelations
 from core.store.catalog_retention import FILES, RemovedFile
 from core.store.catalog_schema import APPLICATION_ID, CHECKED, FORMAT_VERSION, MIGRATIONS, TABLES
 from core.store.catalog_transaction import Transaction
@@ -275,6 +276,10 @@ class Catalog:
             ),
             table_id,
         )
+
+    @property
+    def relations(self) -> CatalogRelations:
+        return CatalogRelations(self._rows)
 
     def versions(self, table_id: int) -> CatalogVersions:
         return CatalogVersions(self._rows, table_id)

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from core.store.catalog_relations import RelationEntries
 from core.store.catalog_schema import VERSIONED
 
 FILES = ("data_files", "change_files")
@@ -41,6 +42,7 @@ class Retention:
 
     def forget(self, table_id: int, oldest: int) -> None:
         """Take out every version before `oldest` that has no name, and queue the files only they named."""
+        RelationEntries(self._connection).follow_casts(table_id)
         values = {"table": table_id, "oldest": oldest}
         self._connection.execute(
             "DELETE FROM transactions WHERE transaction_id IN (SELECT transaction_id FROM commits"

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from core.store.catalog_relations import RelationEntries
 from core.store.catalog_retention import Retention
 from core.store.catalog_schema import FOREVER, VERSIONED
 from core.store.together import Together
@@ -20,6 +21,10 @@ class Transaction:
     @property
     def retention(self) -> Retention:
         return Retention(self._connection)
+
+    @property
+    def relations(self) -> RelationEntries:
+        return RelationEntries(self._connection)
 
     def script(self, statements: str) -> None:
         for statement in filter(str.strip, statements.split(";")):

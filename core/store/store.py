@@ -23,6 +23,7 @@ from core.store.copying import copy_table
 from core.store.layout import CATALOG, OWN_NAMES, Layout
 from core.store.reader import Reader
 from core.store.readers import Readers
+from core.store.store_relations import StoreRelations
 from core.store.table import Table
 from core.store.table_history import TableHistory
 from core.store.together import Together
@@ -32,7 +33,7 @@ from core.store.verify import Report, verify
 from core.store.writing import TableWriter
 
 
-class Store:
+class Store(StoreRelations):
     """Use `Store.open`. Any thread may use it; several processes may have it open, one writes at a time."""
 
     def __init__(self, path: Path, catalog: Catalog) -> None:

@@ -1,0 +1,112 @@
+"""Whether the rows that a relation is about are there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import take, to_numpy
+from core.jobs import Job
+from core.relations.matching import Keys, key_rows, valid_in_all
+from core.relations.relation import Relation
+from core.scan.python_value import python_values
+from core.scan.snapshot import Column, Snapshot
+from core.store.ids import ID_COLUMN
+
+EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Dangling:
+    """A row that points at nothing, by its `_id`, and the key it points with."""
+
+    row_id: int
+    key: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class RelationCheck:
+    """Of the `rows` that may point, `unset` have a null in their key, and `dangling` a key that no row of the
+    other table has; `examples` are the first of those. `repeated` rows of the other table have a key that an
+    earlier one has, so that one row points at several. Nothing is counted where the relation has a problem.
+    """
+
+    relation: Relation
+    rows: int = 0
+    unset: int = 0
+    dangling: int = 0
+    repeated: int = 0
+    examples: tuple[Dangling, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Sentences, none when all is well. Keys that are null or repeated are no problem."""
+        relation = self.relation
+        if relation.problem:
+            return (f"{relation.name}: {relation.problem}",)
+        if not self.dangling:
+            return ()
+        shown = ", ".join(f"{_told(each.key)} (_id {each.row_id})" for each in self.examples)
+        more = ", …" if self.dangling > len(self.examples) else ""
+        return (
+            f"{relation.name}: {self.dangling:,} of {self.rows:,} rows of {relation.from_table} point at"
+            f" nothing in {relation.to_table}: {shown}{more}",
+        )
+
+    def __str__(self) -> str:
+        if self.problems:
+            return self.problems[0]
+        notes = [f"rows without a key: {self.unset:,}"] if self.unset else []
+        notes += [f"repeated keys in {self.relation.to_table}: {self.repeated:,}"] if self.repeated else []
+        told = f"{self.relation.name}: {self.rows:,} rows of {self.relation.from_table}, all is well"
+        return "; ".join([told, *notes])
+
+
+def check(relation: Relation, one: Snapshot, other: Snapshot, job: Job) -> RelationCheck:
+    """Look at every row of both. The keys of the table that is pointed at are held in memory."""
+    if relation.problem:
+        return RelationCheck(relation)
+    columns, others = one.select(relation.from_columns), other.select(relation.to_columns)
+    keys = Keys(_all_values(other, others, job), columns)
+    set_keys = keys.first[keys.first >= 0]
+    repeated = len(set_keys) - len(np.unique(set_keys))
+    checked = RelationCheck(relation, repeated=repeated)
+    for _, rows in key_rows(one, [*columns, ID_COLUMN], job):
+        checked = _with(checked, keys, rows)
+    return checked
+
+
+def _with(so_far: RelationCheck, keys: Keys, rows: pa.Table) -> RelationCheck:
+    *values, ids = rows.columns
+    valid = valid_in_all(values)
+    valid[keys.found(values)[0]] = False
+    lost = np.flatnonzero(valid)
+    unset = rows.num_rows - int(valid_in_all(values).sum())
+    return replace(
+        so_far,
+        rows=so_far.rows + rows.num_rows,
+        unset=so_far.unset + unset,
+        dangling=so_far.dangling + len(lost),
+        examples=so_far.examples + _examples(values, ids, lost[: EXAMPLES - len(so_far.examples)]),
+    )
+
+
+def _examples(
+    values: Sequence[pa.ChunkedArray], ids: pa.ChunkedArray, rows: np.ndarray
+) -> tuple[Dangling, ...]:  # fmt: skip
+    keys = zip(*(python_values(take(column, rows)) for column in values), strict=True)
+    return tuple(Dangling(int(i), key) for i, key in zip(to_numpy(ids)[rows], keys, strict=True))
+
+
+def _all_values(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> list[pa.ChunkedArray]:
+    read = [rows for _, rows in key_rows(snapshot, columns, job)]
+    empty = pa.Table.from_batches([], pa.schema([pa.field(c.name, c.type) for c in columns]))
+    return list(pa.concat_tables([empty, *read]).columns)
+
+
+def _told(key: tuple[Any, ...]) -> str:
+    return repr(key[0]) if len(key) == 1 else repr(key)

@@ -1,0 +1,115 @@
+"""Rows that have one of many keys, found in a table whose columns may be of other types than the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import take, to_numpy
+from core.ascending import EMPTY, without
+from core.filters.expr import Filter, Predicate, all_of, any_of
+from core.filters.operators import OPERATORS
+from core.jobs import Job
+from core.query.local import find
+from core.relations.comparing import brought, meeting_type
+from core.scan.key_codes import KeyCodes
+from core.scan.pieces import pieces
+from core.scan.python_value import python_value
+from core.scan.rows import finish, take_rows
+from core.scan.snapshot import Column, Snapshot
+
+MOST_LISTED = 1_000
+"""So many keys are looked for by a condition, which an index may serve; for more every row is looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """Ascending positions of rows that have one of the keys, and the number of the first such key."""
+
+    positions: np.ndarray
+    keys: np.ndarray
+
+
+class Keys:
+    """Rows of key values, numbered as they are given. A null is part of no key."""
+
+    def __init__(self, values: Sequence[pa.ChunkedArray], columns: Sequence[Column]) -> None:
+        """`columns` are those in which the keys are looked for, of types that meet those of `values`."""
+        self._columns = tuple(columns)
+        met = [meeting_type(v.type, c.type) for v, c in zip(values, columns, strict=True)]
+        self._kinds = [kind for kind in met if kind is not None]
+        given = [brought(v, kind) for v, kind in zip(values, self._kinds, strict=True)]
+        self._rows = np.flatnonzero(valid_in_all(given))
+        self._values = [take(value, self._rows) for value in given]
+        self._codes = KeyCodes(self._values)
+        self.first = np.full(len(values[0]), -1, np.int64)
+        """For each key the number of the first that is equal to it; -1 for one that holds a null."""
+        self.first[self._rows] = self._rows[self._codes.first]
+
+    def found(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that have a key, and the number of the first such key."""
+        same = [brought(values, kind) for values, kind in zip(columns, self._kinds, strict=True)]
+        rows, numbers = self._codes.found(same)
+        return rows, self._rows[numbers]
+
+    def condition(self) -> Filter | None:
+        """What every row that has a key meets, if not only those; None where that cannot be said in short."""
+        if len(self._rows) > MOST_LISTED or not all(OPERATORS["eq"].fits(c.type) for c in self._columns):
+            return None
+        return all_of(_is_one_of(c, v) for c, v in zip(self._columns, self._values, strict=True))
+
+    def matching(self, snapshot: Snapshot, where: Filter | None, job: Job) -> Matched:
+        """The live rows of `snapshot` that have a key in the columns, and meet `where`."""
+        positions, numbers = [EMPTY], [EMPTY]
+        for at, rows in self._candidates(snapshot, where, job) if len(self._rows) else ():
+            found, keys = self.found(rows.columns)
+            positions.append(at[found])
+            numbers.append(keys)
+        return Matched(np.concatenate(positions), np.concatenate(numbers))
+
+    def _candidates(
+        self, snapshot: Snapshot, where: Filter | None, job: Job
+    ) -> Iterator[tuple[np.ndarray, pa.Table]]:
+        condition = self.condition()
+        if condition is None and where is None:
+            yield from key_rows(snapshot, self._columns, job)
+        else:
+            both = all_of(part for part in (condition, where) if part is not None)
+            positions = np.sort(find(snapshot, both, (), job))
+            yield positions, take_rows(snapshot, positions, self._columns)
+
+
+def key_rows(
+    snapshot: Snapshot, columns: Sequence[Column], job: Job
+) -> Iterator[tuple[np.ndarray, pa.Table]]:  # fmt: skip
+    """Positions and values of all live rows, a row group at a time; what is decoded is kept."""
+    for piece in pieces(snapshot, 0, snapshot.num_positions):
+        job.report(piece.first, snapshot.num_positions)
+        chunks = piece.stored(snapshot, columns)
+        live = without(np.arange(piece.first, piece.stop), snapshot.deleted)
+        yield live, finish(snapshot, piece.first, piece.stop, columns, chunks)
+
+
+def valid_in_all(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
+    """Which rows hold a null in none of the columns."""
+    valid = np.ones(len(columns[0]), bool)
+    for column in columns:
+        valid &= to_numpy(column.is_valid())
+    return valid
+
+
+def _is_one_of(column: Column, values: pa.ChunkedArray) -> Filter:
+    listed = tuple(dict.fromkeys(map(_operand, values)))
+    if len(listed) > 1 and OPERATORS["in"].fits(column.type):
+        return Predicate(column.name, "in", listed)
+    return any_of(Predicate(column.name, "eq", (value,)) for value in listed)
+
+
+def _operand(scalar: pa.Scalar) -> object:
+    """A key as a condition takes it. Nanoseconds have no Python value but pandas': they are told as text."""
+    if pa.types.is_timestamp(scalar.type) and scalar.type.unit == "ns":
+        return scalar.cast(pa.string()).as_py()
+    return python_value(scalar)

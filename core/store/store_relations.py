@@ -1,0 +1,81 @@
+"""How the tables of a store belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from core.jobs import Job
+from core.store.catalog import Catalog
+from core.store.table import Table
+
+if TYPE_CHECKING:
+    from core.relations import Direction, Link, Relation
+    from core.relations.checking import RelationCheck
+    from core.relations.declared import DeclaredRelations
+
+
+class StoreRelations:
+    """Relations belong to the store, not to a version: they are neither undone nor restored. They follow what
+    tables and columns are called, and what a cast makes of a column; dropping a table drops its own."""
+
+    catalog: Catalog
+
+    def relate(
+        self, one: str | Iterable[str], other: str | Iterable[str], name: str | None = None
+    ) -> Relation:
+        """Declare that rows of one table point at rows of another by equal values.
+
+            store.relate("flights.carrier", "airlines.carrier")
+            store.relate(["flights.origin", "flights.time_hour"], ["weather.origin", "weather.time_hour"])
+
+        The first end is what points: many flights at one airline. Nothing is checked of the rows; see
+        `check_relations`. Without a `name` it is called after table and columns: `flights_carrier`.
+        Raises `UnknownTable`, `UnknownColumn`, `TypeConflict` for columns whose values are never equal, and
+        `StoreProblem` where there is such a relation or name already.
+        """
+        return self._relations().declare(one, other, name)
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """The first declared first. One whose column was dropped says so in its `problem`."""
+        return self._relations().all()
+
+    def unrelate(self, name: str) -> None:
+        """Give a relation up; no row changes. Raises `UnknownRelation`."""
+        self._relations().drop(name)
+
+    def relation_between(
+        self, table: str, other: str, through: str | None = None, direction: Direction | None = None
+    ) -> Link:
+        """How rows of `table` lead to rows of `other`: by `columns` that equal `other_columns`.
+
+        `through` names a relation where there are several, `direction` tells the two ways of one that leads
+        from a table to itself. Raises `UnknownTable`, `UnknownRelation`, and `StoreProblem` where none leads
+        there.
+        """
+        return self._relations().between(table, other, through, direction)
+
+    def check_relations(self, *names: str, job: Job | None = None) -> tuple[RelationCheck, ...]:
+        """Whether the rows that others point at are there: counts and examples by relation, all or these.
+
+        Raises `UnknownRelation`.
+        """
+        from core.relations.checking import check
+
+        declared = self._relations()
+        asked = [declared.named(name) for name in names] if names else declared.all()
+        return tuple(
+            check(r, self[r.from_table].snapshot(), self[r.to_table].snapshot(), job or Job()) for r in asked
+        )
+
+    def __getitem__(self, name: str) -> Table:
+        raise NotImplementedError
+
+    def _table(self, table_id: int) -> Table:
+        raise NotImplementedError
+
+    def _relations(self) -> DeclaredRelations:
+        from core.relations.declared import DeclaredRelations
+
+        return DeclaredRelations(self.catalog, self._table)

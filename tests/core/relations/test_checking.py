@@ -1,0 +1,76 @@
+"""Rows that point at nothing are found, counted and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core import Store
+from core.errors import Cancelled, UnknownRelation
+from core.jobs import Job
+from core.relations.checking import Dangling
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "s") as opened:
+        opened.create_table("titles", {"code": ["t1", "t2", "t2"], "part": [1, 1, 2]})
+        opened.create_table(
+            "cast", {"title": ["t1", "x", None, "t2"] * 5_000, "part": [1.0, 2.0, None, 2.5] * 5_000}
+        )
+        opened.relate("cast.title", "titles.code")
+        opened.relate(["cast.title", "cast.part"], ["titles.code", "titles.part"], name="both")
+        yield opened
+
+
+def test_rows_that_point_at_nothing_are_counted_with_examples(store: Store) -> None:
+    one, both = store.check_relations()
+    assert (one.rows, one.unset, one.dangling, one.repeated) == (20_000, 5_000, 5_000, 1)
+    assert one.examples == tuple(Dangling(4 * n + 1, ("x",)) for n in range(5))
+    assert (both.rows, both.unset, both.dangling, both.repeated) == (20_000, 5_000, 10_000, 0)
+    assert both.examples[:2] == (Dangling(1, ("x", 2.0)), Dangling(3, ("t2", 2.5)))
+    assert one.problems == (
+        "cast_title: 5,000 of 20,000 rows of cast point at nothing in titles: 'x' (_id 1), 'x' (_id 5),"
+        " 'x' (_id 9), 'x' (_id 13), 'x' (_id 17), …",
+    )
+
+
+def test_what_was_mended_is_well_again(store: Store) -> None:
+    store["titles"].insert([{"code": "x", "part": 2}])
+    (checked,) = store.check_relations("cast_title")
+    assert checked.problems == ()
+    assert str(checked) == (
+        "cast_title: 20,000 rows of cast, all is well; rows without a key: 5,000; repeated keys in titles: 1"
+    )
+    store["titles"].delete(ids=[0])
+    store["cast"].update([{"_id": 4, "title": "t2"}])
+    (checked,) = store.check_relations("cast_title")
+    assert checked.dangling == 4_999 and checked.examples[:2] == (Dangling(0, ("t1",)), Dangling(8, ("t1",)))
+
+
+def test_a_relation_that_cannot_be_followed_is_a_problem(store: Store) -> None:
+    store["cast"].drop_column("part")
+    assert store.check_relations("both")[0].problems == ("both: column 'part' of cast was dropped",)
+    with pytest.raises(UnknownRelation, match="'bothh'"):
+        store.check_relations("bothh")
+
+
+def test_empty_tables_are_well(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "e") as store:
+        store.create_table("a", {"k": [1]})
+        store.create_table("b", {"k": [1]})
+        store["a"].delete(ids=[0])
+        store.relate("a.k", "b.k")
+        assert str(store.check_relations()[0]) == "a_k: 0 rows of a, all is well"
+        store["b"].delete(ids=[0])
+        store["a"].undo()
+        assert store.check_relations()[0].examples == (Dangling(0, (1,)),)
+
+
+def test_a_check_can_be_stopped(store: Store) -> None:
+    job = Job()
+    job.cancel()
+    with pytest.raises(Cancelled):
+        store.check_relations(job=job)

@@ -1,0 +1,370 @@
+"""Relations between tables: declared once, followed both ways, through renames, casts and drops."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from core import Store, col
+from core.arrays import from_values
+from core.errors import (
+    BadData,
+    BadFilter,
+    LamellaError,
+    ReadOnlyStore,
+    StoreProblem,
+    TypeConflict,
+    UnknownColumn,
+    UnknownRelation,
+    UnknownRow,
+    UnknownTable,
+)
+
+TITLES = {"code": ["t1", "t2", "t3"], "year": [1999, 2005, 2011]}
+CAST = {
+    "title": ["t1", "t1", "t2", None, "t9"],
+    "person": [0, 1, 0, 1, 5],
+    "billing": [2, 1, 1, 1, 1],
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "films") as opened:
+        opened.create_table("titles", TITLES)
+        opened.create_table("people", {"name": ["Ada", "Ben", "Cleo"], "chief": [None, 0, 0]})
+        opened.create_table("cast", CAST)
+        opened.relate("cast.title", "titles.code")
+        opened.relate("cast.person", "people._id")
+        yield opened
+
+
+def ids(rows: pa.Table) -> list[int]:
+    return rows["_id"].to_pylist()
+
+
+def test_a_relation_is_followed_both_ways(store: Store) -> None:
+    cast, titles, people = store["cast"], store["titles"], store["people"]
+    assert cast.related(1, "titles").to_pylist() == [{"_id": 0, "code": "t1", "year": 1999}]
+    assert ids(titles.related(0, "cast")) == [0, 1]
+    assert ids(people.related(0, "cast")) == [0, 2]
+    assert cast.related(2, "people", columns=["name"]).to_pylist() == [{"name": "Ada"}]
+
+
+def test_what_is_related_is_filtered_sorted_and_cut_like_any_rows(store: Store) -> None:
+    titles = store["titles"]
+    assert ids(titles.related(0, "cast", sort=["billing"])) == [1, 0]
+    assert ids(titles.related(0, "cast", where=col("billing") > 1)) == [0]
+    assert ids(titles.related(0, "cast", sort=["billing"], limit=1, offset=1)) == [0]
+    with pytest.raises(UnknownColumn, match=r"'biling'.*'billing'"):
+        titles.related(2, "cast", where=col("biling") > 1)
+    with pytest.raises(BadData, match="-1 is less than none"):
+        titles.related(0, "cast", limit=-1)
+
+
+def test_null_and_what_is_not_there_lead_nowhere(store: Store) -> None:
+    cast = store["cast"]
+    assert cast.related(3, "titles").num_rows == cast.related(4, "titles").num_rows == 0
+    assert cast.related(4, "people", columns=["name"]).schema == pa.schema([("name", pa.string())])
+    store["titles"].insert([{"code": None, "year": 1}])
+    assert store["titles"].related(3, "cast").num_rows == 0
+
+
+def test_counts_come_for_many_rows_at_once_in_the_order_given(store: Store) -> None:
+    titles = store["titles"]
+    assert titles.related_counts([2, 0, 1, 0], "cast").to_pylist() == [
+        {"_id": 2, "count": 0},
+        {"_id": 0, "count": 2},
+        {"_id": 1, "count": 1},
+        {"_id": 0, "count": 2},
+    ]
+    assert titles.related_counts([0], "cast", where=col("billing") == 1)["count"].to_pylist() == [1]
+    assert store["cast"].related_counts(range(5), "titles")["count"].to_pylist() == [1, 1, 1, 0, 0]
+    assert titles.related_counts([], "cast").to_pylist() == []
+    with pytest.raises(UnknownRow, match="titles has no row with _id 9"):
+        titles.related_counts([0, 9], "cast")
+
+
+def test_pages_follow_each_other_while_rows_change(store: Store) -> None:
+    titles, cast = store["titles"], store["cast"]
+    cast.insert([{"title": "t1", "person": 2, "billing": n} for n in range(3, 8)])
+    page = titles.related_page(0, "cast", 3, sort=["billing"])
+    assert page.rows["billing"].to_pylist() == [1, 2, 3]
+    cast.delete(ids=[0])
+    cast.insert([{"title": "t1", "person": 2, "billing": 0}, {"title": "t2", "person": 2, "billing": 5}])
+    page = titles.related_page(0, "cast", 10, page.next, sort=["billing"])
+    assert (page.rows["billing"].to_pylist(), page.next) == ([4, 5, 6, 7], None)
+
+
+def test_pending_changes_deletions_and_undo_count_at_once(store: Store) -> None:
+    titles, cast = store["titles"], store["cast"]
+    cast.update([{"_id": 2, "title": "t3"}])
+    cast.delete(ids=[0])
+    assert [ids(titles.related(n, "cast")) for n in range(3)] == [[1], [], [2]]
+    cast.undo()
+    cast.undo()
+    assert [ids(titles.related(n, "cast")) for n in range(3)] == [[0, 1], [2], []]
+
+
+def test_two_relations_to_one_table_are_told_apart_by_name(store: Store) -> None:
+    cast = store["cast"]
+    cast.add_column("double", default=2)
+    assert store.relate("cast.double", "people._id").name == "cast_double"
+    with pytest.raises(StoreProblem, match=r"cast_person: .*; cast_double: .*through='cast_person'"):
+        cast.related(0, "people")
+    assert cast.related(0, "people", through="cast_double", columns=["name"]).to_pylist() == [
+        {"name": "Cleo"}
+    ]
+    assert ids(store["people"].related(2, "cast", through="cast_double")) == [0, 1, 2, 3, 4]
+    with pytest.raises(UnknownRelation, match=r"'cast_doubl'.*Did you mean 'cast_double'"):
+        cast.related(0, "people", through="cast_doubl")
+
+
+def test_a_relation_of_a_table_with_itself_has_two_directions(store: Store) -> None:
+    people = store["people"]
+    store.relate("people.chief", "people._id", name="reports_to")
+    with pytest.raises(StoreProblem, match="direction='out'"):
+        people.related(1, "people")
+    assert ids(people.related(1, "people", direction="out")) == [0]
+    assert ids(people.related(0, "people", direction="in")) == [1, 2]
+    assert people.related_counts([0, 1], "people", direction="in")["count"].to_pylist() == [2, 0]
+    with pytest.raises(BadData, match="direction cannot be 'up'"):
+        people.related(1, "people", direction="up")  # type: ignore[arg-type]
+    with pytest.raises(StoreProblem, match="leads the other way"):
+        store["cast"].related(1, "people", direction="in")
+
+
+def test_a_key_may_have_several_columns(store: Store) -> None:
+    store.create_table(
+        "roles", {"title": ["t1", "t1", "t2"], "billing": [1, 2, None], "role": ["a", "b", "c"]}
+    )
+    made = store.relate(["roles.billing", "roles.title"], ["cast.billing", "cast.title"])
+    assert str(made) == "roles_billing_title: roles.(billing, title) → cast.(billing, title)"
+    assert ids(store["cast"].related(0, "roles")) == [1]
+    assert store["roles"].related_counts([0, 1, 2], "cast")["count"].to_pylist() == [1, 1, 0]
+    with pytest.raises(StoreProblem, match="has this relation already"):
+        store.relate(["roles.title", "roles.billing"], ["cast.title", "cast.billing"])
+
+
+PAIRS = [
+    (pa.int8(), [1, 2, None], pa.int64(), [2, 300, 1]),
+    (pa.int64(), [1, 2**53 + 1, 5], pa.float64(), [1.0, 2.0**53, 5.5]),
+    (pa.float64(), [float("nan"), -0.0, 2.5], pa.float64(), [0.0, float("nan"), 2.5]),
+    (pa.float64(), [float("nan"), 2.5, 7.0], pa.int64(), [7, 2, 0]),
+    (pa.decimal128(9, 2), [Decimal("1.00"), Decimal("1.50"), None], pa.int64(), [1, 2, 1]),
+    (pa.uint64(), [2**63, 1, 2], pa.int64(), [-1, 1, 2]),
+    (pa.string(), ["a", "ä", ""], pa.large_string(), ["A", "ä", ""]),
+    (pa.timestamp("us"), [1_000_000, 1_500_000, None], pa.timestamp("s"), [1, 2, None]),
+    (pa.timestamp("ns"), [1_000_000_001, 1_000_000_000, 5], pa.timestamp("ns"), [1_000_000_001, 5, 6]),
+    (pa.timestamp("us", "UTC"), [3_600_000_000, 0, None], pa.timestamp("us", "Asia/Tokyo"), [0, 1, None]),
+    (pa.date32(), [0, 1, None], pa.date32(), [1, 0, 0]),
+    (pa.duration("s"), [1, 2, None], pa.duration("ms"), [1_000, 2_500, None]),
+    (pa.binary(), [b"a", b"", None], pa.binary(), [b"", b"b", None]),
+    (pa.bool_(), [True, False, None], pa.bool_(), [True, True, None]),
+]
+
+
+@pytest.mark.parametrize(("kind", "keys", "other", "others"), PAIRS, ids=lambda v: str(v)[:16])
+def test_values_match_where_they_mean_the_same_whatever_their_types(
+    tmp_path: Path, kind: pa.DataType, keys: list[Any], other: pa.DataType, others: list[Any]
+) -> None:
+    with Store.open(tmp_path / "s") as store:
+        a = store.create_table("a", pa.table({"k": typed(keys, kind)}))
+        b = store.create_table("b", pa.table({"k": typed(others, other)}))
+        store.relate("a.k", "b.k")
+        wanted = [[n for n, y in enumerate(others) if same(x, kind, y, other)] for x in keys]
+        assert [ids(a.related(n, "b")) for n in range(len(keys))] == wanted
+        assert a.related_counts(range(len(keys)), "b")["count"].to_pylist() == list(map(len, wanted))
+        back = [[n for n, x in enumerate(keys) if same(x, kind, y, other)] for y in others]
+        assert [ids(b.related(n, "a")) for n in range(len(others))] == back
+        assert any(wanted)
+
+
+def typed(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_date(kind):
+        whole = pa.int32() if pa.types.is_date(kind) else pa.int64()
+        return from_values(values, whole).cast(kind)
+    return from_values(values, kind)
+
+
+def same(x: Any, kind: pa.DataType, y: Any, other: pa.DataType) -> bool:
+    if x is None or y is None:
+        return False
+    scale = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+    x, y = (
+        v * scale.get(getattr(t, "unit", ""), 1) if hasattr(t, "unit") else v
+        for v, t in ((x, kind), (y, other))
+    )
+    return x == y or (x != x and y != y)
+
+
+def test_uuids_are_keys_like_others(tmp_path: Path) -> None:
+    first, second = (bytes([n] * 16) for n in (1, 2))
+    uuids = pa.ExtensionArray.from_storage(pa.uuid(), from_values([second, first, None], pa.binary(16)))
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("a", pa.table({"k": uuids}))
+        store.create_table("b", pa.table({"k": uuids, "n": from_values([1, 2, 3], pa.int64())}))
+        store.relate("a.k", "b.k")
+        assert [ids(store["a"].related(n, "b", where=col("n") < 9)) for n in range(3)] == [[0], [1], []]
+        assert store["a"].related_page(1, "b", 5).rows["n"].to_pylist() == [2]
+
+
+def test_relations_follow_what_tables_and_columns_are_called(store: Store) -> None:
+    store.rename_table("titles", "films")
+    store["films"].rename_column("code", "key")
+    store["cast"].rename_columns({"title": "billing", "billing": "title"})
+    assert [str(relation) for relation in store.relations] == [
+        "cast_title: cast.billing → films.key",
+        "cast_person: cast.person → people._id",
+    ]
+    assert ids(store["films"].related(0, "cast")) == [0, 1]
+
+
+def test_a_relation_follows_casts_and_their_undo_also_when_versions_expire(store: Store) -> None:
+    cast, people = store["cast"], store["people"]
+    cast.cast_column("person", "string")
+    assert "cannot be followed" in refusal(lambda: people.related(0, "cast"))
+    assert "cast.person is string, people._id is int64" in store.relations[1].problem
+    cast.cast_column("person", "int16")
+    assert ids(people.related(0, "cast")) == [0, 2]
+    cast.expire(keep_versions=1)
+    assert store.relations[1].problem == "" and ids(people.related(0, "cast")) == [0, 2]
+    cast.cast_column("person", "string")
+    cast.undo()
+    assert ids(people.related(0, "cast")) == [0, 2]
+
+
+def refusal(call: Any) -> str:
+    with pytest.raises(LamellaError) as refused:
+        call()
+    return str(refused.value)
+
+
+def test_a_dropped_column_is_said_and_comes_back_with_undo(store: Store) -> None:
+    titles, cast = store["titles"], store["cast"]
+    cast.drop_column("title")
+    assert store.relations[0].problem == "column 'title' of cast was dropped"
+    told = refusal(lambda: titles.related(0, "cast"))
+    assert "'cast_title' cannot be followed" in told and "store.unrelate('cast_title')" in told
+    cast.add_column("title", default="t1")
+    assert store.relations[0].problem
+    cast.undo()
+    cast.undo()
+    assert ids(titles.related(0, "cast")) == [0, 1]
+    cast.drop_column("title")
+    store.unrelate("cast_title")
+    assert [relation.name for relation in store.relations] == ["cast_person"]
+
+
+def test_dropping_a_table_drops_its_relations(store: Store) -> None:
+    store.drop_table("titles")
+    assert [relation.name for relation in store.relations] == ["cast_person"]
+    store.create_table("titles", TITLES)
+    assert "no relation leads between" in refusal(lambda: store["titles"].related(0, "cast"))
+
+
+def test_relations_are_there_for_others_and_after_opening_again(store: Store, tmp_path: Path) -> None:
+    with Store.open(store.path) as other:
+        store.unrelate("cast_person")
+        assert other.relations == store.relations
+    store.backup(tmp_path / "copy")
+    with Store.open(tmp_path / "copy", read_only=True) as copy:
+        assert copy.relations == store.relations
+        assert ids(copy["titles"].related(0, "cast")) == [0, 1]
+        with pytest.raises(ReadOnlyStore):
+            copy.relate("cast.person", "people._id")
+        with pytest.raises(ReadOnlyStore):
+            copy.unrelate("cast_title")
+
+
+def test_a_transaction_that_fails_takes_its_relations_back(store: Store) -> None:
+    before = store.relations
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        store.unrelate("cast_title")
+        store.create_table("roles", [{"title": "t1"}])
+        store.relate("roles.title", "titles.code")
+        assert ids(store["titles"].related(0, "roles")) == [0]
+        raise ZeroDivisionError
+    assert store.relations == before
+
+
+BAD = [
+    (("cast.titel", "titles.code"), UnknownColumn, "cast has no column 'titel'. Did you mean 'title'"),
+    (("csat.title", "titles.code"), UnknownTable, "no table 'csat'. Did you mean 'cast'"),
+    (("title", "titles.code"), BadData, "'title' names no table and column. .*'cast.title'"),
+    (("cast", "titles.code"), BadData, "'cast' names no table and column. .*'cast.tags'"),
+    (("cast.person", "titles.code"), TypeConflict, "cast.person is int64, titles.code is string"),
+    (("cast.tags", "titles.code"), TypeConflict, "cast.tags holds list.* nested values are no keys"),
+    (("cast.title", "cast.title"), BadData, "would point at itself"),
+    (("cast.title", "titles.code"), StoreProblem, "has this relation already: cast_title"),
+    (("cast.billing", "people._id", "cast_title"), StoreProblem, "already has a relation 'cast_title'"),
+    (("cast.billing", "people._id", " "), BadData, "a relation needs a name"),
+    (("cast.billing", "people._id", 5), BadData, "5 is no text"),
+    ((["cast.title", "cast.person"], "titles.code"), BadData, "2 columns at 1"),
+    ((["cast.title", "people.name"], ["titles.code"] * 2), BadData, "not in cast and people"),
+    ((["cast.title", "cast.title"], ["titles.code"] * 2), BadData, "names a column twice"),
+    (([], "titles.code"), BadData, r"no end like \[\]"),
+    ((5, "titles.code"), BadData, "no end like 5"),
+]
+
+
+@pytest.mark.parametrize(("given", "kind", "told"), BAD, ids=lambda v: str(v)[:40])
+def test_what_cannot_be_a_relation_is_refused(
+    store: Store, given: tuple[Any, ...], kind: type[LamellaError], told: str
+) -> None:
+    store["cast"].add_column("tags", default=["x"])
+    before = store.relations
+    with pytest.raises(kind, match=told):
+        store.relate(*given)
+    assert store.relations == before
+
+
+def test_what_cannot_be_followed_is_refused(store: Store) -> None:
+    cast = store["cast"]
+    with pytest.raises(UnknownTable, match=r"'titels'. Did you mean 'titles'"):
+        cast.related(0, "titels")
+    with pytest.raises(StoreProblem, match=r"no relation leads between titles and people.*store.relate"):
+        store["titles"].related(0, "people")
+    with pytest.raises(UnknownRow, match="cast has no row with _id 99"):
+        cast.related(99, "titles")
+    with pytest.raises(BadData, match="'a' is no _id"):
+        cast.related("a", "titles")  # type: ignore[arg-type]
+    with pytest.raises(BadFilter):
+        cast.related(0, "titles", where=7)  # type: ignore[arg-type]
+    with pytest.raises(UnknownRelation, match=r"'cast_titel'. Did you mean 'cast_title'"):
+        store.unrelate("cast_titel")
+
+
+def test_names_with_dots_lead_to_the_table_and_column_that_are_there(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("a", {"b.c": [1], "n": [1]})
+        store.create_table("a.b", {"d": [1]})
+        assert str(store.relate("a.b.d", "a.n")) == "a.b_d: a.b.d → a.n"
+        assert store.relate("a.b.c", "a.b.d").from_columns == ("b.c",)
+        store["a.b"].add_column("c", default=1)
+        with pytest.raises(BadData, match=r"column 'b.c' of table 'a' or column 'c' of table 'a.b'"):
+            store.relate("a.b.c", "a.n")
+
+
+def test_following_imports_no_pandas(tmp_path: Path) -> None:
+    import subprocess
+
+    script = f"""
+import sys
+from core import Store
+with Store.open({str(tmp_path / "s")!r}) as store:
+    a = store.create_table("a", {{"k": [1, 2]}})
+    b = store.create_table("b", {{"k": [2, 2]}})
+    store.relate("b.k", "a.k")
+    assert a.related(1, "b").num_rows == 2
+    assert a.related_counts([0, 1], "b")["count"].to_pylist() == [0, 2]
+    assert not store.check_relations()[0].dangling
+assert "pandas" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
