@@ -27,3 +27,14 @@ def ordered(decimals: pa.Array) -> pa.Array:
     held[:, 0] ^= 0x80
     buffers = [valid, pa.py_buffer(held)]
     return pa.Array.from_buffers(pa.binary(WIDTH), len(decimals), buffers, offset=decimals.offset)
+
+
+def decimals(held: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The way back: decimal256 of the type `kind` from an array of bytes made by `ordered`."""
+    valid, data = held.cast(pa.binary(WIDTH)).buffers()
+    slots = held.offset + len(held)
+    counts = np.zeros((slots, WIDTH), np.uint8)
+    if data is not None:
+        counts[:] = np.frombuffer(data, np.uint8, count=slots * WIDTH).reshape(slots, WIDTH)[:, ::-1]
+    counts[:, -1] ^= 0x80
+    return pa.Array.from_buffers(kind, len(held), [valid, pa.py_buffer(counts)], offset=held.offset)

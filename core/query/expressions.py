@@ -180,7 +180,9 @@ class Expression(Computable):
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        raise TypeError("A computed value has no truth value; give it a name with compute() and filter by that")
+        raise TypeError(
+            "A computed value has no truth value; give it a name with compute() and filter by that"
+        )
 
     def __lt__(self, other: Any) -> Any:
         raise BadQuery(

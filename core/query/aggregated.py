@@ -1,0 +1,54 @@
+"""An aggregate made to fit the rows that it is computed of."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from sqlglot import exp
+
+from core.errors import BadQuery, nearest
+from core.filters.kinds import value_type
+from core.query.aggregate import Aggregate
+from core.query.aggregates import AGGREGATES, ROWS, AggregateFunction, Input
+from core.query.nodes import Needed, Node
+from core.query.operand import Value
+from core.query.sql_parts import column
+from core.query.typed import condition, typed
+
+
+def aggregated(aggregate: Aggregate, rows: Node) -> tuple[pa.DataType, exp.Expr, Needed]:
+    """Its type, its SQL, and the columns that this uses. Raises `BadQuery` where it does not fit."""
+    function = _known(aggregate, rows.fields.place)
+    met, filtered = None, Needed()
+    if aggregate.where is not None:
+        met, filtered = condition(aggregate.where, rows.fields)
+    value, used = _value(aggregate, function, rows)
+    if not function.fits(value.type):
+        raise BadQuery(
+            f"{rows.fields.place}: '{function.id}' does not fit {value.said} ({value_type(value.type)})",
+            f"It takes {function.takes}",
+        )
+    rank = column(rows.order[0].identifier) if len(rows.order) == 1 and rows.order[0].position else None
+    order = [one.sql for one in rows.order]
+    given = Input(value.sql, value.type, order, rank, met, aggregate.parameter)
+    ranked = rows.ranked if function.ordered else Needed()
+    return function.result(value.type), function.sql(given), used | filtered | ranked
+
+
+def _known(aggregate: Aggregate, place: str) -> AggregateFunction:
+    function = AGGREGATES.get(aggregate.function)
+    if function is None:
+        guesses = " or ".join(f"'{guess}'" for guess in nearest(aggregate.function, list(AGGREGATES)))
+        raise BadQuery(
+            f"{place}: there is no aggregate '{aggregate.function}'",
+            fix=f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(AGGREGATES)}",
+        )
+    return function
+
+
+def _value(aggregate: Aggregate, function: AggregateFunction, rows: Node) -> tuple[Value, Needed]:
+    if aggregate.value is not None:
+        found = typed(aggregate.value, rows.fields)
+        return found.value, found.used
+    if function.needs_value:
+        raise BadQuery(f"{rows.fields.place}: '{function.id}' needs a column", f"It takes {function.takes}")
+    return Value(ROWS, pa.int64(), "rows"), Needed()

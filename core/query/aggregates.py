@@ -1,0 +1,208 @@
+"""THE table of aggregates: what makes one value of many rows. Whatever knows an aggregate asks here.
+
+Nulls are passed over by all of them but `first`, `last`, `list` and the count of rows. NaN is a value greater
+than every number. Without rows, counts are 0, lists are empty and everything else is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyarrow import types as is_
+from sqlglot import exp
+
+from core.filters.kinds import Kind, kind_of, value_type
+from core.query.sql_parts import cast, cast_to, func, number
+
+
+@dataclass(frozen=True)
+class Input:
+    """What an aggregate is computed of. `rank` is one column that ascends in the rows' order, where there
+    is one; `order` is that order in any case."""
+
+    value: exp.Expr
+    kind: pa.DataType
+    order: Sequence[exp.Expr] = ()
+    rank: exp.Expr | None = None
+    condition: exp.Expr | None = None
+    parameter: float | None = None
+
+    def call(self, name: str, *arguments: exp.Expr, order: Sequence[exp.Expr] = ()) -> exp.Expr:
+        given = list(arguments)
+        if order:
+            given[-1] = exp.Order(this=given[-1], expressions=list(order))
+        made = func(name, *given)
+        if self.condition is None:
+            return made
+        return exp.Filter(this=made, expression=exp.Where(this=self.condition))
+
+    @property
+    def by_value(self) -> list[exp.Expr]:
+        return [exp.Ordered(this=self.value, nulls_first=False)]
+
+    @property
+    def distinct(self) -> exp.Expr:
+        return exp.Distinct(expressions=[self.value])
+
+
+@dataclass(frozen=True)
+class AggregateFunction:
+    """`fits` and `result` are given the value's type; `ordered` says that the rows' order matters to it."""
+
+    id: str
+    label: str
+    fits: Callable[[pa.DataType], bool]
+    result: Callable[[pa.DataType], pa.DataType]
+    sql: Callable[[Input], exp.Expr]
+    takes: str = "values that can be ordered"
+    needs_value: bool = True
+    ordered: bool = False
+
+
+def _numeric(kind: pa.DataType) -> bool:
+    """What can be added up; decimals of more than 38 digits cannot."""
+    plain = value_type(kind)
+    return (
+        kind_of(plain) in (Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN)
+        or is_.is_decimal128(plain)
+        or _short(plain)
+    )
+
+
+def _short(kind: pa.DataType) -> bool:
+    return bool(is_.is_decimal(kind)) and kind.bit_width < 128
+
+
+def _addable(kind: pa.DataType) -> bool:
+    return _numeric(kind) or bool(is_.is_duration(kind))
+
+
+def _scalar(kind: pa.DataType) -> bool:
+    plain = value_type(kind)
+    return not is_.is_nested(plain) or is_.is_null(plain)
+
+
+def _any(_kind: pa.DataType) -> bool:
+    return True
+
+
+def _count(_kind: pa.DataType) -> pa.DataType:
+    return pa.int64()
+
+
+def _float(_kind: pa.DataType) -> pa.DataType:
+    return pa.float64()
+
+
+def _own(kind: pa.DataType) -> pa.DataType:
+    return value_type(kind)
+
+
+def _total(kind: pa.DataType) -> pa.DataType:
+    plain = value_type(kind)
+    if is_.is_uint64(plain) or is_.is_duration(plain):
+        return plain
+    if is_.is_decimal(plain):
+        return pa.decimal128(38, plain.scale)
+    return pa.float64() if is_.is_floating(plain) else pa.int64()
+
+
+def _mean(kind: pa.DataType) -> pa.DataType:
+    return kind if is_.is_duration(kind) else pa.float64()
+
+
+def _middle(kind: pa.DataType) -> pa.DataType:
+    """Numbers are interpolated; of anything else a value is taken."""
+    return pa.float64() if _numeric(kind) else value_type(kind)
+
+
+def _list(kind: pa.DataType) -> pa.DataType:
+    return pa.list_(value_type(kind))
+
+
+def _as_number(given: Input) -> exp.Expr:
+    return cast(given.value, "BIGINT") if is_.is_boolean(value_type(given.kind)) else given.value
+
+
+def _summed(given: Input) -> exp.Expr:
+    return cast_to(given.call("sum", _as_number(given)), _total(given.kind))
+
+
+def _averaged(given: Input) -> exp.Expr:
+    return cast_to(given.call("avg", _as_number(given)), _mean(given.kind))
+
+
+def _end(last: bool) -> Callable[[Input], exp.Expr]:
+    def sql(given: Input) -> exp.Expr:
+        if given.rank is not None:
+            return given.call("arg_max_null" if last else "arg_min_null", given.value, given.rank)
+        return given.call("last" if last else "first", given.value, order=given.order)
+
+    return sql
+
+
+def _counted(given: Input) -> exp.Expr:
+    return given.call("count", given.value)
+
+
+def _distinct(given: Input) -> exp.Expr:
+    return given.call("count", given.distinct)
+
+
+def _quantile(given: Input) -> exp.Expr:
+    part = exp.Literal.number(0.5 if given.parameter is None else given.parameter)
+    if _numeric(given.kind):
+        return given.call("quantile_cont", cast(_as_number(given), "DOUBLE"), part)
+    return given.call("quantile_disc", given.value, part)
+
+
+def _spread(name: str) -> Callable[[Input], exp.Expr]:
+    return lambda given: given.call(name, cast(_as_number(given), "DOUBLE"))
+
+
+def _mode(given: Input) -> exp.Expr:
+    """Of values that are equally frequent the least, whichever thread finds it first."""
+    return given.call("mode", given.value, order=given.by_value)
+
+
+def _listed(given: Input) -> exp.Expr:
+    return _never_null(given.call("list", given.value, order=given.order))
+
+
+def _listed_once(given: Input) -> exp.Expr:
+    once = given.call("list", given.distinct, order=given.by_value)
+    kept = exp.Lambda(
+        this=exp.Not(this=exp.Is(this=exp.column("v"), expression=exp.Null())),
+        expressions=[exp.to_identifier("v")],
+    )
+    return _never_null(func("list_filter", once, kept))
+
+
+def _never_null(values: exp.Expr) -> exp.Expr:
+    return exp.Coalesce(this=values, expressions=[exp.Array(expressions=[])])
+
+
+_NUMBERS = "numbers, or true and false"
+_TABLE = (
+    AggregateFunction("count", "count", _any, _count, _counted, "anything", needs_value=False),
+    AggregateFunction("count_distinct", "distinct values", _any, _count, _distinct, "anything"),
+    AggregateFunction("sum", "sum", _addable, _total, _summed, _NUMBERS),
+    AggregateFunction("avg", "average", _addable, _mean, _averaged, _NUMBERS),
+    AggregateFunction("min", "least", _scalar, _own, lambda given: given.call("min", given.value)),
+    AggregateFunction("max", "greatest", _scalar, _own, lambda given: given.call("max", given.value)),
+    AggregateFunction("first", "first", _any, _own, _end(last=False), "anything", ordered=True),
+    AggregateFunction("last", "last", _any, _own, _end(last=True), "anything", ordered=True),
+    AggregateFunction("median", "median", _scalar, _middle, _quantile),
+    AggregateFunction("quantile", "quantile", _scalar, _middle, _quantile),
+    AggregateFunction("stddev", "standard deviation", _numeric, _float, _spread("stddev_samp"), _NUMBERS),
+    AggregateFunction("variance", "variance", _numeric, _float, _spread("var_samp"), _NUMBERS),
+    AggregateFunction("mode", "most frequent", _scalar, _own, _mode),
+    AggregateFunction("list", "all values", _any, _list, _listed, "anything", ordered=True),
+    AggregateFunction("distinct_list", "all distinct values", _scalar, _list, _listed_once),
+)
+
+AGGREGATES: dict[str, AggregateFunction] = {function.id: function for function in _TABLE}
+ROWS = number(1)
+"""What is counted where rows are, not values."""

@@ -1,0 +1,97 @@
+"""A query on its way: `table.where(...).group_by("carrier").agg(n=count()).sort("-n").limit(10).read()`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from core.arguments import condition_of
+from core.errors import BadQuery
+from core.filters.expr import Filter
+from core.jobs import Job
+from core.query.fluent import Fluent
+from core.query.pipeline import Pipeline
+from core.query.steps import Group, Step
+
+if TYPE_CHECKING:
+    from core.dataset import Dataset
+    from core.query.nodes import Node
+
+
+class Asking(Fluent):
+    """A query of one or more datasets: plain data until it is read, and never changed; each step makes
+    another one. What is read are the datasets as they are then.
+    """
+
+    def __init__(self, sources: Mapping[str, Dataset], pipeline: Pipeline) -> None:
+        """`sources` are the datasets that the pipeline names."""
+        self.sources, self.pipeline = sources, pipeline
+
+    def __repr__(self) -> str:
+        steps = "".join(f".{type(step).__name__.lower()}" for step in self.pipeline.steps)
+        return f"<Asking {self.pipeline.source}{steps}>"
+
+    @property
+    def place(self) -> str:
+        """What it is asked of, for messages."""
+        return self.pipeline.source
+
+    def asking(self) -> Asking:
+        return self
+
+    def then(self, step: Step) -> Asking:
+        return self._with((*self.pipeline.steps, step))
+
+    def having(self, condition: Filter) -> Asking:
+        """Groups that meet a condition on keys and aggregates."""
+        asked = condition_of(condition, f"{self.place}: having")
+        last = self.pipeline.steps[-1] if self.pipeline.steps else None
+        if not isinstance(last, Group):
+            raise BadQuery(f"{self.place}: having follows agg", fix="Use where for rows that are not grouped")
+        if asked is None:
+            return self
+        both = asked if last.having is None else last.having & asked
+        return self._with((*self.pipeline.steps[:-1], Group(last.keys, last.aggregates, both)))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the answer. Raises like `read` for steps that do not fit; nothing is read."""
+        return self._node().fields.schema
+
+    def read(self, job: Job | None = None) -> pa.Table:
+        """The answer. Its columns have the types that the datasets' have.
+
+        Raises `UnknownColumn`, `BadFilter` or `BadQuery` for a step that does not fit the rows before it, and
+        `NoRoom` where neither memory nor disk suffice.
+        """
+        from core.query import answers
+
+        return answers.read(self._filled(job), job or Job())
+
+    def batches(self, job: Job | None = None) -> pa.RecordBatchReader:
+        """The same rows streamed."""
+        from core.query import answers
+
+        return answers.batches(self._filled(job), job or Job())
+
+    def count(self, job: Job | None = None) -> int:
+        """How many rows the answer has."""
+        from core.query import answers
+
+        return answers.count(self._filled(job), job or Job())
+
+    def _with(self, steps: tuple[Step, ...]) -> Asking:
+        return Asking(self.sources, Pipeline(self.pipeline.source, steps))
+
+    def _filled(self, job: Job | None) -> Node:
+        for dataset in self.sources.values():
+            if not dataset.snapshot().complete:
+                dataset.fill(job or Job())
+        return self._node()
+
+    def _node(self) -> Node:
+        from core.query.compile import compiled
+
+        return compiled(self.pipeline, lambda name: self.sources[name].snapshot())

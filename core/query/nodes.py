@@ -1,0 +1,211 @@
+"""The rows between the steps of a query, as relations that know their columns and their order.
+
+Each node builds on the one before it, and is asked for SQL with the columns that are needed of it: so a
+file's columns are read only where something uses them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+from pyarrow import types as is_
+from sqlglot import exp
+
+from core.filters.binding import bind
+from core.filters.expr import Filter, all_of
+from core.filters.to_sql import to_sql
+from core.jobs import Job
+from core.query.fields import Field, Fields
+from core.query.source import POSITION, identifier, relation
+from core.query.sql_parts import alias, column, func, number, seen_through
+from core.scan.paths import chosen
+from core.scan.snapshot import Column, FileSegment, Snapshot
+
+Needed = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Running:
+    """What rows in memory are registered on while a query runs."""
+
+    cursor: duckdb.DuckDBPyConnection
+    job: Job
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A column that rows are ordered by. Nulls come last in both directions; a position is never null."""
+
+    identifier: str
+    descending: bool = False
+    position: bool = False
+
+    @property
+    def sql(self) -> exp.Expr:
+        return exp.Ordered(this=column(self.identifier), desc=self.descending, nulls_first=False)
+
+
+Order = tuple[Rank, ...]
+
+
+class Node(ABC):
+    """`order` tells every two rows apart; `in_order` says that they come in it without being sorted."""
+
+    fields: Fields
+    order: Order
+    in_order: bool = False
+
+    @abstractmethod
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        """A relation with at least the columns of these identifiers."""
+
+    @property
+    def ranked(self) -> Needed:
+        return frozenset(rank.identifier for rank in self.order)
+
+    def source(self, needed: Needed, running: Running) -> exp.Subquery:
+        return self.query(needed, running).subquery("t")
+
+
+class Scan(Node):
+    """The rows of a dataset that meet `where`; `number` tells the datasets of one query apart."""
+
+    def __init__(self, snapshot: Snapshot, number: int, where: tuple[Filter, ...] = ()) -> None:
+        self.snapshot, self._number, self.where = snapshot, number, where
+        own = [Field(c.name, c.type, self._called(c)) for c in snapshot.columns]
+        self.fields = Fields(snapshot.name, tuple(own))
+        self._position = f"s{number}"
+        self.order = (Rank(self._position, position=True),)
+        self.in_order = snapshot.overlay is None and not len(snapshot.deleted)
+
+    def narrowed(self, where: Filter) -> Scan:
+        bind(where, self.fields.schema, self.fields.place)
+        return Scan(self.snapshot, self._number, (*self.where, where))
+
+    def columns_read(self, needed: Needed) -> list[Column]:
+        filtered = {c.key for c in self._filtered()}
+        return [c for c in self.snapshot.columns if c.key in filtered or self._called(c) in needed]
+
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        columns = self.columns_read(needed)
+        rows = relation(self.snapshot, columns, running.cursor, job=running.job)
+        wanted = [c for c in columns if self._called(c) in needed]
+        values = [alias(self._value(c), self._called(c)) for c in wanted]
+        made = exp.select(alias(column(POSITION), self._position), *values).from_(rows)
+        if not self.where:
+            return made
+        return made.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}))
+
+    def _value(self, one: Column) -> exp.Expr:
+        value = column(identifier(one))
+        in_files = any(isinstance(segment, FileSegment) for segment in self.snapshot.segments)
+        return seen_through(value) if is_.is_floating(one.type) and in_files else value
+
+    def _called(self, one: Column) -> str:
+        return f"s{self._number}c{one.key}"
+
+    def _bound(self) -> Filter:
+        return bind(all_of(self.where), self.fields.schema, self.fields.place)
+
+    def _filtered(self) -> Sequence[Column]:
+        from core.query.typed import columns_of
+
+        return chosen(self.snapshot, columns_of(self._bound())) if self.where else ()
+
+
+class Filtered(Node):
+    def __init__(self, rows: Node, met: exp.Expr, used: Needed) -> None:
+        self._rows, self._met, self._used = rows, met, used
+        self.fields, self.order, self.in_order = rows.fields, rows.order, rows.in_order
+
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        rows = self._rows.source(needed | self._used, running)
+        return exp.select("*").from_(rows).where(self._met)
+
+
+class Computed(Node):
+    """Further columns: each with its SQL and what that uses. `fields` are those of the answer."""
+
+    def __init__(self, rows: Node, fields: Fields, made: dict[str, tuple[exp.Expr, Needed]]) -> None:
+        self._rows, self._made, self.fields = rows, made, fields
+        self.order, self.in_order = rows.order, rows.in_order
+
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        wanted = {name: made for name, made in self._made.items() if name in needed}
+        used = Needed().union(*(used for _sql, used in wanted.values()))
+        values = [alias(sql, name) for name, (sql, _used) in wanted.items()]
+        rows = self._rows.source((needed - self._made.keys()) | used, running)
+        return exp.select("*", *values).from_(rows)
+
+
+class Chosen(Node):
+    """Other names, another order or fewer of the same columns, or another order of the rows."""
+
+    def __init__(self, rows: Node, fields: Fields, order: Order | None = None) -> None:
+        self._rows, self.fields = rows, fields
+        self.order = rows.order if order is None else order
+        self.in_order = rows.in_order and order is None
+
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        return self._rows.query(needed, running)
+
+
+class Grouped(Node):
+    """A row for each combination of `keys`, in their order; `made` as in `Computed`, of many rows each."""
+
+    def __init__(
+        self, rows: Node, fields: Fields, keys: Sequence[str], made: dict[str, tuple[exp.Expr, Needed]]
+    ) -> None:
+        self._rows, self._keys, self._made, self.fields = rows, keys, made, fields
+        self.order = tuple(Rank(key) for key in keys)
+
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        wanted = {name: made for name, made in self._made.items() if name in needed}
+        used = Needed().union(self._keys, *(used for _sql, used in wanted.values()))
+        keys = [column(key) for key in self._keys]
+        values = [alias(sql, name) for name, (sql, _used) in wanted.items()]
+        if not keys and not values:
+            values = [func("count", exp.Star())]
+        return exp.select(*keys, *values).from_(self._rows.source(used, running)).group_by(*keys)
+
+
+class Cut(Node):
+    """The first rows in an order, from some row on."""
+
+    def __init__(
+        self, rows: Node, count: int | None, offset: int, by: Sequence[exp.Expr] | None = None
+    ) -> None:
+        self._rows, self._count, self._offset, self._by = rows, count, offset, by
+        self.fields, self.order = rows.fields, rows.order
+
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        ordered = self._by or [rank.sql for rank in self.order]
+        query = exp.select("*").from_(self._rows.source(needed | self.ranked, running))
+        if self._by is not None or not self._rows.in_order:
+            query = query.order_by(*ordered)
+        if self._count is not None:
+            query = query.limit(number(self._count))
+        return query.offset(number(self._offset)) if self._offset else query
+
+
+def sampled(rows: Node, count: int, seed: int) -> Node:
+    """Ordered by a hash of what tells the rows apart, the first ones are any rows, and always the same."""
+    told = [column(rank.identifier) for rank in rows.order]
+    return Cut(rows, count, 0, [func("hash", number(seed), *told), *(rank.sql for rank in rows.order)])
+
+
+def whole(node: Node, running: Running) -> exp.Select:
+    """The columns of the answer, in its order."""
+    wanted = [column(field.identifier) for field in node.fields.all]
+    needed = Needed(field.identifier for field in node.fields.all)
+    if node.in_order:
+        return exp.select(*wanted).from_(node.source(needed, running))
+    rows = node.source(needed | node.ranked, running)
+    return exp.select(*wanted).from_(rows).order_by(*(rank.sql for rank in node.order))
+
+
+def counted(node: Node, running: Running) -> exp.Select:
+    return exp.select(func("count", exp.Star())).from_(node.source(Needed(), running))
