@@ -9,13 +9,16 @@ import pyarrow as pa
 
 from core.filters.expr import Filter
 from core.jobs import Job
+from core.query.asking import Asking
+from core.query.fluent import Fluent
+from core.query.pipeline import Pipeline
 from core.scan.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from core.query.explain import Explain
 
 
-class Dataset(ABC):
+class Dataset(Fluent, ABC):
     """Named rows with a schema. Reading methods block; call them off the GUI thread."""
 
     name: str
@@ -24,6 +27,9 @@ class Dataset(ABC):
     @abstractmethod
     def snapshot(self) -> Snapshot:
         """The rows as they are now, frozen. Cheap: no data is read."""
+
+    def asking(self) -> Asking:
+        return Asking({self.name: self}, Pipeline(self.name))
 
     def fill(self, job: Job) -> None:  # noqa: B027 -- most datasets are complete from the start
         """Do the background work that makes every row reachable (a text file's columnar cache).
