@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from core.datasets import open_dataset
     from core.filters import col
+    from core.query.sql import sql
     from core.store.store import Store
 
-__all__ = ["Store", "col", "open_dataset"]
+__all__ = ["Store", "col", "open_dataset", "sql"]
 
-_HOMES = {"Store": "core.store.store", "col": "core.filters", "open_dataset": "core.datasets"}
+_HOMES = {
+    "Store": "core.store.store",
+    "col": "core.filters",
+    "open_dataset": "core.datasets",
+    "sql": "core.query.sql",
+}
 
 
 def __getattr__(name: str) -> object:

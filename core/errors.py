@@ -81,6 +81,10 @@ class BadQuery(LamellaError):
     """A step of a query, or a value it computes, that does not fit the columns it is given."""
 
 
+class BadSearch(LamellaError):
+    """A search text that cannot be read, or that asks for what its index does not have."""
+
+
 class BadData(LamellaError):
     """Data handed over that cannot become rows of a table."""
 

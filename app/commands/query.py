@@ -12,7 +12,7 @@ from core import Store
 
 def run(arguments: argparse.Namespace) -> int:
     with terminal.job() as job, Store.open(arguments.store, read_only=True) as store:
-        answer = store.sql(arguments.sql, job)
+        answer = store.sql(arguments.sql, job=job)
     FORMATS[arguments.format](answer, sys.stdout)
     sys.stdout.flush()
     return 0

@@ -1,12 +1,15 @@
-"""The DuckDB that runs queries: one per process, a cursor for each job, cancelled by interrupt."""
+"""The DuckDBs that run queries: one for the process's own, others confined to what somebody may read. Each
+job has a cursor, which is cancelled by interrupt."""
 
 from __future__ import annotations
 
 import atexit
 import tempfile
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import duckdb
 import psutil
@@ -17,6 +20,17 @@ from core.forks import let_go_in_children, never_finalize
 from core.jobs import Job
 
 INTERRUPT_EVERY_SECONDS = 0.02
+KEPT_CONFINED = 4
+
+
+@dataclass(frozen=True)
+class Confined:
+    """What statements that people type may read of the disk, anything at all for None, and how much memory
+    they may take where that is not the general amount."""
+
+    folders: tuple[str, ...] | None = ()
+    files: tuple[str, ...] = ()
+    memory_bytes: int | None = None
 
 
 class _Stop:
@@ -55,7 +69,9 @@ class _Stop:
 
 
 @contextmanager
-def cursor(job: Job | None = None, of: str = "a query") -> Iterator[duckdb.DuckDBPyConnection]:
+def cursor(
+    job: Job | None = None, of: str = "a query", confined: Confined | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """A cursor of its own for one piece of work, on any thread.
 
     What is registered on it is gone with it. Once the job is cancelled, a statement that runs or is begun in
@@ -63,7 +79,7 @@ def cursor(job: Job | None = None, of: str = "a query") -> Iterator[duckdb.DuckD
     raised as `LamellaError` that names the dataset, `of`.
     """
     job = job or Job()
-    own = _engine.database().cursor()
+    own = _engine.cursor() if confined is None else _confined.cursor(confined)
     stop = _Stop(own)
     try:
         with job.interrupted_by(stop.ask):
@@ -87,9 +103,17 @@ def cursor(job: Job | None = None, of: str = "a query") -> Iterator[duckdb.DuckD
 
 
 def no_room(why: str) -> NoRoom:
+    """From what DuckDB or the system says of it."""
+    why = why.partition("\n")[0]
+    if why.startswith("Out of Memory") and not any(word in why for word in _OF_DISK):
+        return NoRoom(
+            "the query needs more memory than it may take",
+            why,
+            "Ask for fewer rows and columns, or let it take more",
+        )
     return NoRoom(
         "the query needs more temporary disk space than there is",
-        why.partition("\n")[0],
+        why,
         f"Make room in {tempfile.gettempdir()}, or ask for fewer rows and columns",
     )
 
@@ -104,27 +128,33 @@ def _refused(of: str, error: Exception) -> LamellaError:
 
 def limit_memory(total_bytes: int) -> None:
     """Queries that need more than this spill to the temporary folder."""
-    _engine.database().execute(f"SET memory_limit = '{int(total_bytes)}B'")
+    _engine.limit_memory(total_bytes)
+    _confined.limit_memory(total_bytes)
+
+
+def memory_limit() -> int:
+    """What queries may take before they spill, in bytes."""
+    return _engine.memory_bytes
 
 
 class _Engine:
-    """The process's DuckDB, made when it is first asked for. A forked child makes its own."""
+    """A DuckDB, made when it is first asked for. A forked child makes its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, confined: Confined | None = None, memory_bytes: int | None = None) -> None:
+        self.memory_bytes = memory_bytes or psutil.virtual_memory().total // 2
+        self._confined = confined
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        atexit.register(self._close)
         let_go_in_children(self)
 
-    def database(self) -> duckdb.DuckDBPyConnection:
+    def cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
-            if self._connection is None:
-                connection = duckdb.connect(":memory:", config=_configuration())
-                connection.execute("SET TimeZone = 'UTC'")
-                connection.execute("SET enable_progress_bar = false")
-                connection.execute("SET parquet_metadata_cache = true")
-                self._connection = connection
-            return self._connection
+            return self._database().cursor()
+
+    def limit_memory(self, total_bytes: int) -> None:
+        with self._lock:
+            self.memory_bytes = int(total_bytes)
+            self._database().execute(f"SET memory_limit = '{self.memory_bytes}B'")
 
     def forked(self) -> None:
         """The connection's threads stayed in the parent: without them, closing it ends the process."""
@@ -132,15 +162,71 @@ class _Engine:
         never_finalize(self._connection)
         self._connection = None
 
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+    def close(self) -> None:
+        """Cursors that are open go on to their end."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _database(self) -> duckdb.DuckDBPyConnection:
+        if self._connection is None:
+            connection = duckdb.connect(":memory:", config=_configuration(self.memory_bytes))
+            connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET enable_progress_bar = false")
+            connection.execute("SET parquet_metadata_cache = true")
+            if self._confined is not None and self._confined.folders is not None:
+                connection.execute("SET allowed_directories = $1", [list(self._confined.folders)])
+                connection.execute("SET allowed_paths = $1", [list(self._confined.files)])
+                connection.execute("SET enable_external_access = false")
+            self._connection = connection
+        return self._connection
 
 
-def _configuration() -> dict[str, str | bool | int | float | list[str]]:
+class _ConfinedEngines:
+    """The DuckDBs of the last few confinements: making one takes ten milliseconds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Confined, _Engine] = OrderedDict()
+        let_go_in_children(self)
+
+    def cursor(self, confined: Confined) -> duckdb.DuckDBPyConnection:
+        """One with a memory limit of its own is not kept."""
+        if confined.memory_bytes is not None:
+            engine = _Engine(confined, confined.memory_bytes)
+            try:
+                return engine.cursor()
+            finally:
+                engine.close()
+        with self._lock:
+            engine = self._held.setdefault(confined, _Engine(confined, memory_limit()))
+            self._held.move_to_end(confined)
+            if len(self._held) > KEPT_CONFINED:
+                self._held.popitem(last=False)[1].close()
+            return engine.cursor()
+
+    def limit_memory(self, total_bytes: int) -> None:
+        with self._lock:
+            for engine in self._held.values():
+                engine.limit_memory(total_bytes)
+
+    def forked(self) -> None:
+        self._lock = threading.Lock()
+        for engine in self._held.values():
+            engine.forked()
+        self._held.clear()
+
+    def close(self) -> None:
+        with self._lock:
+            for engine in self._held.values():
+                engine.close()
+
+
+def _configuration(memory_bytes: int) -> dict[str, str | bool | int | float | list[str]]:
     """Extensions never install or load by themselves; nothing is spilled beside the user's files."""
     return {
-        "memory_limit": f"{psutil.virtual_memory().total // 2}B",
+        "memory_limit": f"{memory_bytes}B",
         "temp_directory": tempfile.gettempdir() + "/lamella-spill",
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
@@ -148,4 +234,8 @@ def _configuration() -> dict[str, str | bool | int | float | list[str]]:
     }
 
 
+_OF_DISK = ("temp_directory", "offload", "disk")
 _engine = _Engine()
+_confined = _ConfinedEngines()
+atexit.register(_engine.close)
+atexit.register(_confined.close)

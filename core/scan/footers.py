@@ -59,6 +59,13 @@ class Footer:
             self._of_one_text[name] = known
         return known
 
+    def has_statistics(self, name: str) -> bool:
+        """Whether extremes are told, in some row group, of the column or of something inside it."""
+        metadata = self.metadata
+        leaves = [i for i in range(metadata.num_columns) if _lies_in(metadata.schema.column(i).path, name)]
+        groups = range(metadata.num_row_groups)
+        return any(metadata.row_group(g).column(leaf).is_stats_set for g in groups for leaf in leaves)
+
     @cached_property
     def _of_one_text(self) -> dict[str, bool]:
         return {}
@@ -117,6 +124,10 @@ def unreadable(path: Path, error: Exception) -> FileProblem:
         why = "It was moved or removed, or the transaction that wrote it was taken back"
         return FileProblem(path, "is not there any more", why, "Begin again with what is there now")
     return FileProblem(path, "could not be read", str(error), "Check that the file is whole")
+
+
+def _lies_in(path: str, name: str) -> bool:
+    return path == name or path.startswith(f"{name}.")
 
 
 def _is_text(leaf: pq.ColumnSchema) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -23,6 +24,7 @@ from core.store.copying import copy_table
 from core.store.layout import CATALOG, OWN_NAMES, Layout
 from core.store.reader import Reader
 from core.store.readers import Readers
+from core.store.rows_by_id import RowsById
 from core.store.store_relations import StoreRelations
 from core.store.table import Table
 from core.store.table_history import TableHistory
@@ -30,7 +32,11 @@ from core.store.together import Together
 from core.store.transactions import committed_together, step_together
 from core.store.vacuum import Vacuum, VacuumReport
 from core.store.verify import Report, verify
+from core.store.versions import When
 from core.store.writing import TableWriter
+
+if TYPE_CHECKING:
+    from core.query.sql.run import Parameters
 
 
 class Store(StoreRelations):
@@ -225,12 +231,33 @@ class Store(StoreRelations):
         restore(Path(backup).expanduser().absolute(), Path(path), link, job or Job())
         return cls.open(path)
 
-    def sql(self, text: str, job: Job | None = None) -> pa.Table:
-        """The answer of one SELECT (DuckDB's dialect) over the tables of the store."""
-        from core.query.sql import run_sql
+    def sql(
+        self,
+        text: str,
+        parameters: Parameters | None = None,
+        *,
+        as_of: When | Mapping[str, When] | None = None,
+        seconds: float | None = None,
+        memory: int | None = None,
+        files: bool = False,
+        job: Job | None = None,
+    ) -> pa.Table:
+        """The answer of one SELECT (DuckDB's dialect) over the tables of the store, as they are at the call.
+
+        `parameters`: a list for `?`, a dict for `$name`. `as_of`: a version, for all tables or by table; a
+        statement may also say `FROM orders AT (VERSION => 3)`. `seconds` and `memory` (bytes) are what it may
+        take at most. `files`: whether it may read files that it names, such as read_csv('x.csv').
+
+        Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
+        """
+        from core.query.sql import Asked, Sources, run_sql
 
         text = text_of(text, f"store {self.name}: the statement")
-        return run_sql(text, f"store {self.name}", self.tables, self.__getitem__, job)
+        sources = Sources(f"store {self.name}", self.tables, self._at, (f"{self._layout.data}{os.sep}",))
+        return run_sql(text, sources, Asked(parameters, as_of, seconds, memory, files), job)
+
+    def _at(self, name: str, when: When | None) -> RowsById:
+        return self[name] if when is None else self[name].as_of(when)
 
     def _after(self, together: Together) -> None:
         """What commits and drops do once they are done."""

@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import Store, col
-from core.errors import LamellaError
+from core.errors import BadSql, LamellaError
 from core.query import masks
 from core.query.query import Query, SortKey
-from core.query.sql import BadSql
 from core.query.view import View
 from core.store import Table
 
@@ -120,7 +119,8 @@ def test_sql_counts_durations_in_the_unit_of_the_column(tmp_path: Path, state: s
         seconds, finer = column([5, 6], pa.duration("s")), column([7], pa.duration("us"))
         table = written(store, state, seconds, finer)
         ticks = table.read()["v"].cast(pa.int64()).to_pylist()
-        assert store.sql("select v from t order by _id")["v"].to_pylist() == ticks
+        assert store.sql("select v + 0 as v from t order by _id")["v"].to_pylist() == ticks
+        assert store.sql("select v from t order by _id")["v"].equals(table.read()["v"])
 
 
 close = st.one_of(st.none(), st.integers(-3, 3).map(lambda i: NEAR + i), st.integers(-3, 3), st.just(-NEAR))
@@ -207,8 +207,9 @@ def test_sql_has_long_decimals_as_text_with_every_digit(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", column([Decimal(NEAR + 1), None], HUGE))
         table.insert(column([Decimal("-0.05")], HUGE))
-        found = store.sql("select _id, v from t order by _id")["v"].to_pylist()
+        found = store.sql("select _id, v || '' as v from t order by _id")["v"].to_pylist()
         assert found == [f"{NEAR + 1}.00", None, "-0.05"]
+        assert store.sql("select v from t order by _id")["v"].equals(table.read()["v"])
         assert store.sql("select _id from t where v = '-0.05'").to_pylist() == [{"_id": 2}]
 
 

@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, open_dataset
+from core import Store, open_dataset, sql
 from core.dataset import Dataset
-from core.errors import UnknownTable
+from core.errors import BadSql, UnknownTable
 from core.query import source
-from core.query.sql import BadSql, run_sql
 
 
 @pytest.fixture
@@ -76,14 +75,14 @@ def lookalikes(tmp_path: Path) -> dict[str, Dataset]:
 
 @pytest.mark.parametrize("name", ["A", "a"])
 def test_a_name_in_its_own_case_goes_before_others(lookalikes: dict[str, Dataset], name: str) -> None:
-    found = run_sql(f'select * from "{name}"', "here", list(lookalikes), lookalikes.__getitem__)
+    found = sql(f'select * from "{name}"', lookalikes)
     assert found.to_pylist() == [{"x": name}]
 
 
 def test_names_that_differ_in_case_alone_are_not_mixed_up(lookalikes: dict[str, Dataset]) -> None:
     with pytest.raises(BadSql, match="'A' and 'a' cannot be read in one statement"):
-        run_sql("select * from A, a", "here", list(lookalikes), lookalikes.__getitem__)
-    assert run_sql("select * from B", "here", ["b"], lambda name: lookalikes["a"]).num_rows == 1
+        sql("select * from A, a", lookalikes)
+    assert sql("select * from B", {"b": lookalikes["a"]}).num_rows == 1
 
 
 @pytest.mark.parametrize(
@@ -130,7 +129,7 @@ def test_one_value_among_nulls_is_no_null(store: Store, tmp_path: Path, kind: st
         "(select count(*) from t where x is not distinct from null) e from t"
     )
     dataset = store["t"] if stored else open_dataset(path)
-    found = run_sql(asked, "here", ["t"], lambda _: dataset)
+    found = sql(asked, {"t": dataset})
     assert found.to_pylist() == [{"a": 2, "b": 1, "c": 2, "d": 1, "e": 2}]
 
 
@@ -138,5 +137,5 @@ def test_a_field_of_one_text_among_nulls_is_no_null(tmp_path: Path) -> None:
     rows = pa.table({"x": pa.array([{"a": "x"}, {"a": None}, None, {"a": "x"}])})
     pq.write_table(rows, tmp_path / "t.parquet", use_dictionary=False)
     dataset = open_dataset(tmp_path / "t.parquet")
-    found = run_sql("select count(*) n from t where x.a is null", "here", ["t"], lambda _: dataset)
+    found = sql("select count(*) n from t where x.a is null", {"t": dataset})
     assert found.to_pylist() == [{"n": 2}]

@@ -1,0 +1,44 @@
+"""SQL over files and other datasets, each by the name it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from core.arguments import text_of
+from core.dataset import Dataset
+from core.datasets import open_dataset
+from core.errors import BadData
+from core.jobs import Job
+from core.query.sql.run import Asked, Parameters, run_sql
+from core.query.sql.sources import Sources, When
+
+
+def sql(
+    text: str,
+    datasets: Mapping[str, Dataset | str | Path],
+    parameters: Parameters | None = None,
+    *,
+    seconds: float | None = None,
+    memory: int | None = None,
+    files: bool = False,
+    job: Job | None = None,
+) -> pa.Table:
+    """The answer of one SELECT (DuckDB's dialect) over datasets, or files, under the names given.
+
+        core.sql("select count(*) from trips where fare > $1", {"trips": "trips/*.parquet"}, [50])
+
+    Everything else as for `Store.sql`, which see; a table of a store may be among them, also at a version
+    (`table.as_of(3)`).
+    """
+
+    def find(name: str, version: When | None) -> Dataset:
+        if version is not None:
+            raise BadData(f"'{name}' has no versions here", fix="Name table.as_of(…) among the datasets")
+        given = datasets[name]
+        return given if isinstance(given, Dataset) else open_dataset(given)
+
+    asked = Asked(parameters, None, seconds, memory, files)
+    return run_sql(text_of(text, "the statement"), Sources("the statement", list(datasets), find), asked, job)

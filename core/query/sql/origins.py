@@ -1,0 +1,91 @@
+"""Which columns of an answer are columns of a table, handed through: they keep the type they have there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import sqlglot
+from pyarrow import types as is_
+from sqlglot import exp
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import Scope, build_scope
+
+from core.scan.snapshot import Snapshot
+
+_HANDED_ON = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.Paren, exp.Coalesce)
+"""What gives back one of the values that it is given."""
+Types = Mapping[str, Mapping[str, pa.DataType]]
+
+
+def comes_back_otherwise(kind: pa.DataType) -> bool:
+    """Whether the engine hands values of this type back as ones of another."""
+    if is_.is_timestamp(kind):
+        return kind.tz not in (None, "UTC") or kind.unit not in ("us", "ns")
+    return not (
+        (is_.is_integer(kind) and not is_.is_temporal(kind))
+        or is_.is_float32(kind)
+        or is_.is_float64(kind)
+        or is_.is_decimal128(kind)
+        or kind in (pa.bool_(), pa.string(), pa.binary(), pa.date32())
+    )
+
+
+def kept_types(text: str, tables: Mapping[str, Snapshot], columns: Sequence[str]) -> list[pa.DataType | None]:
+    """For each column of the answer the type of the table's column whose values it holds, None for what is
+    computed, and for what cannot be told."""
+    nothing: list[pa.DataType | None] = [None] * len(columns)
+    types = {name.casefold(): {c.name.lower(): c.type for c in told.columns} for name, told in tables.items()}
+    if not any(comes_back_otherwise(kind) for held in types.values() for kind in held.values()):
+        return nothing
+    root = _scope(text, types)
+    if root is None:
+        return nothing
+    found = _outputs(root, types)
+    return found if len(found) == len(columns) else nothing
+
+
+def _scope(text: str, types: Types) -> Scope | None:
+    """None for statements that sqlglot does not follow: the types of their answers are the engine's."""
+    schema: dict[str, object] = {table: dict.fromkeys(held, "text") for table, held in types.items()}
+    try:
+        tree = sqlglot.parse_one(text, dialect="duckdb")
+        qualified = qualify(tree, schema=schema, dialect="duckdb", validate_qualify_columns=False)
+        return build_scope(qualified)
+    except sqlglot.errors.SqlglotError:
+        return None
+
+
+def _outputs(scope: Scope, types: Types) -> list[pa.DataType | None]:
+    tree = scope.expression
+    if isinstance(tree, exp.SetOperation):
+        if tree.args.get("by_name") or len(scope.set_operation_scopes) != 2:
+            return []
+        sides = [_outputs(side, types) for side in scope.set_operation_scopes]
+        return [a if a == b else None for a, b in zip(*sides, strict=False)]
+    if not isinstance(tree, exp.Select) or tree.args.get("pivots"):
+        return []
+    return [_origin(value, scope, types) for value in tree.selects]
+
+
+def _origin(value: exp.Expr, scope: Scope, types: Types) -> pa.DataType | None:
+    if isinstance(value, exp.Alias):
+        return _origin(value.this, scope, types)
+    if isinstance(value, _HANDED_ON):
+        found = [_origin(part, scope, types) for part in (value.this, *value.expressions)]
+        return found[0] if all(kind == found[0] for kind in found) else None
+    if not isinstance(value, exp.Column):
+        return None
+    source, name = scope.sources.get(value.table), value.name.lower()
+    if isinstance(source, exp.Table):
+        return None if source.args.get("pivots") else types.get(source.name.casefold(), {}).get(name)
+    if not isinstance(source, Scope):
+        return None
+    place = next((i for i, n in enumerate(_names(source)) if n == name), None)
+    outputs = [] if place is None else _outputs(source, types)
+    return outputs[place] if place is not None and place < len(outputs) else None
+
+
+def _names(scope: Scope) -> list[str]:
+    names: list[str] = getattr(scope.expression, "named_selects", [])
+    return [name.lower() for name in names]

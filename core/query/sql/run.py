@@ -1,0 +1,133 @@
+"""SQL that people type, over named datasets: it reads them, within its limits, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import sqlglot
+
+from core.errors import BadData, BadSql
+from core.jobs import Job
+from core.query.engine import Confined, cursor, memory_limit
+from core.query.found import files_of
+from core.query.sql.answers import collected, in_types
+from core.query.sql.origins import kept_types
+from core.query.sql.sources import Sources, When, snapshots_of
+from core.query.sql.statement import Statement, parsed, quote_hint
+from core.query.sql.views import make_view
+from core.query.text_decimals import taken_for_number
+from core.query.time_limit import limited
+from core.scan.snapshot import Snapshot
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What belongs to a statement: values for its `?` or `$name`, the versions to read (one for all tables,
+    or by name), the seconds and bytes it may take, and whether it may read files that it names."""
+
+    parameters: Parameters | None = None
+    as_of: When | Mapping[str, When] | None = None
+    seconds: float | None = None
+    memory: int | None = None
+    files: bool = False
+
+
+def run_sql(text: str, sources: Sources, asked: Asked = Asked(), job: Job | None = None) -> pa.Table:
+    """The answer of one SELECT in DuckDB's dialect. Columns that are handed through keep their types.
+
+    Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
+    """
+    with limited(job or Job(), asked.seconds, sources.place) as own_job:
+        with cursor(own_job, sources.place) as reader:
+            statement = parsed(text, sources.names, reader)
+        tables = snapshots_of(statement.tables, sources, asked.as_of, asked.files, own_job)
+        with cursor(own_job, sources.place, _confined(asked, sources, tables)) as own:
+            try:
+                return _answer(own, statement, tables, asked, own_job)
+            except duckdb.InterruptException:
+                raise
+            except duckdb.OutOfMemoryException:
+                raise
+            except duckdb.PermissionException as error:
+                raise _not_allowed(error) from error
+            except duckdb.ParserException as error:
+                hint = quote_hint(text, sources.names, own)
+                raise BadSql("the statement cannot be read", str(error), hint) from error
+            except duckdb.Error as error:
+                raise BadSql("the statement failed", str(error)) from error
+
+
+def _answer(
+    own: duckdb.DuckDBPyConnection,
+    statement: Statement,
+    tables: Mapping[str, Snapshot],
+    asked: Asked,
+    job: Job,
+) -> pa.Table:
+    _refuse_text_as_number(statement, tables)
+    for view, snapshot in tables.items():
+        job.check()
+        make_view(own, view, snapshot, job)
+    found = own.sql(statement.text, params=_values(asked.parameters))
+    kinds = kept_types(statement.text, tables, found.columns)
+    return in_types(collected(found, asked.memory or memory_limit(), job), kinds)
+
+
+def _values(given: Parameters | None) -> Any:
+    if given is None or isinstance(given, Mapping):
+        return given
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+        raise BadData(
+            f"parameters={given!r} are no values for a statement",
+            fix="Give a list for ?, a dict for $name",
+        )
+    return list(given)
+
+
+def _confined(asked: Asked, sources: Sources, tables: Mapping[str, Snapshot]) -> Confined:
+    """Files of the sources' folders need not be listed, so that the same confinement serves the next time."""
+    if asked.memory is not None and (isinstance(asked.memory, bool) or asked.memory < _LEAST_MEMORY):
+        raise BadData(
+            f"{sources.place}: memory={asked.memory!r} is too little for any statement",
+            fix=f"Give at least {_LEAST_MEMORY:,} bytes",
+        )
+    if asked.files:
+        return Confined(None, (), asked.memory)
+    paths = {str(file.path) for snapshot in tables.values() for file in files_of(snapshot)}
+    outside = sorted(path for path in paths if not path.startswith(sources.folders))
+    return Confined(sources.folders, tuple(outside), asked.memory)
+
+
+def _not_allowed(error: Exception) -> BadSql:
+    return BadSql(
+        "the statement may not read that file",
+        str(error).partition("\n")[0].removeprefix("Permission Error: ").partition(" - ")[0],
+        "Statements read what was opened, and nothing else. Open the file and give it a name, or allow it:"
+        " files=True",
+    )
+
+
+def _refuse_text_as_number(statement: Statement, tables: Mapping[str, Snapshot]) -> None:
+    if not any(pa.types.is_decimal256(c.type) for snapshot in tables.values() for c in snapshot.columns):
+        return
+    try:
+        tree = sqlglot.parse_one(statement.text, dialect="duckdb")
+    except sqlglot.errors.SqlglotError as error:
+        raise BadSql("the statement cannot be followed", str(error).splitlines()[0]) from error
+    found = taken_for_number(tree, tables)
+    if found is not None:
+        table, column = found
+        raise BadSql(
+            f"column '{column}' of table '{table}' cannot be ordered, or compared with a number, in SQL",
+            "It holds decimals of more than 38 digits, which are text there",
+            "Compare it with = and all its digits in quotes, or ask read(where=, sort=)",
+        )
+
+
+_LEAST_MEMORY = 8 << 20

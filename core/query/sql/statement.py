@@ -1,0 +1,164 @@
+"""One statement as DuckDB's own parser reads it: what kind it is, and the tables that it names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+
+from core.errors import BadSql
+from core.query.source import OWN_NAMES
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table as the statement names it. `version` is what stands in `AT (VERSION => …)`, `time` what stands
+    in `AT (TIMESTAMP => …)`; `view` is what the engine is to know it as."""
+
+    name: str
+    view: str
+    version: int | str | None = None
+    time: str | None = None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """`text` is what the engine is given; the tables are those that it reads from outside."""
+
+    text: str
+    tables: tuple[TableName, ...]
+
+
+def parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:
+    """The one SELECT in `text`, or what stands for one: VALUES, FROM …, DESCRIBE, SUMMARIZE, PIVOT.
+
+    Raises `BadSql` for anything else.
+    """
+    kind = _kind(text, names, own)
+    if kind == duckdb.StatementType.MULTI:
+        return Statement(text, tuple(TableName(n, n) for n in _named_by_words(text)))
+    if kind != duckdb.StatementType.SELECT:
+        raise BadSql(
+            f"{_first_word(text)} is not a question",
+            "SQL here only reads",
+            "Change tables through insert, update, delete, or give write=True",
+        )
+    told = json.loads(own.execute("SELECT json_serialize_sql($1)", [text]).fetchall()[0][0])
+    if told["error"]:
+        raise BadSql("the statement cannot be read", told["error_message"])
+    return _statement(text, told["statements"][0]["node"])
+
+
+def _kind(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> duckdb.StatementType:
+    try:
+        statements = own.extract_statements(text)
+    except duckdb.Error as error:
+        raise BadSql("the statement cannot be read", _plain(error), quote_hint(text, names, own)) from error
+    if len(statements) != 1:
+        raise BadSql(f"there are {len(statements) or 'no'} statements", fix="Give exactly one SELECT")
+    return statements[0].type
+
+
+def _plain(error: Exception) -> str:
+    return str(error).removeprefix("Parser Error: ")
+
+
+def quote_hint(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> str:
+    """What helps where the name of a table is a word of SQL."""
+    words = set(re.findall(r'(?<!")\b\w+\b(?!")', text))
+    for name in words.intersection(names):
+        try:
+            own.extract_statements(f"SELECT * FROM {name}")
+        except duckdb.ParserException:
+            return f'{name} is a word of SQL: write "{name}" where the table is meant'
+    return ""
+
+
+def _first_word(text: str) -> str:
+    return text.split(maxsplit=1)[0].upper()
+
+
+def _named_by_words(text: str) -> list[str]:
+    """The tables of a PIVOT without its values, which DuckDB has no tree for: it makes several statements."""
+    try:
+        tree = sqlglot.parse_one(text, dialect="duckdb")
+    except sqlglot.errors.SqlglotError as error:
+        raise BadSql(
+            "the statement cannot be read",
+            str(error).splitlines()[0],
+            "Name the values: PIVOT … ON x IN (1, 2)",
+        ) from error
+    own = {cte.alias_or_name.casefold() for cte in tree.find_all(exp.CTE)}
+    found = (table.name for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier))
+    return [name for name in dict.fromkeys(found) if name.casefold() not in own]
+
+
+def _statement(text: str, root: Mapping[str, Any]) -> Statement:
+    """Each table at a version of its own gets a view of its own, which takes its place in the text."""
+    written, tables = text.encode(), dict[TableName, None]()
+    placed = sorted(_tables(root, frozenset()), key=lambda node: -int(node["query_location"]))
+    for node in placed:
+        table = _table_name(node, len(tables))
+        tables[table] = None
+        if table.view != table.name:
+            written = _replaced(written, node, table.view)
+    return Statement(written.decode(), tuple(reversed(tables)))
+
+
+def _tables(node: Any, hidden: frozenset[str]) -> Iterator[Mapping[str, Any]]:
+    """Tables named anywhere below `node`, but for common table expressions, which hide others."""
+    if isinstance(node, list):
+        for part in node:
+            yield from _tables(part, hidden)
+    if not isinstance(node, dict):
+        return
+    if node.get("type") == "BASE_TABLE" and "table_name" in node:
+        if not node["schema_name"] and node["table_name"].casefold() not in hidden:
+            yield node
+        return
+    for entry in node.get("cte_map", {}).get("map", []):
+        recursive = hidden | {entry["key"].casefold()}
+        yield from _tables(entry["value"], recursive if _is_recursive(entry) else hidden)
+        hidden = recursive
+    yield from _tables([part for key, part in node.items() if key != "cte_map"], hidden)
+
+
+def _is_recursive(entry: Mapping[str, Any]) -> bool:
+    return bool(entry["value"]["query_node"]["type"] == "RECURSIVE_CTE_NODE")
+
+
+def _table_name(node: Mapping[str, Any], number: int) -> TableName:
+    name, at = node["table_name"], node["at_clause"]
+    if at is None:
+        return TableName(name, name)
+    value = at["expr"]
+    while value.get("type") == "OPERATOR_CAST":
+        value = value["child"]
+    literal = value.get("literal")
+    if literal is None or literal["kind"] not in ("INTEGER", "STRING"):
+        raise BadSql(
+            f"the version of table '{name}' has to be written out",
+            "It is looked up before the statement runs",
+            "Write AT (VERSION => 3), AT (VERSION => 'a name') or AT (TIMESTAMP => '2024-05-01 12:00')",
+        )
+    view = f"{OWN_NAMES}at_{number}"
+    if at["unit"].upper() == "TIMESTAMP":
+        return TableName(name, view, time=literal["text"])
+    whole = literal["kind"] == "INTEGER"
+    return TableName(name, view, version=int(literal["text"]) if whole else literal["text"])
+
+
+def _replaced(written: bytes, node: Mapping[str, Any], view: str) -> bytes:
+    """`flights f AT (VERSION => 3)` becomes the view, under the alias or the name that the rest uses."""
+    first = int(node["query_location"])
+    stop = first + int(node["query_location_length"])
+    quoted = exp.to_identifier(node["alias"] or node["table_name"], quoted=True).sql("duckdb")
+    names = ", ".join(exp.to_identifier(n, quoted=True).sql("duckdb") for n in node["column_name_alias"])
+    alias = f"{quoted}({names})" if names else quoted
+    return written[:first] + f'"{view}" AS {alias}'.encode() + written[stop:]
