@@ -1,0 +1,98 @@
+"""Wherever a condition is taken, text will do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import Store, col, open_dataset
+from core.dataset import Dataset
+from core.errors import BadFilter, UnknownColumn
+from core.store.table import Table
+from core.transfer.exporting import ExportOptions, export, options_of
+
+ROWS = {"n": [1, 2, 3, 4], "code": ["AA", "UA", None, "DL"]}
+WHERE = "n > 1 and not code = 'DL'"
+
+READS: dict[str, Callable[[Any, Any], object]] = {
+    "read": lambda rows, where: rows.read(["n"], where=where).column("n").to_pylist(),
+    "count": lambda rows, where: rows.count(where),
+    "batches": lambda rows, where: rows.batches(["n"], where=where).read_all().column("n").to_pylist(),
+}
+CHANGES: dict[str, Callable[[Table, Any], object]] = {
+    "update_where": lambda table, where: table.update_where(where, {"$set": {"n": 0}}),
+    "delete": lambda table, where: table.delete(where=where),
+    "transform": lambda table, where: table.transform(
+        lambda some: {"n": pa.array([0] * some.num_rows)}, ["n"], where
+    ),
+}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    return Store.open(tmp_path / "store").create_table("flights", ROWS)
+
+
+@pytest.fixture(params=["table", "file"])
+def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Dataset:
+    if request.param == "table":
+        return Store.open(tmp_path / "store").create_table("flights", ROWS)
+    pq.write_table(pa.table(ROWS), tmp_path / "flights.parquet")
+    return open_dataset(tmp_path / "flights.parquet")
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_text_reads_what_the_expression_reads(rows: Dataset, read: Callable[[Any, Any], object]) -> None:
+    assert read(rows, WHERE) == read(rows, (col("n") > 1) & ~(col("code") == "DL")) != read(rows, None)
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_text_changes_what_it_says(table: Table, change: Callable[[Table, Any], object]) -> None:
+    change(table, WHERE)
+    assert table.count("n in (2, 3)") == 0
+    assert table.count("n in (1, 4)") == 2
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize(
+    ("wrong", "reason"), [("m > 1", "no column 'm'"), ("n > > 1", "value"), ("", "empty")]
+)
+def test_text_that_does_not_fit_changes_nothing(
+    table: Table, change: Callable[[Table, Any], object], wrong: str, reason: str
+) -> None:
+    version = table.version
+    with pytest.raises((BadFilter, UnknownColumn), match=reason) as caught:
+        change(table, wrong)
+    assert "^" in str(caught.value)
+    assert table.version == version
+
+
+def test_ids_can_be_asked_for(table: Table) -> None:
+    assert (
+        table.read(["n"], where="_id >= 2").column("n").to_pylist() == ROWS["n"][-table.count("_id >= 2") :]
+    )
+    assert table.delete(where="_id = 1") and table.num_rows == 3
+
+
+def test_pages_take_text(table: Table) -> None:
+    page = table.page(1, where="n > 2", columns=["n"])
+    assert page.rows.column("n").to_pylist() == [3]
+    assert table.page(5, after=page.next, where="n > 2", columns=["n"]).rows.column("n").to_pylist() == [4]
+
+
+def test_an_export_takes_text(table: Table, tmp_path: Path) -> None:
+    assert export(table, tmp_path / "some.csv", ExportOptions(where=WHERE)).rows == 2
+    assert export(table, tmp_path / "more.csv", options_of({"where": "n < 4"})).rows == 3
+    with pytest.raises(UnknownColumn, match=r"no column 'm'.*\n  m > 1\n  \^"):
+        export(table, tmp_path / "none.csv", ExportOptions(where="m > 1"))
+    assert not (tmp_path / "none.csv").exists()
+
+
+def test_what_is_no_condition_is_refused(table: Table) -> None:
+    with pytest.raises(BadFilter, match="takes a condition, not 5"):
+        table.count(5)  # type: ignore[arg-type]
