@@ -4,10 +4,27 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
+
+import pyarrow as pa
 
 from core.errors import BadData, BadFilter
 from core.filters.expr import Filter
+from core.filters.text import parse
+
+Condition = Filter | str
+"""What can be asked of rows: an expression, `col("n") > 1`, or text, `"n > 1"`."""
+
+
+class Described(Protocol):
+    """Rows with a name and a schema, which may take a moment to find out: a table, say."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
 
 MOST_ROWS = 2**62
 """No count is larger; two of them still add up to 64 bits."""
@@ -69,17 +86,23 @@ def ids_listed(given: Any, what: str) -> list[Any]:
     return ids
 
 
-def condition_of(given: Any, what: str) -> Filter | None:
-    """`given` as it is; raises `BadFilter` for what is neither a condition nor None."""
+def condition_of(given: Any, what: str, about: Described | None = None) -> Filter | None:
+    """A filter as it is, one read from text, or None; raises `BadFilter` for anything else.
+
+    With the rows that text is `about`, what does not fit them is refused with its place in the text.
+    """
     if given is None or isinstance(given, Filter):
         return given
-    raise BadFilter(f"{what} takes a condition, not {given!r}", fix="Write one: col('n') > 1")
+    if isinstance(given, str):
+        return parse(given, about.schema, about.name) if about is not None else parse(given)
+    fix = "Write one, as an expression or as text: col('n') > 1, or \"n > 1\""
+    raise BadFilter(f"{what} takes a condition, not {given!r}", fix=fix)
 
 
-def rows_chosen(given: Any, what: str) -> Filter | list[Any] | None:
+def rows_chosen(given: Any, what: str, about: Described | None = None) -> Filter | list[Any] | None:
     """A condition, row ids as a list, or None for all rows; raises `BadFilter` for anything else."""
     ids = None if isinstance(given, str) else _items(given)
-    return condition_of(given, what) if ids is None else ids
+    return condition_of(given, what, about) if ids is None else ids
 
 
 def _items(given: Any) -> list[Any] | None:

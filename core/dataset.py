@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from core.filters.expr import Filter
+from core.arguments import Condition, condition_of
 from core.jobs import Job
 from core.query.asking import Asking
 from core.query.fluent import Fluent
@@ -47,16 +47,17 @@ class Dataset(Fluent, ABC):
         """Rows reachable now: fewer than the file holds while `snapshot().complete` is False."""
         return self.snapshot().num_rows
 
-    def count(self, where: Filter | None = None, job: Job | None = None) -> int:
+    def count(self, where: Condition | None = None, job: Job | None = None) -> int:
         """How many rows meet `where`; of all rows, so an unfinished cache is filled first."""
         from core.query.local import count
 
-        return count(self._whole(job), where, job)
+        snapshot = self._whole(job)
+        return count(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
 
     def read(
         self,
         columns: list[str] | None = None,
-        where: Filter | None = None,
+        where: Condition | None = None,
         sort: list[str] | None = None,
         limit: int | None = None,
         offset: int = 0,
@@ -67,9 +68,9 @@ class Dataset(Fluent, ABC):
         """The rows as an Arrow table, in the dataset's own order unless sorted ("-name" descends).
 
         Nulls come last in every sort, NaN counts as the greatest number. `columns` may name fields inside
-        structs by their path ("address.city"); only these are decoded. `flatten` puts the fields of structs
-        in their place, each named by its path. Raises `UnknownColumn`, `BadFilter`, and `BadData` for a
-        negative limit or offset.
+        structs by their path ("address.city"); only these are decoded. `where` is an expression or text:
+        `col("n") > 1`, `"n > 1"`. `flatten` puts the fields of structs in their place, each named by its path.
+        Raises `UnknownColumn`, `BadFilter`, and `BadData` for a negative limit or offset.
         """
         from core.query.local import answer, asked
 
@@ -79,7 +80,7 @@ class Dataset(Fluent, ABC):
     def batches(
         self,
         columns: list[str] | None = None,
-        where: Filter | None = None,
+        where: Condition | None = None,
         sort: list[str] | None = None,
         job: Job | None = None,
         *,
@@ -94,7 +95,7 @@ class Dataset(Fluent, ABC):
     def explain(
         self,
         columns: list[str] | None = None,
-        where: Filter | None = None,
+        where: Condition | None = None,
         sort: list[str] | None = None,
         limit: int | None = None,
         offset: int = 0,

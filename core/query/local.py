@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import condition_of, count_of, names_of
+from core.arguments import Condition, condition_of, count_of, names_of
 from core.ascending import among
 from core.filters.expr import Filter
 from core.jobs import Job
@@ -33,7 +33,7 @@ def count(snapshot: Snapshot, where: Filter | None = None, job: Job | None = Non
 def read(
     snapshot: Snapshot,
     columns: Iterable[str] | None = None,
-    where: Filter | None = None,
+    where: Condition | None = None,
     sort: Iterable[str] | None = None,
     limit: int | None = None,
     offset: int = 0,
@@ -46,7 +46,7 @@ def read(
 def asked(
     snapshot: Snapshot,
     columns: Iterable[str] | None = None,
-    where: Filter | None = None,
+    where: Condition | None = None,
     sort: Iterable[str] | None = None,
     limit: int | None = None,
     offset: int = 0,
@@ -55,7 +55,7 @@ def asked(
     most = None if limit is None else count_of(limit, f"{snapshot.name}: limit")
     first = count_of(offset, f"{snapshot.name}: offset")
     named = None if columns is None else tuple(names_of(columns, f"{snapshot.name}: columns"))
-    condition = condition_of(where, f"{snapshot.name}: where")
+    condition = condition_of(where, f"{snapshot.name}: where", snapshot)
     return Query(named, condition, sort_keys(snapshot, sort), most, first)
 
 

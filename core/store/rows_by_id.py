@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import condition_of, count_of, ids_listed, names_of
+from core.arguments import Condition, condition_of, count_of, ids_listed, names_of
 from core.dataset import Dataset
 from core.documents import whole
-from core.filters.expr import Filter
 from core.jobs import Job
 from core.query import local
 from core.query.pages import Asked, Page
@@ -49,15 +48,15 @@ class RowsById(Dataset):
         found = row_at(state.snapshot, position, state.snapshot.columns)
         return {name: whole(value) for name, value in found.items()}
 
-    def count(self, where: Filter | None = None, job: Job | None = None, as_of: When | None = None) -> int:
+    def count(self, where: Condition | None = None, job: Job | None = None, as_of: When | None = None) -> int:
         """How many rows meet `where`."""
         snapshot = self.state(as_of).snapshot
-        return local.count(snapshot, condition_of(where, f"{snapshot.name}: where"), job)
+        return local.count(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
 
     def read(  # noqa: PLR0913 -- all that can be asked of a table, by keyword
         self,
         columns: list[str] | None = None,
-        where: Filter | None = None,
+        where: Condition | None = None,
         sort: list[str] | None = None,
         limit: int | None = None,
         offset: int = 0,
@@ -79,7 +78,7 @@ class RowsById(Dataset):
     def batches(
         self,
         columns: list[str] | None = None,
-        where: Filter | None = None,
+        where: Condition | None = None,
         sort: list[str] | None = None,
         job: Job | None = None,
         *,
@@ -100,7 +99,7 @@ class RowsById(Dataset):
         size: int,
         after: str | None = None,
         columns: list[str] | None = None,
-        where: Filter | None = None,
+        where: Condition | None = None,
         sort: list[str] | None = None,
         job: Job | None = None,
         *,
@@ -122,7 +121,8 @@ class RowsById(Dataset):
         rows = count_of(size, f"{name}: a page of", least=1)
         named = None if columns is None else names_of(columns, f"{name}: columns")
         asked = Asked(
-            state.snapshot, chosen(state.snapshot, named, flatten), condition_of(where, f"{name}: where"),
+            state.snapshot, chosen(state.snapshot, named, flatten),
+            condition_of(where, f"{name}: where", state.snapshot),
             local.sort_keys(state.snapshot, sort), ID_COLUMN,
             lambda row_id: state.ranges.behind(state.snapshot, row_id),
         )  # fmt: skip

@@ -7,10 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.arguments import condition_of, ids_listed, names_of, rows_chosen
+from core.arguments import Condition, condition_of, ids_listed, names_of, rows_chosen
 from core.block import KeptBlocks
 from core.errors import BadData
-from core.filters.expr import Filter
 from core.given import given, given_in, repeatable
 from core.jobs import Job
 from core.rows import blocks
@@ -92,7 +91,7 @@ class TableChanges(TableHandle):
 
     def update_where(
         self,
-        where: Filter | Iterable[int] | None,
+        where: Condition | Iterable[int] | None,
         operators: Operators,
         message: str = "",
         job: Job | None = None,
@@ -114,7 +113,7 @@ class TableChanges(TableHandle):
         Raises `UnknownName` for an operator, `UnknownColumn` for a column that an operator has to find,
         `BadData` or `TypeConflict` for what does not fit; nothing changes then.
         """
-        chosen = rows_chosen(where, f"{self.name}: update_where")
+        chosen = rows_chosen(where, f"{self.name}: update_where", self)
 
         def build(state: State) -> Change:
             found = assignments(operators, state.columns, state.snapshot.name)
@@ -130,7 +129,7 @@ class TableChanges(TableHandle):
         self,
         function: Callable[[pa.Table], Any],
         columns: Sequence[str] | None = None,
-        where: Filter | None = None,
+        where: Condition | None = None,
         message: str = "",
         job: Job | None = None,
         expected_version: int | None = None,
@@ -145,7 +144,7 @@ class TableChanges(TableHandle):
         Raises `BadData`, naming the rows, where it fails or gives back another number of rows; nothing
         changes then.
         """
-        own, condition = job or Job(), condition_of(where, f"{self.name}: where")
+        own, condition = job or Job(), condition_of(where, f"{self.name}: where", self)
         names = None if columns is None else names_of(columns, f"{self.name}: columns")
 
         def build(state: State) -> Change:
@@ -175,7 +174,7 @@ class TableChanges(TableHandle):
     def delete(
         self,
         ids: Iterable[int] | None = None,
-        where: Filter | None = None,
+        where: Condition | None = None,
         message: str = "",
         job: Job | None = None,
         expected_version: int | None = None,
@@ -188,7 +187,7 @@ class TableChanges(TableHandle):
                 f"{self.name}: ids= and where= were both given to delete",
                 fix="Give one; read(['_id'], where=…, ids=…) finds the rows of both",
             )
-        condition = condition_of(where, f"{self.name}: where")
+        condition = condition_of(where, f"{self.name}: where", self)
         listed = None if ids is None else ids_listed(ids, f"{self.name}: ids")
 
         def build(state: State) -> Change:

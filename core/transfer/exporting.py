@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.arguments import condition_of, names_of
+from core.arguments import Condition, condition_of, names_of
 from core.dataset import Dataset
 from core.datasets.hive import TYPES
 from core.errors import BadData, FileProblem, UnknownName
@@ -50,7 +50,7 @@ class ExportOptions:
 
     format: str | None = None
     columns: Sequence[str] | None = None
-    where: Filter | None = None
+    where: Condition | None = None
     partition_by: Sequence[str] = ()
     include_ids: bool = False
     overwrite: bool = False
@@ -90,13 +90,14 @@ def export(
     snapshot = dataset.snapshot()
     names = _columns(snapshot, options.columns, options.include_ids)
     schema = _schema(dataset, snapshot, names)
+    where = condition_of(options.where, "export: where", snapshot)
     for name in options.partition_by:
         if name not in names:
             snapshot.column(name)
             raise BadData(f"{dataset.name}: column '{name}' is not among those exported", fix="Name it, too")
     with published(target) as draft:
         with closing(_writer(chosen, draft, schema, options.partition_by)) as writer:
-            rows = _write_all(snapshot, names, options.where, writer, work)
+            rows = _write_all(snapshot, names, where, writer, work)
         files = [p for p in draft.rglob("*") if p.is_file()] if draft.is_dir() else [draft]
         sizes = [file.stat().st_size for file in files]
     return Export(target, rows, sum(sizes), len(sizes))
