@@ -1,13 +1,27 @@
-"""The sample tables as a store of the user's own, ready to edit."""
+"""The sample tables as a store of the user's own, ready to edit, and how they belong together."""
 
 from __future__ import annotations
 
+import logging
+
 import resources
 from core import Store
+from core.errors import UnknownName
 from core.jobs import Job
 from core.transfer import import_file
 
 FIRST_SHOWN = "flights"
+RELATIONS: dict[str, tuple[list[str], list[str]]] = {
+    "carrier": (["flights.carrier"], ["airlines.carrier"]),
+    "plane": (["flights.tailnum"], ["planes.tailnum"]),
+    "origin": (["flights.origin"], ["airports.faa"]),
+    "destination": (["flights.dest"], ["airports.faa"]),
+    "weather": (["flights.origin", "flights.time_hour"], ["weather.origin", "weather.time_hour"]),
+    "station": (["weather.origin"], ["airports.faa"]),
+}
+"""What points at what, by the relation's name."""
+
+log = logging.getLogger(__name__)
 
 
 def fill(store: Store, job: Job) -> None:
@@ -15,3 +29,14 @@ def fill(store: Store, job: Job) -> None:
     for table in resources.SAMPLE_TABLES:
         if table not in store:
             import_file(resources.sample(table), store, table, job)
+    if not store.relations:
+        _relate(store)
+
+
+def _relate(store: Store) -> None:
+    """The tables are the user's: a column may be gone by now."""
+    for name, (one, other) in RELATIONS.items():
+        try:
+            store.relate(one, other, name)
+        except UnknownName as gone:
+            log.info("sample: %s is not declared: %s", name, gone)
