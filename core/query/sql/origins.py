@@ -13,7 +13,7 @@ from sqlglot.optimizer.scope import Scope, build_scope
 
 from core.scan.snapshot import Snapshot
 
-_HANDED_ON = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.Paren, exp.Coalesce)
+_HANDED_ON = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.IgnoreNulls, exp.Paren, exp.Coalesce)
 """What gives back one of the values that it is given."""
 Types = Mapping[str, Mapping[str, pa.DataType]]
 

@@ -1,0 +1,143 @@
+"""A statement reads what was opened and no other file, within the time and the memory it is given."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import Store, sql
+from core.errors import BadData, BadSql, Cancelled, FileProblem, NoRoom, TookTooLong
+from core.jobs import Job
+
+ENDLESS = "select sum(a.range * b.range % 7) from range(10000000) a, range(10000000) b"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    with Store.open(tmp_path / "s") as opened:
+        opened.create_table("t", [{"n": 1}, {"n": 2}]).flush()
+        yield opened
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    (tmp_path / "secret.csv").write_text("word\nhidden\n")
+    pq.write_table(pa.table({"word": ["hidden"]}), tmp_path / "secret.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "select * from read_csv('{0}/secret.csv')",
+        "select * from read_text('{0}/secret.csv')",
+        "select * from read_blob('{0}/*')",
+        "select * from glob('{0}/*')",
+        "select * from parquet_schema('{0}/secret.parquet')",
+        "select * from t, (select word from read_parquet('{0}/secret.parquet'))",
+        "with x as (from '{0}/secret.parquet') select * from x",
+        "select (select max(word) from '{0}/secret.csv') from t",
+        "select * from query('select * from ''{0}/secret.parquet''')",
+        "select * from query_table('{0}/secret.parquet')",
+        "select * from read_text('{0}/s/data/../catalog.sqlite')",
+        "select * from read_blob('{0}/s/catalog.sqlite')",
+        "select * from sniff_csv('{0}/secret.csv')",
+    ],
+)
+def test_no_other_file_is_read(store: Store, outside: Path, asked: str) -> None:
+    with pytest.raises(BadSql, match="may not"):
+        store.sql(asked.format(outside))
+
+
+@pytest.mark.parametrize("asked", ["from read_csv('{0}/secret.csv')", "from '{0}/secret.parquet'"])
+def test_files_may_be_read_where_that_is_allowed(store: Store, outside: Path, asked: str) -> None:
+    assert store.sql(asked.format(outside), files=True).to_pylist() == [{"word": "hidden"}]
+    with pytest.raises(BadSql, match="files=True"):
+        store.sql(asked.format(outside))
+
+
+def test_a_file_that_is_not_there_is_told(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(FileProblem, match="nowhere"):
+        store.sql(f"from '{tmp_path}/nowhere.parquet'", files=True)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "copy t to '{0}/out.csv'",
+        "copy (select 1) to '{0}/s/data/out.parquet'",
+        "attach '{0}/other.db'",
+        "export database '{0}/out'",
+        "install httpfs",
+        "set memory_limit = '1TB'",
+        "pragma database_list",
+        "call pragma_version()",
+        "create temp table x as select 1",
+        "insert into t values (1)",
+        "with gone as (delete from t returning n) select * from gone",
+    ],
+)
+@pytest.mark.parametrize("files", [True, False])
+def test_nothing_is_written(store: Store, tmp_path: Path, asked: str, files: bool) -> None:
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(BadSql):
+        store.sql(asked.format(tmp_path), files=files)
+    after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    assert {p for p in after if "readers" not in p.parts} == {p for p in before if "readers" not in p.parts}
+    assert store["t"].num_rows == 2
+
+
+def test_a_statement_ends_when_its_time_is_up(store: Store) -> None:
+    with pytest.raises(TookTooLong, match=r"store s: .* more than the 0\.05 seconds"):
+        store.sql(ENDLESS, seconds=0.05)
+    assert store.sql("select count(*) c from t", seconds=30).to_pylist() == [{"c": 2}]
+
+
+@pytest.mark.parametrize("seconds", [0, -1, "1", float("nan"), True])
+def test_a_time_limit_is_a_number_above_zero(store: Store, seconds: object) -> None:
+    with pytest.raises(BadData, match="no time limit"):
+        store.sql("select 1", seconds=seconds)
+
+
+def test_a_cancel_ends_it_and_is_no_time_limit(store: Store) -> None:
+    job = Job()
+    threading.Timer(0.05, job.cancel).start()
+    with pytest.raises(Cancelled):
+        store.sql(ENDLESS, seconds=60, job=job)
+
+
+def test_what_cannot_spill_says_that_it_needs_more_memory(store: Store) -> None:
+    with pytest.raises(NoRoom, match="needs more memory than it may take"):
+        store.sql("select list(range) from range(20_000_000)", memory=32 << 20)
+    assert store.sql("select 1 as one", memory=32 << 20).to_pylist() == [{"one": 1}]
+
+
+def test_a_sort_that_needs_more_memory_than_it_has_spills(store: Store) -> None:
+    words = "select md5(range::varchar) word from range(1_000_000)"
+    asked = f"select max(place) n from (select row_number() over (order by word) place from ({words}))"
+    assert store.sql(asked, memory=48 << 20).to_pylist() == [{"n": 1_000_000}]
+
+
+def test_an_answer_that_does_not_fit_into_memory_is_refused(store: Store) -> None:
+    with pytest.raises(NoRoom, match="the answer takes more than the 32 MB"):
+        store.sql("select range, range + 1 as other from range(1_000_000_000)", memory=32 << 20)
+
+
+@pytest.mark.parametrize("memory", [0, -5, 1000, True])
+def test_a_memory_limit_that_nothing_fits_in_is_refused(store: Store, memory: int) -> None:
+    with pytest.raises(BadData, match="too little"):
+        store.sql("select 1", memory=memory)
+
+
+def test_files_in_place_are_all_that_sql_over_them_reads(outside: Path) -> None:
+    pq.write_table(pa.table({"n": [1, 2, 3]}), outside / "n.parquet")
+    given = {"n": outside / "n.parquet", "words": str(outside / "secret.csv")}
+    assert sql("select count(*) c, any_value(word) w from n, words", given).to_pylist() == [
+        {"c": 3, "w": "hidden"}
+    ]
+    with pytest.raises(BadSql, match="may not"):
+        sql(f"from '{outside}/secret.parquet'", given)

@@ -1,0 +1,204 @@
+"""What a statement may say: values for its parameters, versions of tables, every form of a question."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import Store, open_dataset, sql
+from core.errors import BadData, BadSql, StoreProblem, UnknownTable, UnknownVersion
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    with Store.open(tmp_path / "s") as opened:
+        prices = opened.create_table("prices", [{"code": "a", "price": 1.5}, {"code": "b", "price": 2.5}])
+        prices.name_version("first prices")
+        prices.update([{"_id": 0, "price": 9.5}])
+        prices.delete(ids=[1])
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("select code from prices where price > ? and code = ?", [5, "a"]),
+        ("select code from prices where price > $least and code = $code", {"least": 5, "code": "a"}),
+        ("select code from prices where price > $1 and code = $2", (Decimal("5.0"), "a")),
+        ("select code from prices where list_contains(?, code)", [["a", "b"]]),
+        ("select code from prices where price > ? or ? is null", [100, None]),
+    ],
+)
+def test_parameters_stand_for_values(store: Store, text: str, given: Any) -> None:
+    assert store.sql(text, given).to_pylist() == [{"code": "a"}]
+
+
+def test_a_parameter_is_a_value_and_never_sql(store: Store) -> None:
+    assert store.sql("select count(*) n from prices where code = ?", ["' or 1=1 --"]).to_pylist() == [
+        {"n": 0}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "told"),
+    [
+        ("select ?", None, "parameters: 1"),
+        ("select ?", [1, 2], "excess parameters: 2"),
+        ("select $a", {"b": 1}, "parameters: a"),
+        ("select $a, ?", {"a": 1}, "named and positional"),
+        ("select ?", [object()], "object"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_told(store: Store, text: str, given: Any, told: str) -> None:
+    with pytest.raises(BadSql, match=told):
+        store.sql(text, given)
+
+
+def test_a_single_text_is_no_list_of_parameters(store: Store) -> None:
+    with pytest.raises(BadData, match="list for"):
+        store.sql("select ?", "a")
+
+
+PAST = "select sum(price) s from prices"
+
+
+@pytest.mark.parametrize(("version", "total"), [("1", 4.0), ("'first prices'", 4.0), ("2", 12.0), ("3", 9.5)])
+def test_a_table_is_read_at_a_version(store: Store, version: str, total: float) -> None:
+    assert store.sql(f"{PAST} at (version => {version})").to_pylist() == [{"s": total}]
+
+
+def test_versions_of_one_table_are_compared_in_one_statement(store: Store) -> None:
+    found = store.sql(
+        "select old.code, old.price - coalesce(prices.price, 0) as fell "
+        "from prices old at (version => 1) left join prices using (code) where old.price > 2"
+    )
+    assert found.to_pylist() == [{"code": "b", "fell": 2.5}]
+
+
+def test_a_version_may_be_asked_for_all_tables_or_for_one(store: Store) -> None:
+    other = store.create_table("other", [{"x": 1}])
+    other.insert([{"x": 2}])
+    asked = "select (select count(*) from prices) p, (select count(*) from other) o"
+    assert store.sql(asked, as_of=1).to_pylist() == [{"p": 2, "o": 1}]
+    assert store.sql(asked, as_of={"prices": "first prices"}).to_pylist() == [{"p": 2, "o": 2}]
+    beside = "select count(*) n from prices at (version => 3)"
+    assert store.sql(beside, as_of=1).to_pylist() == [{"n": 1}]
+
+
+def test_a_time_means_the_version_that_was_the_newest_then(store: Store) -> None:
+    made = store["prices"].history()[1].time
+    assert store.sql(PAST, as_of=made).to_pylist() == [{"s": 12.0}]
+    assert store.sql(f"{PAST} at (timestamp => '{made.isoformat()}')").to_pylist() == [{"s": 12.0}]
+
+
+@pytest.mark.parametrize(
+    ("at", "error", "told"),
+    [
+        ("version => 99", StoreProblem, "no version 99"),
+        ("version => 'frist prices'", UnknownVersion, "Did you mean 'first prices'"),
+        ("version => 1 + 1", BadSql, "has to be written out"),
+        ("timestamp => 'yesterday'", BadSql, "'yesterday' is no time"),
+        ("timestamp => '1999-01-01'", StoreProblem, "no version yet"),
+    ],
+)
+def test_a_version_that_is_not_there_is_told(store: Store, at: str, error: type, told: str) -> None:
+    with pytest.raises(error, match=told):
+        store.sql(f"{PAST} at ({at})")
+
+
+def test_files_have_no_versions(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "x.parquet")
+    with pytest.raises(BadData, match=r"no versions here.*as_of"):
+        sql("select * from x at (version => 1)", {"x": tmp_path / "x.parquet"})
+
+
+def test_a_table_at_a_version_is_a_dataset_like_others(store: Store) -> None:
+    given = {"before": store["prices"].as_of(1), "now": store["prices"]}
+    assert sql("select count(*) n from before anti join now using (code)", given).to_pylist() == [{"n": 1}]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("from prices", 1),
+        ("values (1), (2)", 2),
+        ("describe prices", 3),
+        ("summarize prices", 3),
+        ("pivot prices on code using sum(price)", 1),
+        ("pivot prices on code in ('a', 'b') using sum(price)", 1),
+        ("unpivot (select price, price * 2 as twice from prices) on price, twice", 2),
+        ("with recursive r as (select 1 i union all select i + 1 from r where i < 4) from r", 4),
+        ("with prices as (select * from prices) select * from prices", 1),
+        ("select * from prices where code in (select code from prices at (version => 1))", 1),
+        ("select * from prices -- and no more;", 1),
+        ("select * from prices;", 1),
+    ],
+)
+def test_every_form_of_a_question_is_answered(store: Store, text: str, rows: int) -> None:
+    assert store.sql(text).num_rows == rows
+
+
+def test_tables_inside_a_common_table_expression_are_found(store: Store) -> None:
+    with pytest.raises(UnknownTable, match="Did you mean 'prices'"):
+        store.sql("with x as (select * from price) select * from x")
+
+
+UTC = dt.UTC
+KEPT: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "duration": (pa.duration("ms"), [dt.timedelta(seconds=5), None]),
+    "zone": (pa.timestamp("us", "Europe/Oslo"), [dt.datetime(2024, 5, 1, tzinfo=UTC), None]),
+    "milliseconds": (pa.timestamp("ms"), [dt.datetime(2024, 5, 1), None]),
+    "time": (pa.time32("s"), [dt.time(12, 30), None]),
+    "words": (pa.dictionary(pa.int32(), pa.string()), ["a", None]),
+    "fixed": (pa.list_(pa.float32(), 2), [[1.0, 2.0], None]),
+    "bytes": (pa.binary(3), [b"abc", None]),
+    "large": (pa.large_string(), ["x", None]),
+    "decimal": (pa.decimal128(12, 2), [Decimal("1.25"), None]),
+    "unsigned": (pa.uint64(), [2**64 - 1, None]),
+    "half": (pa.float16(), [1.5, None]),
+    "struct": (pa.struct([("a", pa.duration("s")), ("b", pa.string())]), [{"a": None, "b": "x"}, None]),
+    "list": (pa.list_(pa.timestamp("ms")), [[dt.datetime(2024, 5, 1)], None]),
+    "map": (pa.map_(pa.string(), pa.int32()), [[("a", 1)], None]),
+}
+THROUGH = [
+    "select v from t order by _id",
+    "select x from (select v as x, _id from t union all select v, _id + 2 from t) order by _id limit 2",
+    "with q as (select * from t) select q.* exclude (_id) from q order by q._id",
+    "select any_value(v) as w from t group by _id order by _id",
+]
+
+
+@pytest.mark.parametrize("text", THROUGH)
+@pytest.mark.parametrize("kind", KEPT)
+def test_columns_that_are_handed_through_keep_their_types(tmp_path: Path, kind: str, text: str) -> None:
+    type_, values = KEPT[kind]
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", pa.table({"v": pa.array(values, type_)}))
+        found = store.sql(text)
+        assert found.column(0).type == table.schema.field("v").type
+        assert found.column(0).to_pylist() == table.read()["v"].to_pylist()
+
+
+def test_what_is_computed_has_the_type_that_it_is_computed_in(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("t", pa.table({"v": pa.array([dt.timedelta(seconds=2)], pa.duration("s"))}))
+        assert store.sql("select v * 2 as v from t").schema.field("v").type == pa.int64()
+        assert store.sql("select v from t union all select 1").schema.field("v").type == pa.int64()
+
+
+def test_nan_is_found_in_files_whose_statistics_leave_it_out(tmp_path: Path) -> None:
+    rows = pa.table({"x": [1.0, math.nan, 3.0], "s": [{"y": math.nan}, {"y": 1.0}, None]})
+    pq.write_table(rows, tmp_path / "x.parquet")
+    given = {"x": open_dataset(tmp_path / "x.parquet")}
+    assert sql("select count(*) n from x where x > 5", given).to_pylist() == [{"n": 1}]
+    assert sql("select count(*) n from x where isnan(x)", given).to_pylist() == [{"n": 1}]
+    assert sql("select count(*) n from x where s.y > 5", given).to_pylist() == [{"n": 1}]
+    (largest,) = sql("select max(x) as m from x", given)["m"].to_pylist()
+    assert math.isnan(largest)
