@@ -16,6 +16,7 @@ RAGGED_HELP = (
     " with nulls and cuts empty fields off long ones; a row with values beyond the header is always refused"
 )
 OUT_HELP = "a .parquet, .csv, .tsv or .jsonl file, or a folder with --partition-by"
+WHERE_HELP = "the rows that meet it alone, such as: delay > 60 and carrier in ('AA', 'UA')"
 PARTITION_HELP = "a folder for each value of these columns"
 OK, BUG, REFUSED, DAMAGED, STOPPED = 0, 1, 2, 3, 130
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
@@ -202,7 +203,11 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _query_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("store", type=Path, metavar="STORE")
-    parser.add_argument("sql", metavar="SQL")
+    parser.add_argument("sql", nargs="?", metavar="SQL", help="a statement; leave it out with --table")
+    parser.add_argument("--table", metavar="TABLE", help="ask this table, without SQL")
+    parser.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
+    parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all")
+    parser.add_argument("--limit", type=whole_number, metavar="N", help="at most so many rows")
     parser.add_argument("--format", choices=("table", "csv", "json", "jsonl"), default="table")
     parser.set_defaults(work=_query)
 
@@ -220,6 +225,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", type=Path, metavar="OUT", help=OUT_HELP)
     parser.add_argument("--format", metavar="NAME", help="where the name of OUT does not say it")
     parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all")
+    parser.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
     parser.add_argument("--partition-by", type=names, default=[], metavar="NAME,NAME,…", help=PARTITION_HELP)
     parser.add_argument("--ids", action="store_true", help="with the _id of each row")
     parser.add_argument("--overwrite", action="store_true", help="replace what is there")
@@ -259,7 +265,7 @@ def _store_and_table(parser: argparse.ArgumentParser) -> None:
 COMMANDS = {
     "bench": ("race the store against other systems", _bench_arguments),
     "import": ("copy a file into a table of a store", _import_arguments),
-    "query": ("ask a store in SQL", _query_arguments),
+    "query": ("ask a store, in SQL or by a condition", _query_arguments),
     "export": ("copy a table into a file, or a folder of Parquet files", _export_arguments),
     "compact": ("merge small files and work in what is pending", _compact_arguments),
     "verify": ("look for damage in a store", _verify_arguments),

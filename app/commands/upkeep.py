@@ -19,6 +19,7 @@ def export(arguments: argparse.Namespace) -> int:
             job,
             format=arguments.format,
             columns=arguments.columns,
+            where=arguments.where,
             partition_by=arguments.partition_by,
             include_ids=arguments.ids,
             overwrite=arguments.overwrite,

@@ -80,6 +80,44 @@ def test_a_query_that_cannot_be_answered_says_why(store, sql, hint):
     assert hint in refused(lamella("query", store, sql))
 
 
+def test_a_condition_can_be_typed_instead_of_sql(store):
+    words = (
+        "--table",
+        "airlines",
+        "--where",
+        "name ~ /american air/i or carrier in ('UA')",
+        "--columns",
+        "carrier",
+    )
+    assert lamella("query", store, *words, "--format", "csv").stdout == "carrier\nAA\nUA\n"
+    assert lamella("query", store, *words, "--limit", "1", "--format", "csv").stdout == "carrier\nAA\n"
+
+
+def test_a_condition_that_does_not_fit_is_shown_with_its_place(store):
+    told = refused(lamella("query", store, "--table", "airlines", "--where", "carier = 'AA'"))
+    assert told.endswith("Did you mean 'carrier'?\n  carier = 'AA'\n  ^^^^^^\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ([], "--table"),
+        (["--where", "carrier = 'AA'"], "--table"),
+        (["select 1", "--table", "airlines"], "both given"),
+        (["select 1", "--where", "carrier = 'AA'"], "SQL and --where"),
+    ],
+)
+def test_a_query_is_either_sql_or_a_table(store, words, hint):
+    assert hint in refused(lamella("query", store, *words))
+
+
+def test_an_export_can_be_of_the_rows_that_meet_a_condition(store, tmp_path):
+    out = tmp_path / "some.csv"
+    done = lamella("export", store, "airlines", out, "--where", "carrier between 'A' and 'B'")
+    assert done.returncode == 0, done.stderr
+    assert [line[1:3] for line in out.read_text().splitlines()[1:]] == ["AA", "AS"]
+
+
 def test_a_setting_that_cannot_be_followed_is_told_and_the_command_runs(store, lamella_home):
     path = lamella_home / "config" / "settings.json"
     path.write_text('{"version": 1, "query_memory_mb": "much", "page_cache_mb": 64}')
