@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from core.jobs import Job
 from core.store.catalog import Catalog
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from core.relations import Direction, Link, Relation
     from core.relations.checking import RelationCheck
     from core.relations.declared import DeclaredRelations
+    from core.relations.edges import Edges
+    from core.store.store import Store
 
 
 class StoreRelations:
@@ -68,6 +70,37 @@ class StoreRelations:
         return tuple(
             check(r, self[r.from_table].snapshot(), self[r.to_table].snapshot(), job or Job()) for r in asked
         )
+
+    def edges(self, table: str, source: str | None = None, target: str | None = None) -> Edges:
+        """A table as edges between rows of others: `source` and `target` name the relations that say where
+        they begin and end. Where exactly two lead from the table, the first declared is the source.
+
+        Raises `UnknownTable`, `UnknownRelation`, and `StoreProblem` where it is not clear which are meant.
+        """
+        from core.relations.edges import edges_of
+
+        return edges_of(cast("Store", self), table, source, target)
+
+    def from_networkx(
+        self,
+        graph: Any,
+        nodes: str,
+        edges: str,
+        *,
+        key: str = "node",
+        ends: tuple[str, str] = ("source", "target"),
+        job: Job | None = None,
+    ) -> Edges:
+        """Two new tables of a networkx graph's nodes and edges, with their attributes as columns, and the
+        relations between them: all of it, or nothing.
+
+        What nodes are called is in the column `key`, and in the two columns `ends` of the edges. Keys of
+        parallel edges are in a column `key` where networkx did not number them itself. Raises `BadData` for
+        names of nodes that have no type in common, `TypeConflict` for nested ones.
+        """
+        from core.relations.graphs import tables_of
+
+        return tables_of(cast("Store", self), graph, nodes, edges, key, ends, job)
 
     def __getitem__(self, name: str) -> Table:
         raise NotImplementedError

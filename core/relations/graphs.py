@@ -1,0 +1,178 @@
+"""Edges as a graph of networkx, and the other way round."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import take
+from core.documents import whole
+from core.errors import BadData, LamellaError
+from core.filters.expr import Filter
+from core.jobs import Job
+from core.relations.edges import Edges
+from core.relations.matching import Keys, valid_in_all
+from core.relations.relation import Relation
+from core.scan.python_value import python_rows, python_values
+from core.scan.snapshot import Column
+from core.schema import ID
+
+if TYPE_CHECKING:
+    from core.store.store import Store
+
+Missing = Literal["refuse", "keep", "drop"]
+MISSING = ("refuse", "keep", "drop")
+
+
+def graph_of(
+    edges: Edges, where: Filter | None, directed: bool, missing: Missing, key: str | None, job: Job | None
+) -> Any:
+    """See `Edges.to_networkx`."""
+    if missing not in MISSING:
+        raise BadData(f"missing cannot be {missing!r}", fix="Give 'refuse', 'keep' or 'drop'")
+    networkx = _networkx()
+    graph = networkx.MultiDiGraph() if directed else networkx.MultiGraph()
+    rows = edges.table.read(where=where, job=job)
+    keys = (
+        [None] * rows.num_rows
+        if key is None
+        else python_values(rows[edges.table.snapshot().column(key).name])
+    )
+    ends = (edges.source, edges.target)
+    apart = edges.source.to_table != edges.target.to_table
+    tables = {end.to_table: end.to_columns for end in reversed(ends)}
+    nodes = {
+        name: Nodes(name, edges.store[name].read(job=job), columns, apart) for name, columns in tables.items()
+    }
+    for end in ends:
+        nodes[end.to_table].refuse_unclear(end)
+    for each in nodes.values():
+        graph.add_nodes_from(each.labelled())
+    starts, stops = (nodes[end.to_table].pointed_at(rows, end, missing) for end in ends)
+    own = [ID, key, *edges.source.from_columns, *edges.target.from_columns]
+    for start, stop, name, values in zip(starts, stops, keys, _attributes(rows, own), strict=True):
+        if start is not None and stop is not None:
+            graph.add_edge(start, stop, key=name, **values)
+    return graph
+
+
+class Nodes:
+    """The rows of a table at which edges begin or end, and what each is called in the graph: by its key, with
+    the table's name where the nodes of two tables are to be told apart."""
+
+    def __init__(self, table: str, rows: pa.Table, key: Sequence[str], apart: bool) -> None:
+        self._table, self._rows, self._key, self._apart = table, rows, key, apart
+        self._labels = self._called(_columns(rows, key))
+
+    def refuse_unclear(self, end: Relation) -> None:
+        """Raise `BadData` for a row that has no key, or that of another."""
+        values = _columns(self._rows, end.to_columns)
+        keys = Keys(values, _described(values))
+        for row in np.flatnonzero(keys.first != np.arange(self._rows.num_rows)).tolist():
+            names = ", ".join(end.to_columns)
+            unset = keys.first[row] < 0
+            raise BadData(
+                f"{self._table}: the row with {ID} {self._rows[ID][row]} cannot be a node",
+                f"it has no {names}" if unset else f"an earlier row has the same {names}",
+                f"Change the row, or relate the edges to {self._table}.{ID}",
+            )
+
+    def labelled(self) -> Iterator[tuple[Hashable, dict[str, Any]]]:
+        yield from zip(self._labels, _attributes(self._rows, [ID, *self._key]), strict=True)
+
+    def pointed_at(self, rows: pa.Table, end: Relation, missing: Missing) -> list[Hashable | None]:
+        """The node that each edge leads to; None for what is no edge, or left out."""
+        values = _columns(rows, end.from_columns)
+        found, places = Keys(_columns(self._rows, end.to_columns), _described(values)).found(values)
+        labels: list[Hashable | None] = [None] * rows.num_rows
+        for row, place in zip(found.tolist(), places.tolist(), strict=True):
+            labels[row] = self._labels[place]
+        given = valid_in_all(values)
+        given[found] = False
+        lost = np.flatnonzero(given)
+        if len(lost) and missing != "drop":
+            called = self._called([take(column, lost) for column in values])
+            if missing == "refuse":
+                raise _pointing_at_nothing(rows, end, int(lost[0]), called)
+            for row, label in zip(lost.tolist(), called, strict=True):
+                labels[row] = label
+        return labels
+
+    def _called(self, values: Sequence[pa.ChunkedArray]) -> list[Hashable]:
+        columns = [python_values(column) for column in values]
+        keys: Iterable[Hashable] = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
+        return [(self._table, key) if self._apart else key for key in keys]
+
+
+def _pointing_at_nothing(rows: pa.Table, end: Relation, row: int, called: Sequence[Hashable]) -> BadData:
+    return BadData(
+        f"{end.from_table}: {len(called):,} edges lead to nothing in {end.to_table},"
+        f" such as the one with {ID} {rows[ID][row]} to {called[0]!r}",
+        fix="Say missing='keep' for nodes without attributes, or missing='drop' to leave such edges out",
+    )
+
+
+def tables_of(
+    store: Store, graph: Any, nodes: str, edges: str, key: str, ends: tuple[str, str], job: Job | None
+) -> Edges:
+    """See `Store.from_networkx`."""
+    if not len(graph):
+        raise BadData(f"store {store.name}: the graph has no nodes", fix="Add one")
+    points = [_row(nodes, {key: node}, values) for node, values in graph.nodes(data=True)]
+    lines = [_row(edges, dict(zip(ends, (u, v), strict=True)), values) for u, v, values in _lines(graph)]
+    with store.transaction(f"{nodes} and {edges} from a graph"):
+        store.create_table(nodes, points, job=job)
+        store.create_table(edges, lines or {end: [] for end in ends}, job=job)
+        source, target = (store.relate(f"{edges}.{end}", f"{nodes}.{key}") for end in ends)
+    return Edges(store, source, target)
+
+
+def _lines(graph: Any) -> Iterator[tuple[Hashable, Hashable, Mapping[str, Any]]]:
+    """Edges with their attributes. Keys of parallel edges are kept unless networkx gave them."""
+    if not graph.is_multigraph():
+        yield from graph.edges(data=True)
+        return
+    named = any(not isinstance(name, int) for _, _, name in graph.edges(keys=True))
+    for start, stop, name, values in graph.edges(keys=True, data=True):
+        yield start, stop, {"key": name, **values} if named else values
+
+
+def _row(table: str, ends: dict[str, Hashable], values: Mapping[Any, Any]) -> dict[str, Any]:
+    for name in values:
+        if not isinstance(name, str) or name in ends:
+            raise BadData(
+                f"{table}: an attribute of the graph is called {name!r}",
+                "the column is the key's" if name in ends else "columns are called by text",
+                "Rename it, or call the key's column otherwise: key= and ends=",
+            )
+    return {**ends, **values}
+
+
+def _columns(rows: pa.Table, names: Sequence[str]) -> list[pa.ChunkedArray]:
+    return [rows[name] for name in names]
+
+
+def _described(values: Sequence[pa.ChunkedArray]) -> list[Column]:
+    return [Column(str(place), value.type, place) for place, value in enumerate(values)]
+
+
+def _attributes(rows: pa.Table, without: Sequence[str | None]) -> Iterator[dict[str, Any]]:
+    kept = rows.select([name for name in rows.column_names if name not in without])
+    if not kept.num_columns:
+        yield from ({} for _ in range(rows.num_rows))
+    for batch in kept.to_batches() if kept.num_columns else ():
+        for row in python_rows(batch):
+            yield {name: whole(value) for name, value in row.items() if value is not None}
+
+
+def _networkx() -> Any:
+    try:
+        return importlib.import_module("networkx")
+    except ImportError as error:
+        raise LamellaError(
+            "graphs need networkx, which is not installed", fix="Install it: pip install networkx"
+        ) from error
