@@ -51,6 +51,10 @@ class OpenIndexes:
             self.listed, self._complete = listed, None
         self._sorted = frozenset(index.keys[0] for index in self.listed if index.kind == SORTED)
 
+    @property
+    def any_sorted(self) -> bool:
+        return bool(self._sorted)
+
     def is_sorted(self, column: Column) -> bool:
         """Whether there is a sorted index of the column itself."""
         return column.key in self._sorted and not column.path

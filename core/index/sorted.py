@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -66,12 +67,12 @@ class Sorted:
         """The number of the first value that is not less than this one."""
         if isinstance(value, bytes):
             return bisect_left(self._bytes, value)
-        return int(self._numbers.searchsorted(self._numbers.dtype.type(value), "left"))
+        return self._place(value, "left")
 
     def first_above(self, value: Value) -> int:
         if isinstance(value, bytes):
             return bisect_right(self._bytes, value)
-        return int(self._numbers.searchsorted(self._numbers.dtype.type(value), "right"))
+        return self._place(value, "right")
 
     def count(self, first: int, stop: int) -> int:
         """How many rows have one of the values first … stop-1; the number behind the last value is null's."""
@@ -81,6 +82,12 @@ class Sorted:
         """The rows that do: ascending for one value."""
         found: np.ndarray = self.rows[self.starts[first] : self.starts[stop]]
         return found
+
+    def _place(self, value: float, side: Literal["left", "right"]) -> int:
+        """A value of another type than the index's own would have all of it converted."""
+        if self.num_values == 0:
+            return 0
+        return int(self._numbers.searchsorted(self._numbers.dtype.type(value), side))
 
     @cached_property
     def _numbers(self) -> np.ndarray:

@@ -13,6 +13,7 @@ from core.filters.expr import Filter
 from core.jobs import Job
 from core.query import masks, positions
 from core.query.found import Found
+from core.query.indexed import find_by_index
 from core.query.query import Query, SortKey
 from core.scan.paths import chosen
 from core.scan.pieces import schema_of
@@ -25,6 +26,9 @@ CELLS_A_BATCH = 1 << 22
 
 def count(snapshot: Snapshot, where: Filter | None = None, job: Job | None = None) -> int:
     """How many live rows meet `where`."""
+    served = None if where is None else find_by_index(snapshot, where)
+    if served is not None:
+        return len(served.positions)
     if where is not None and masks.pays(snapshot):
         return len(masks.find_by_mask(snapshot, where, job or Job()))
     return positions.count(snapshot, where, job)
@@ -116,7 +120,8 @@ def search(
 ) -> Found:
     """The same, and what was read for it."""
     if where is not None and not keys and masks.pays(snapshot):
-        return masks.search_by_mask(snapshot, where, job, enough=first)
+        served = find_by_index(snapshot, where, limit=first)
+        return served or masks.search_by_mask(snapshot, where, job, enough=first)
     return positions.find(snapshot, where, keys, job, first)
 
 

@@ -19,6 +19,7 @@ from core.filters.walk import predicates
 from core.jobs import Job
 from core.query.engine import cursor, no_room
 from core.query.found import Found, files_of, row_groups_of
+from core.query.indexed import find_by_index
 from core.query.query import SortKey
 from core.query.source import POSITION, identifier, relation
 from core.scan.snapshot import Column, Snapshot
@@ -50,6 +51,9 @@ def find(
     `limit` asks for the first ones of a sort alone.
     """
     job = job or Job()
+    served = find_by_index(snapshot, where, sort, limit)
+    if served is not None:
+        return served
     with cursor(job, snapshot.name) as own:
         query = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort, job)
         if sort and limit is not None:

@@ -1,0 +1,151 @@
+"""The rows that an index names for one condition, as positions in a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import in_one, to_numpy
+from core.ascending import EMPTY, union, without
+from core.filters.binding import Bound
+from core.filters.expr import Filter
+from core.filters.to_arrow import mask
+from core.index.runs import NotServed, Runs, runs_of
+from core.index.sorted import Sorted
+from core.scan.overlay import Changed
+from core.scan.pieces import changed_cells, in_memory
+from core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
+
+FEW_ROWS = 256
+SHARE = 8
+"""One row in so many is worth an index; to look at all of them costs less than to put more in order."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """`rows` is how many have to be looked at; `positions` gives those that may meet the condition, deleted
+    ones among them, ascending. They do where they meet `rest` too, and there are `rest` conditions at all."""
+
+    rows: int
+    positions: Callable[[], np.ndarray]
+    indexes: tuple[str, ...]
+    rest: tuple[Filter, ...] = ()
+
+
+def most_served(snapshot: Snapshot) -> int:
+    return max(FEW_ROWS, snapshot.num_positions // SHARE)
+
+
+def indexed_column(snapshot: Snapshot, name: str) -> Column | None:
+    """The column of this name, if there is a sorted index of it."""
+    if snapshot.indexes is None:
+        return None
+    found = next((column for column in snapshot.columns if column.name == name), None)
+    return found if found is not None and snapshot.indexes.is_sorted(found) else None
+
+
+def index_name(column: Column) -> str:
+    return f"sorted index on {column.name}"
+
+
+def memory_segments(snapshot: Snapshot) -> list[tuple[int, MemorySegment]]:
+    """Rows that no index holds yet, and where they begin."""
+    starts = snapshot.segment_starts.tolist()
+    return [
+        (start, segment)
+        for start, segment in zip(starts, snapshot.segments, strict=False)
+        if isinstance(segment, MemorySegment)
+    ]
+
+
+def file_indexes(snapshot: Snapshot, column: Column) -> list[tuple[int, Sorted]] | None:
+    """The index of each data file, and where its rows begin; None where one cannot be had."""
+    found: list[tuple[int, Sorted]] = []
+    for start, segment in zip(snapshot.segment_starts.tolist(), snapshot.segments, strict=False):
+        if isinstance(segment, FileSegment):
+            index = snapshot.indexes.sorted_file(segment, column) if snapshot.indexes else None
+            if index is None:
+                return None
+            found.append((start, index))
+    return found
+
+
+def candidates(snapshot: Snapshot, condition: Bound) -> Candidates | None:
+    """What the index of the condition's column names; None where there is none, or it does not help."""
+    column = indexed_column(snapshot, condition.column)
+    if column is None or not _is_answered(condition):
+        return None
+    held = file_indexes(snapshot, column)
+    if held is None:
+        return None
+    runs = [(start, index, runs_of(index, condition)) for start, index in held]
+    changed = changed_cells(snapshot, column)
+    loose = sum(segment.num_rows for _, segment in memory_segments(snapshot))
+    rows = sum(index.count(*span) for _, index, found in runs for span in found.spans)
+    rows += loose + (0 if changed is None else len(changed[0]))
+    exact = all(found.exact for _, _, found in runs)
+    return Candidates(
+        rows,
+        partial(_positions, snapshot, condition, column, runs, changed),
+        (index_name(column),),
+        () if exact else (condition,),
+    )
+
+
+def _is_answered(condition: Bound) -> bool:
+    """Whether sorted values answer it at all: asked of no values, before files are opened."""
+    try:
+        runs_of(Sorted.of_nulls(0, condition.type), condition)
+    except NotServed:
+        return False
+    return True
+
+
+def _positions(
+    snapshot: Snapshot,
+    condition: Bound,
+    column: Column,
+    runs: list[tuple[int, Sorted, Runs]],
+    changed: Changed | None,
+) -> np.ndarray:
+    parts = [_in_file(start, index, found) for start, index, found in runs]
+    loose = memory_segments(snapshot)
+    if loose:
+        parts.append(_in_memory(loose, condition, column))
+    filled = [part for part in parts if len(part)]
+    found = filled[0] if len(filled) == 1 else np.concatenate([EMPTY, *filled])
+    if loose:
+        found.sort()
+    if changed is None:
+        return found
+    met = to_numpy(mask(condition, _table(column, changed[1])))
+    return union(without(found, changed[0]), changed[0][met])
+
+
+def _in_file(start: int, index: Sorted, found: Runs) -> np.ndarray:
+    rows = [index.having(*span) for span in found.spans]
+    if not rows:
+        return EMPTY
+    together = rows[0] if len(rows) == 1 else np.concatenate(rows)
+    if sum(stop - first for first, stop in found.spans) > 1:
+        together = np.sort(together)
+    positions: np.ndarray = together.astype(np.int64)
+    positions += start
+    return positions
+
+
+def _in_memory(loose: list[tuple[int, MemorySegment]], condition: Bound, column: Column) -> np.ndarray:
+    """All segments are looked at as one: there may be many small ones."""
+    values = [chunk for _, segment in loose for chunk in in_memory(segment, [column]).column(0).chunks]
+    places = np.concatenate([np.arange(start, start + segment.num_rows) for start, segment in loose])
+    together = in_one(pa.chunked_array(values, column.type))
+    found: np.ndarray = places[to_numpy(mask(condition, _table(column, together)))]
+    return found
+
+
+def _table(column: Column, values: pa.Array) -> pa.Table:
+    return pa.Table.from_arrays([values], [column.name])

@@ -1,0 +1,130 @@
+"""Whether indexes serve a query, and the rows they find for it.
+
+A filter is served from the leaves up: a condition on an indexed column names the rows that meet it, an And
+takes those that name few and looks at these rows for the rest, an Or needs all of its parts. Where too many
+rows are named, looking at all of them costs less, and nothing is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+
+import numpy as np
+
+from core.arrays import to_numpy
+from core.ascending import EMPTY, among, union, without
+from core.filters.binding import Bound, bind
+from core.filters.expr import And, Branch, Filter, Or, Predicate
+from core.filters.to_arrow import mask
+from core.filters.walk import fold, predicates
+from core.index.candidates import Candidates, candidates, index_name, indexed_column, most_served
+from core.index.sorting import first_rows, in_sort_order, key_columns
+from core.query.query import SortKey
+from core.scan.paths import chosen
+from core.scan.rows import take_rows
+from core.scan.snapshot import Snapshot
+
+MUCH_MORE = 16
+"""An And leaves out a part that names so many times the rows of another: they are looked at instead."""
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """Live positions, in the order asked for; `looked_at` are those whose values had to be compared."""
+
+    positions: np.ndarray
+    index: str
+    looked_at: np.ndarray
+
+
+def serve(
+    snapshot: Snapshot, where: Filter | None, keys: Sequence[SortKey] = (), first: int | None = None
+) -> Served | None:
+    """The rows that meet `where`, ascending or in the order of the keys; None where no index helps.
+
+    `first` asks for so many rows at least.
+    """
+    if snapshot.indexes is None or not snapshot.indexes.any_sorted:
+        return None
+    if where is None:
+        return _first_of_all(snapshot, keys, first)
+    columns = key_columns(snapshot, keys)
+    named = None if columns is None else _candidates(snapshot, where)
+    if columns is None or named is None or named.rows > most_served(snapshot):
+        return None
+    positions = without(named.positions(), snapshot.deleted)
+    looked_at = positions if named.rest else EMPTY
+    if named.rest and len(positions):
+        positions = positions[_meeting(snapshot, positions, And(named.rest))]
+    used = ", ".join(dict.fromkeys(named.indexes))
+    return Served(in_sort_order(snapshot, positions, keys, columns), used, looked_at)
+
+
+def _first_of_all(snapshot: Snapshot, keys: Sequence[SortKey], first: int | None) -> Served | None:
+    column = indexed_column(snapshot, keys[0].column) if keys else None
+    if column is None or first is None:
+        return None
+    found = first_rows(snapshot, keys, first)
+    return None if found is None else Served(found, index_name(column), found)
+
+
+def _candidates(snapshot: Snapshot, where: Filter) -> Candidates | None:
+    bound = bind(where, snapshot.schema, snapshot.name)
+
+    def leaf(condition: Predicate) -> Candidates | None:
+        return candidates(snapshot, condition) if isinstance(condition, Bound) else None
+
+    def branch(node: Branch, parts: list[Candidates | None]) -> Candidates | None:
+        if isinstance(node, And):
+            return _all_of(node, parts)
+        return _any_of(node, parts) if isinstance(node, Or) else None
+
+    return fold(bound, leaf, branch)
+
+
+def _all_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | None:
+    """The part that names the fewest rows, with those that do not name many more."""
+    served = [part for part in parts if part is not None]
+    if not served:
+        return None
+    fewest = min(part.rows for part in served)
+    used = [part for part in served if part.rows <= MUCH_MORE * fewest]
+    left = [
+        condition
+        for condition, part in zip(node.children, parts, strict=True)
+        if part is None or part.rows > MUCH_MORE * fewest
+    ]
+    return Candidates(
+        fewest,
+        partial(_common, used),
+        tuple(name for part in used for name in part.indexes),
+        (*(condition for part in used for condition in part.rest), *left),
+    )
+
+
+def _any_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | None:
+    served = [part for part in parts if part is not None]
+    if len(served) < len(parts):
+        return None
+    return Candidates(
+        sum(part.rows for part in served),
+        partial(_together, served),
+        tuple(name for part in served for name in part.indexes),
+        (node,) if any(part.rest for part in served) else (),
+    )
+
+
+def _common(parts: Sequence[Candidates]) -> np.ndarray:
+    found = sorted((part.positions() for part in parts), key=len)
+    return reduce(lambda few, more: few[among(few, more)], found)
+
+
+def _together(parts: Sequence[Candidates]) -> np.ndarray:
+    return union(*(part.positions() for part in parts))
+
+
+def _meeting(snapshot: Snapshot, positions: np.ndarray, rest: Filter) -> np.ndarray:
+    columns = chosen(snapshot, dict.fromkeys(p.column for p in predicates(rest)))
+    return to_numpy(mask(rest, take_rows(snapshot, positions, columns)))

@@ -1,0 +1,81 @@
+"""Rows in order: those that are few, and the first ones of all that an index names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.arrays import in_one
+from core.ascending import EMPTY, union, without
+from core.index.candidates import file_indexes, indexed_column, memory_segments, most_served
+from core.index.ordering import can_be_ordered, ranks
+from core.index.sorted import Sorted
+from core.query.query import SortKey
+from core.scan.pieces import changed_cells
+from core.scan.rows import take_rows
+from core.scan.snapshot import Column, Snapshot
+
+
+def key_columns(snapshot: Snapshot, keys: Sequence[SortKey]) -> list[Column] | None:
+    """The columns that are sorted by; None where the values of one cannot be put in order here."""
+    named = {column.name: column for column in snapshot.columns}
+    columns = [named[key.column] for key in keys if key.column in named]
+    if len(columns) < len(keys) or not all(can_be_ordered(column.type) for column in columns):
+        return None
+    return columns
+
+
+def in_sort_order(
+    snapshot: Snapshot, positions: np.ndarray, keys: Sequence[SortKey], columns: Sequence[Column]
+) -> np.ndarray:
+    """Ascending positions in the order of the keys; equal rows stay as they are."""
+    if not keys or len(positions) < 2:
+        return positions
+    values = take_rows(snapshot, positions, columns).columns
+    ranked = [ranks(in_one(held), key.descending) for held, key in zip(values, keys, strict=True)]
+    ordered: np.ndarray = positions[np.lexsort(ranked[::-1])]
+    return ordered
+
+
+def first_rows(snapshot: Snapshot, keys: Sequence[SortKey], count: int) -> np.ndarray | None:
+    """Positions of the first `count` live rows in the order of the keys; None where no index of the first key
+    helps."""
+    column, columns = indexed_column(snapshot, keys[0].column), key_columns(snapshot, keys)
+    if column is None or columns is None or count > most_served(snapshot):
+        return None
+    held = file_indexes(snapshot, column)
+    changed = changed_cells(snapshot, column)
+    moved = union(snapshot.deleted, EMPTY if changed is None else changed[0])
+    loose = [np.arange(start, start + s.num_rows) for start, s in memory_segments(snapshot)]
+    if held is None or len(moved) + sum(map(len, loose)) > most_served(snapshot):
+        return None
+    found = []
+    for start, index in held:
+        gone = np.searchsorted(moved, [start, start + len(index.rows)])
+        wanted = count + int(gone[1] - gone[0])
+        found.append(_first(index, wanted, keys[0].descending, whole=len(keys) > 1) + start)
+        if sum(map(len, found)) > most_served(snapshot):
+            return None
+    candidates = union(np.sort(np.concatenate([EMPTY, *found])), moved, *loose)
+    return in_sort_order(snapshot, without(candidates, snapshot.deleted), keys, columns)[:count]
+
+
+def _first(index: Sorted, count: int, descending: bool, whole: bool) -> np.ndarray:
+    """The first `count` rows in the index's order, or backwards, null last; with all that are equal to the
+    last one of them if `whole`."""
+    values = int(index.starts[index.num_values])
+    if descending and count < values:
+        return _last(index, values, count, whole)
+    stop = min(count, len(index.rows))
+    if whole:
+        stop = int(index.starts[np.searchsorted(index.starts, stop)])
+    return index.rows[:stop].astype(np.int64)
+
+
+def _last(index: Sorted, values: int, count: int, whole: bool) -> np.ndarray:
+    """Of the rows that are not null, the greatest ones; of equal ones the first ones."""
+    at = int(np.searchsorted(index.starts, values - count, side="right")) - 1
+    first, after = int(index.starts[at]), int(index.starts[at + 1])
+    equal = after if whole else first + count - (values - after)
+    return np.concatenate([index.rows[first:equal], index.rows[after:values]]).astype(np.int64)

@@ -1,0 +1,35 @@
+"""The rows that an index finds for a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from core.filters.expr import Filter
+from core.index.planning import serve
+from core.query.found import Found, found_in
+from core.query.query import SortKey
+from core.scan.pieces import Piece, piece_at
+from core.scan.snapshot import Snapshot
+
+
+def find_by_index(
+    snapshot: Snapshot, where: Filter | None, sort: Sequence[SortKey] = (), limit: int | None = None
+) -> Found | None:
+    """The same as `core.query.positions.find`; None where no index helps."""
+    served = serve(snapshot, where, sort, limit)
+    if served is None:
+        return None
+    found = found_in(snapshot, served.positions, _holding(snapshot, np.sort(served.looked_at)))
+    return replace(found, index=served.index)
+
+
+def _holding(snapshot: Snapshot, ascending: np.ndarray) -> Iterator[Piece]:
+    """The pieces that hold these positions."""
+    done = 0
+    while done < len(ascending):
+        piece = piece_at(snapshot, int(ascending[done]))
+        yield piece
+        done = int(np.searchsorted(ascending, piece.stop))

@@ -1,0 +1,266 @@
+"""With and without indexes the same rows are found, in the same order, whatever was done to the table."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from core import Store
+from core.errors import StoreProblem
+from core.filters import And, Filter, Or, Predicate
+from core.jobs import Job
+from core.query import masks, positions
+from core.query.local import search
+from core.query.query import SortKey
+from core.scan.snapshot import Snapshot
+from core.store import Table
+from tests.property.test_store_model import small_sizes
+
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "60"))
+TEXT = st.text("aAbBé😀%_\\\0 0", max_size=3)
+FLOATS = st.sampled_from([0.0, -0.0, 1.0, 1.5, -2.5, math.nan, math.inf, -math.inf])
+MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))
+WHOLE = MOMENTS.map(lambda moment: moment.replace(microsecond=0, tzinfo=dt.UTC))
+TYPES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+    "i8": (pa.int8(), st.integers(-3, 3) | st.sampled_from([-128, 127])),
+    "i64": (pa.int64(), st.integers(-3, 3) | st.sampled_from([-(2**63), 2**63 - 1])),
+    "u64": (pa.uint64(), st.integers(0, 3) | st.just(2**64 - 1)),
+    "f32": (pa.float32(), FLOATS),
+    "f64": (pa.float64(), FLOATS),
+    "dec": (pa.decimal128(9, 2), st.decimals(-2, 2, places=2)),
+    "long": (pa.decimal128(38, 1), st.decimals(-2, 2, places=1) | st.just(Decimal(10**37 - 1))),
+    "longest": (pa.decimal256(50, 0), st.sampled_from([Decimal(-(10**49)), Decimal(0), Decimal(7)])),
+    "text": (pa.string(), TEXT),
+    "bytes": (pa.binary(), st.binary(max_size=2)),
+    "day": (pa.date32(), st.dates()),
+    "moment": (pa.timestamp("us"), MOMENTS),
+    "zoned": (pa.timestamp("ms", "America/New_York"), WHOLE),
+    "clock": (pa.time64("us"), st.times()),
+    "flag": (pa.bool_(), st.booleans()),
+}
+NUMBERS = ("i8", "i64", "u64", "f32", "f64", "dec", "long", "longest")
+ODD = st.sampled_from([0.5, 10**40, -(10**40), math.inf, -math.inf, Decimal("1.005"), 3])
+NUMBER = st.integers(0, 10**6)
+NO_VALUE = ("is_null", "not_null")
+ORDERED = ("eq", "ne", "gt", "gte", "lt", "lte")
+
+
+def operators(kind: str) -> list[str]:
+    if kind == "flag":
+        return ["eq", "ne", "is_true", "is_false", *NO_VALUE]
+    if kind == "bytes":
+        return ["eq", "ne", "in", "nin", *NO_VALUE]
+    texts = ["starts_with", "like", "contains", "is_empty", "not_empty"] if kind == "text" else []
+    return [*ORDERED, "between", "not_between", "in", "nin", *NO_VALUE, *texts]
+
+
+@st.composite
+def predicate(draw: st.DrawFn, kinds: dict[str, str]) -> Predicate:
+    name = draw(st.sampled_from(sorted(kinds)))
+    kind = kinds[name]
+    value = TYPES[kind][1] | ODD if kind in NUMBERS else TYPES[kind][1]
+    operator = draw(st.sampled_from(operators(kind)))
+    if operator in ("between", "not_between"):
+        return Predicate(name, operator, (draw(value), draw(value)))
+    if operator in ("in", "nin"):
+        return Predicate(name, operator, tuple(draw(st.lists(value, max_size=3))))
+    if operator.startswith(("is_", "not_")):
+        return Predicate(name, operator)
+    if operator == "like":
+        return Predicate(name, "like", (draw(st.sampled_from(["a%", "a", "%a", "_", "ab%b", r"\%%", ""])),))
+    folds = kind == "text" and draw(st.integers(0, 5)) == 0
+    return Predicate(name, operator, (draw(value),), ignore_case=folds)
+
+
+def filters(kinds: dict[str, str]) -> st.SearchStrategy[Filter]:
+    some = st.lists(predicate(kinds), min_size=1, max_size=3).map(tuple)
+    return (
+        predicate(kinds)
+        | some.map(And)
+        | some.map(Or)
+        | st.lists(some.map(Or), min_size=2, max_size=2).map(lambda parts: And(tuple(parts)))
+    )
+
+
+def sorts(kinds: dict[str, str]) -> st.SearchStrategy[tuple[SortKey, ...]]:
+    key = st.builds(SortKey, st.sampled_from(sorted(kinds)), st.booleans())
+    return st.lists(key, min_size=1, max_size=2, unique_by=lambda k: k.column).map(tuple)
+
+
+def agree(snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], limit: int | None) -> bool:
+    """Whether an index was used; what is found is the same as without."""
+    bare = replace(snapshot, indexes=None)
+    found = search(snapshot, where, sort, Job(), limit)
+    if where is not None and not sort:
+        wanted = masks.find_by_mask(bare, where, Job())
+        assert np.array_equal(positions.find(snapshot, where).positions, wanted)
+    else:
+        wanted = positions.find(bare, where, sort).positions
+    assert found.positions[:limit].tolist() == wanted[:limit].tolist()
+    return found.index is not None
+
+
+def cells(kind: str, count: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(st.none() | TYPES[kind][1], min_size=count, max_size=count)
+
+
+def typed(kinds: dict[str, str], columns: dict[str, list[Any]]) -> pa.Table:
+    return pa.table({name: pa.array(columns[name], TYPES[kind][0]) for name, kind in kinds.items()})
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    folder = Path(tempfile.mkdtemp())
+    with Store.open(folder / "s") as opened:
+        yield opened
+    shutil.rmtree(folder)
+
+
+@settings(max_examples=RUNS // 6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_type_is_found_and_sorted_as_without(kind: str, data: st.DataObject, store: Store) -> None:
+    kinds = {"x": kind, "y": data.draw(st.sampled_from(sorted(TYPES)))}
+    count = data.draw(st.integers(1, 12))
+    rows = typed(kinds, {name: data.draw(cells(k, count)) for name, k in kinds.items()})
+    table = store.create_table("t", rows)
+    table.flush()
+    for name in kinds:
+        table.create_index(name)
+    snapshot = table.snapshot()
+    for _ in range(5):
+        agree(snapshot, data.draw(predicate({"x": kind})), (), None)
+        agree(snapshot, data.draw(filters(kinds)), (), None)
+        limit = data.draw(st.integers(1, 5))
+        assert agree(snapshot, None, data.draw(sorts(kinds)), limit)
+        agree(snapshot, data.draw(filters(kinds)), data.draw(sorts(kinds)), limit)
+    store.drop_table("t")
+
+
+class Changing(RuleBasedStateMachine):
+    """A table with indexes that is changed in every way."""
+
+    @initialize(data=st.data(), count=st.integers(0, 20))
+    def create(self, data: st.DataObject, count: int) -> None:
+        self.sizes = small_sizes()
+        self.folder = Path(tempfile.mkdtemp())
+        self.store = Store.open(self.folder / "s")
+        chosen = data.draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=2, max_size=2))
+        self.kinds = dict(zip(("x", "y"), chosen, strict=True))
+        rows = typed(self.kinds, {name: data.draw(cells(k, count)) for name, k in self.kinds.items()})
+        self.store.create_table("t", rows)
+        self.table.create_index("x")
+
+    @property
+    def table(self) -> Table:
+        return self.store["t"]
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+            shutil.rmtree(self.folder)
+            self.sizes.undo()
+
+    def ids(self, data: st.DataObject) -> list[int]:
+        known = self.table.read(columns=["_id"]).column(0).to_pylist()
+        return data.draw(st.lists(st.sampled_from(known), unique=True, max_size=6)) if known else []
+
+    @rule(data=st.data(), count=st.integers(1, 8))
+    def insert(self, data: st.DataObject, count: int) -> None:
+        self.table.insert(typed(self.kinds, {n: data.draw(cells(k, count)) for n, k in self.kinds.items()}))
+
+    @rule(data=st.data())
+    def update(self, data: st.DataObject) -> None:
+        ids = self.ids(data)
+        name = data.draw(st.sampled_from(sorted(self.kinds)))
+        kind = self.kinds[name]
+        values = pa.array(data.draw(cells(kind, len(ids))), TYPES[kind][0])
+        self.table.update(pa.table({"_id": pa.array(ids, pa.int64()), name: values}))
+
+    @rule(data=st.data())
+    def update_where(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.kinds)))
+        value = data.draw(st.none() | TYPES[self.kinds[name]][1])
+        self.table.update_where(data.draw(predicate(self.kinds)), {"$set": {name: value}})
+
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        self.table.delete(ids=self.ids(data))
+
+    @rule(step=st.sampled_from(["flush", "compact"]))
+    def tidy(self, step: str) -> None:
+        getattr(self.table, step)()
+
+    @rule(step=st.sampled_from(["undo", "redo"]))
+    def back_or_forth(self, step: str) -> None:
+        try:
+            getattr(self.table, step)()
+        except StoreProblem:
+            return
+
+    @rule(data=st.data())
+    def restore(self, data: st.DataObject) -> None:
+        self.table.restore(data.draw(st.integers(1, self.table.version)))
+
+    @rule(name=st.sampled_from(["x", "y"]))
+    def index_or_not(self, name: str) -> None:
+        if any(index.columns == (name,) for index in self.table.indexes):
+            self.table.drop_index(name)
+        else:
+            self.table.create_index(name)
+
+    @rule(number=NUMBER, place=NUMBER, how=st.sampled_from(["gone", "damaged", "another's"]))
+    def harm(self, number: int, place: int, how: str) -> None:
+        """Files have other names, and come in another order, each time: they are drawn by number."""
+        files = sorted(f for f in (self.folder / "s" / "index").rglob("*") if f.is_file())
+        if not files:
+            return
+        file = files[number % len(files)]
+        self.store.close()
+        if how == "gone":
+            file.unlink()
+        elif how == "damaged":
+            content = bytearray(file.read_bytes())
+            content[place % len(content)] ^= 1 << (place % 8)
+            file.write_bytes(content)
+        else:
+            file.write_bytes(files[place % len(files)].read_bytes())
+        self.store = Store.open(self.folder / "s")
+
+    @rule()
+    def vacuum(self) -> None:
+        self.store.vacuum()
+
+    @rule(data=st.data(), limit=st.integers(1, 5))
+    def ask(self, data: st.DataObject, limit: int) -> None:
+        version = data.draw(st.none() | st.integers(1, self.table.version))
+        snapshot = self.table.state(version).snapshot
+        agree(snapshot, data.draw(filters(self.kinds)), (), None)
+        agree(snapshot, data.draw(filters(self.kinds)), data.draw(sorts(self.kinds)), limit)
+
+    @precondition(lambda self: self.table.indexes)
+    @rule(data=st.data(), limit=st.integers(1, 5))
+    def sort(self, data: st.DataObject, limit: int) -> None:
+        name = self.table.indexes[0].columns[0]
+        keys = (SortKey(name, data.draw(st.booleans())), *data.draw(sorts({"x": "", "y": ""})))
+        keys = tuple({key.column: key for key in reversed(keys)}.values())[::-1]
+        assert agree(self.table.snapshot(), None, keys, limit) or keys[0].column != name
+
+
+TestChanging = Changing.TestCase
+TestChanging.settings = settings(max_examples=RUNS, stateful_step_count=25, deadline=None)
