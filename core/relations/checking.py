@@ -77,6 +77,7 @@ def check(relation: Relation, one: Snapshot, other: Snapshot, job: Job) -> Relat
     checked = RelationCheck(relation, repeated=repeated)
     for _, rows in key_rows(one, [*columns, ID_COLUMN], job):
         checked = _with(checked, keys, rows)
+        job.report(checked.rows, one.num_rows, f"{relation.name}: {checked.rows:,} rows checked")
     return checked
 
 

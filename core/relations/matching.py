@@ -87,7 +87,7 @@ def key_rows(
 ) -> Iterator[tuple[np.ndarray, pa.Table]]:  # fmt: skip
     """Positions and values of all live rows, a row group at a time; what is decoded is kept."""
     for piece in pieces(snapshot, 0, snapshot.num_positions):
-        job.report(piece.first, snapshot.num_positions)
+        job.check()
         chunks = piece.stored(snapshot, columns)
         live = without(np.arange(piece.first, piece.stop), snapshot.deleted)
         yield live, finish(snapshot, piece.first, piece.stop, columns, chunks)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from core.relations.checking import RelationCheck
     from core.relations.declared import DeclaredRelations
     from core.relations.edges import Edges
+    from core.relations.suggesting import Suggestion
     from core.store.store import Store
 
 
@@ -22,6 +23,10 @@ class StoreRelations:
     tables and columns are called, and what a cast makes of a column; dropping a table drops its own."""
 
     catalog: Catalog
+
+    @property
+    def tables(self) -> list[str]:
+        raise NotImplementedError
 
     def relate(
         self, one: str | Iterable[str], other: str | Iterable[str], name: str | None = None
@@ -70,6 +75,18 @@ class StoreRelations:
         return tuple(
             check(r, self[r.from_table].snapshot(), self[r.to_table].snapshot(), job or Job()) for r in asked
         )
+
+    def suggest_relations(self, *tables: str, job: Job | None = None) -> tuple[Suggestion, ...]:
+        """Relations that these tables, or all, may have, the most likely first; none is declared by this.
+
+        A column may point at one whose values are each there once, if most of a sample is found there, and at
+        several columns of the same names in another table. Text says enough by itself; numbers and dates may
+        coincide, so they have to be called like what they point at.
+        """
+        from core.relations.suggesting import suggestions
+
+        asked = [self[name].snapshot() for name in tables or self.tables]
+        return suggestions(asked, self.relations, job or Job())
 
     def edges(self, table: str, source: str | None = None, target: str | None = None) -> Edges:
         """A table as edges between rows of others: `source` and `target` name the relations that say where

@@ -1,0 +1,230 @@
+"""Relations that tables may have: looked for by what columns are called and by what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import take
+from core.filters.kinds import Kind, kind_of
+from core.jobs import Job
+from core.relations.comparing import meeting_type
+from core.relations.likeness import likeness
+from core.relations.matching import Keys, key_rows
+from core.relations.relation import Relation
+from core.scan.rows import live_positions, take_rows
+from core.scan.snapshot import Column, Snapshot
+from core.schema import ID
+
+SAMPLE_ROWS = 10_000
+LARGEST_ROWS = 2_000_000
+"""Keys of several columns are looked for in tables of up to so many rows."""
+LEAST_SHARE, LEAST_SCORE = 0.5, 0.5
+ALMOST_UNIQUE = 0.99
+TELLING = 3
+"""So many different texts that are all in another column are no accident, numbers and dates may be."""
+
+_POINTING = {Kind.INTEGER, Kind.FLOAT, Kind.TEXT, Kind.BINARY, Kind.DATE, Kind.TIMESTAMP, Kind.OTHER}
+_POINTED_AT = _POINTING - {Kind.FLOAT}
+_SPEAKING = {Kind.TEXT, Kind.BINARY, Kind.OTHER}
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A relation that nobody declared yet. `score` is from 0 to 1, `reasons` are what it is made of.
+
+    `share` is how many of the different keys in a sample were found in the other table, from 0 to 1.
+    `store.relate(*suggestion.ends)` declares it.
+    """
+
+    from_table: str
+    from_columns: tuple[str, ...]
+    to_table: str
+    to_columns: tuple[str, ...]
+    score: float
+    share: float
+    reasons: tuple[str, ...]
+
+    @property
+    def ends(self) -> tuple[list[str], list[str]]:
+        return (
+            [f"{self.from_table}.{name}" for name in self.from_columns],
+            [f"{self.to_table}.{name}" for name in self.to_columns],
+        )
+
+    def __str__(self) -> str:
+        one, other = (", ".join(end) for end in self.ends)
+        return f"{one} → {other} ({self.score:.0%}: {'; '.join(self.reasons)})"
+
+
+def suggestions(
+    snapshots: Sequence[Snapshot], declared: Collection[Relation], job: Job
+) -> tuple[Suggestion, ...]:  # fmt: skip
+    """The most likely first; none that is declared already, in this direction or the other."""
+    looked = [Looked(snapshot, job) for snapshot in snapshots]
+    known = {_both_ways(r.from_table, r.from_columns, r.to_table, r.to_columns) for r in declared}
+    found: list[Suggestion] = []
+    for number, (one, other) in enumerate(_pairs(looked)):
+        job.report(number, len(looked) ** 2, f"{one.name} and {other.name}")
+        single = _best_by_column(_of_one_column(one, other))
+        found += single or _best_by_column(_of_several(one, other))
+    chosen: dict[frozenset[tuple[str, tuple[str, ...]]], Suggestion] = {}
+    for each in sorted(found, key=lambda s: (-s.score, s.ends)):
+        ends = _both_ways(each.from_table, each.from_columns, each.to_table, each.to_columns)
+        if ends not in known:
+            chosen.setdefault(ends, each)
+    return tuple(chosen.values())
+
+
+class Looked:
+    """A table, and what was found out about its columns."""
+
+    def __init__(self, snapshot: Snapshot, job: Job) -> None:
+        self.snapshot, self.name, self._job = snapshot, snapshot.name, job
+
+    @cached_property
+    def pointing(self) -> list[Column]:
+        return [c for c in self.snapshot.columns if c.name != ID and kind_of(c.type) in _POINTING]
+
+    @cached_property
+    def unique(self) -> list[Column]:
+        """Columns whose values are each there once, nulls aside."""
+        able = [
+            c
+            for c in self.snapshot.columns
+            if kind_of(c.type) in _POINTED_AT and not pa.types.is_nested(c.type)
+        ]
+        return [column for column in able if column.name == ID or self._all_differ(column)]
+
+    @cached_property
+    def sample(self) -> pa.Table:
+        """Some rows from all over the table."""
+        rows = self.snapshot.num_rows
+        live = np.unique(np.linspace(0, rows - 1, min(rows, SAMPLE_ROWS)).astype(np.int64))
+        columns = [c for c in self.pointing if not pa.types.is_nested(c.type)]
+        return take_rows(self.snapshot, live_positions(self.snapshot, live), columns)
+
+    def sampled(self, columns: Sequence[Column]) -> list[pa.ChunkedArray]:
+        return [self.sample[column.name] for column in columns]
+
+    def rows(self, columns: Sequence[Column]) -> Iterator[pa.Table]:
+        return (rows for _, rows in key_rows(self.snapshot, columns, self._job))
+
+    def how_unique(self, columns: Sequence[Column]) -> float:
+        """How many different keys there are for each row that has one."""
+        read = pa.concat_tables(self.rows(columns))
+        first = Keys(read.columns, columns).first
+        given = first[first >= 0]
+        return len(np.unique(given)) / len(given) if len(given) else 0.0
+
+    def _all_differ(self, column: Column) -> bool:
+        sampled = self.sampled([column])
+        first = Keys(sampled, [column]).first
+        if (first >= 0).sum() == 0 or len(np.unique(first[first >= 0])) < (first >= 0).sum():
+            return False
+        return self.how_unique([column]) == 1.0
+
+
+def _pairs(looked: Sequence[Looked]) -> Iterator[tuple[Looked, Looked]]:
+    """Of tables with rows; each with itself too."""
+    filled = [table for table in looked if table.snapshot.num_rows]
+    yield from ((table, table) for table in filled)
+    yield from permutations(filled, 2)
+
+
+def _best_by_column(found: Iterable[Suggestion]) -> list[Suggestion]:
+    """A column points at one column of a table; a key of the user's own is meant rather than `_id`."""
+    best: dict[tuple[str, ...], Suggestion] = {}
+    for each in sorted(found, key=lambda s: (-s.score, s.to_columns == (ID,))):
+        if each.score >= LEAST_SCORE:
+            best.setdefault(each.from_columns, each)
+    return list(best.values())
+
+
+def _of_one_column(one: Looked, other: Looked) -> Iterator[Suggestion]:
+    for column in one.pointing:
+        for target in other.unique:
+            if pa.types.is_nested(column.type) or (one is other and column.name == target.name):
+                continue
+            if meeting_type(column.type, target.type) is None:
+                continue
+            name, reason = likeness(column.name, other.name, target.name, within=one is other)
+            speaking = kind_of(target.type) in _SPEAKING
+            if name < LEAST_SCORE and not speaking:
+                continue
+            share, count = _found(one, [column], other, [target])
+            if share < LEAST_SHARE or (name < LEAST_SCORE and count < TELLING):
+                continue
+            score = share * (0.7 + 0.3 * name if speaking else name)
+            yield _suggestion(one, [column], other, [target], score, share, count, [reason] if name else [])
+
+
+def _of_several(one: Looked, other: Looked) -> Iterator[Suggestion]:
+    """Columns that are called alike in both tables, and tell the rows of the other only together."""
+    theirs = {c.name: c for c in other.pointing if kind_of(c.type) in _POINTED_AT}
+    shared = [
+        (c, theirs[c.name])
+        for c in one.pointing
+        if c.name in theirs
+        and not pa.types.is_nested(c.type)
+        and meeting_type(c.type, theirs[c.name].type) is not None
+    ]
+    if one is other or len(shared) < 2 or other.snapshot.num_rows > LARGEST_ROWS:
+        return
+    key = _telling(other, [target for _, target in shared])
+    columns = [column for column, target in shared if target in key]
+    if len(key) > 1:
+        share, count = _found(one, columns, other, key)
+        if share >= LEAST_SHARE:
+            reason = f"the columns {', '.join(c.name for c in key)} are in both tables"
+            yield _suggestion(one, columns, other, key, 0.9 * share, share, count, [reason])
+
+
+def _telling(table: Looked, columns: list[Column]) -> list[Column]:
+    """As few of the columns as tell nearly all rows apart; none where all together do not."""
+    if table.how_unique(columns) < ALMOST_UNIQUE:
+        return []
+    sampled = {c: len(np.unique(Keys(table.sampled([c]), [c]).first)) for c in columns}
+    for column in sorted(columns, key=lambda c: sampled[c]):
+        fewer = [c for c in columns if c is not column]
+        if fewer and table.how_unique(fewer) >= ALMOST_UNIQUE:
+            columns = fewer
+    return columns
+
+
+def _found(
+    one: Looked, columns: Sequence[Column], other: Looked, targets: Sequence[Column]
+) -> tuple[float, int]:  # fmt: skip
+    """How many of the different keys in the sample of `one` are in `other`, and how many keys those are."""
+    sampled = one.sampled(columns)
+    first = Keys(sampled, targets).first
+    distinct = np.unique(first[first >= 0])
+    if not len(distinct):
+        return 0.0, 0
+    keys = Keys([take(values, distinct) for values in sampled], targets)
+    met = np.zeros(len(distinct), bool)
+    for rows in other.rows(targets):
+        met[keys.found(rows.columns)[1]] = True
+    return float(met.mean()), len(distinct)
+
+
+def _suggestion(
+    one: Looked, columns: Sequence[Column], other: Looked, targets: Sequence[Column],
+    score: float, share: float, count: int, reasons: Sequence[str],
+) -> Suggestion:  # fmt: skip
+    """A share in words is never rounded up to all."""
+    shown = "all" if share == 1.0 else f"{min(share, 0.999):.1%}"
+    told = f"{shown} of {count:,} different values are there"
+    from_columns, to_columns = (tuple(c.name for c in cs) for cs in (columns, targets))
+    return Suggestion(one.name, from_columns, other.name, to_columns, score, share, (*reasons, told))
+
+
+def _both_ways(
+    table: str, columns: tuple[str, ...], other: str, others: tuple[str, ...]
+) -> frozenset[tuple[str, tuple[str, ...]]]:
+    return frozenset([(table, columns), (other, others)])
