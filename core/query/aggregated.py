@@ -6,6 +6,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from core.errors import BadQuery, nearest
+from core.filters.expr import Filter, all_of
 from core.filters.kinds import value_type
 from core.query.aggregate import Aggregate
 from core.query.aggregates import AGGREGATES, ROWS, AggregateFunction, Input
@@ -14,13 +15,19 @@ from core.query.operand import Value
 from core.query.sql_parts import column
 from core.query.typed import condition, typed
 
+Made = tuple[pa.DataType, exp.Expr, Needed]
 
-def aggregated(aggregate: Aggregate, rows: Node) -> tuple[pa.DataType, exp.Expr, Needed]:
-    """Its type, its SQL, and the columns that this uses. Raises `BadQuery` where it does not fit."""
+
+def aggregated(aggregate: Aggregate, rows: Node, only: Filter | None = None) -> Made:
+    """Its type, its SQL, and the columns that this uses; of the rows alone that meet `only`.
+
+    Raises `BadQuery` where it does not fit.
+    """
     function = _known(aggregate, rows.fields.place)
     met, filtered = None, Needed()
-    if aggregate.where is not None:
-        met, filtered = condition(aggregate.where, rows.fields)
+    asked = [one for one in (only, aggregate.where) if one is not None]
+    if asked:
+        met, filtered = condition(all_of(asked), rows.fields)
     value, used = _value(aggregate, function, rows)
     if not function.fits(value.type):
         raise BadQuery(

@@ -14,10 +14,11 @@ from core.query.returned import returned
 ROWS_A_BATCH = 1 << 17
 
 
-def read(node: Node, job: Job) -> pa.Table:
-    """Columns keep the types that they have in the datasets."""
+def read(node: Node, job: Job, most: int | None = None) -> pa.Table:
+    """At most so many rows. Columns keep the types that they have in the datasets."""
     with cursor(job, node.fields.place) as own:
-        asked = whole(node, Running(own, job)).sql("duckdb")
+        query = whole(node, Running(own, job))
+        asked = (query if most is None else query.limit(most)).sql("duckdb")
         job.check()
         found = own.sql(asked).to_arrow_table()
     return returned(found, node.fields.schema)

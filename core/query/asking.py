@@ -13,7 +13,7 @@ from core.filters.expr import Filter
 from core.jobs import Job
 from core.query.fluent import Fluent
 from core.query.pipeline import Pipeline
-from core.query.steps import Group, Step
+from core.query.steps import Facets, Group, Step
 
 if TYPE_CHECKING:
     from core.dataset import Dataset
@@ -70,6 +70,15 @@ class Asking(Fluent):
 
         return answers.read(self._filled(job), job or Job())
 
+    def tables(self, job: Job | None = None) -> dict[str, pa.Table]:
+        """The answers of facets, by their names. Raises `BadQuery` where the last step is something else."""
+        if not self.pipeline.steps or not isinstance(self.pipeline.steps[-1], Facets):
+            raise BadQuery(
+                f"{self.place}: only facets have several answers", fix="Ask facets(…) last, or read()"
+            )
+        answer = self.read(job)
+        return {name: _rows_in(answer.column(name)) for name in answer.column_names}
+
     def batches(self, job: Job | None = None) -> pa.RecordBatchReader:
         """The same rows streamed."""
         from core.query import answers
@@ -95,3 +104,11 @@ class Asking(Fluent):
         from core.query.compile import compiled
 
         return compiled(self.pipeline, lambda name: self.sources[name].snapshot())
+
+
+def _rows_in(facet: pa.ChunkedArray) -> pa.Table:
+    """The rows of a single list of them."""
+    rows = facet.chunk(0).flatten()
+    return pa.Table.from_arrays(
+        [rows.field(place) for place in range(rows.type.num_fields)], schema=pa.schema(list(rows.type))
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import singledispatchmethod
 from itertools import count
 
@@ -10,34 +10,73 @@ import pyarrow as pa
 from sqlglot import exp
 
 from core.errors import BadQuery
+from core.filters.expr import Filter
+from core.jobs import Job
 from core.query.aggregated import aggregated
+from core.query.buckets import bucketed
 from core.query.expressions import Named
-from core.query.fields import Field, Fields
-from core.query.nodes import Chosen, Computed, Cut, Filtered, Grouped, Needed, Node, Rank, Scan, sampled
+from core.query.fields import Field, Fields, refuse_twice
+from core.query.joining import joined
+from core.query.nodes import (
+    Chosen,
+    Computed,
+    Cut,
+    Faceted,
+    Filtered,
+    Grouped,
+    Needed,
+    Node,
+    Rank,
+    Scan,
+    Shared,
+    sampled,
+)
 from core.query.pipeline import Pipeline
-from core.query.steps import Compute, Group, Limit, Sample, Select, Sort, Step, Where
+from core.query.reshaping import pivoted, unpivoted, unwound
+from core.query.steps import (
+    Aggregates,
+    Buckets,
+    Compute,
+    Facets,
+    Group,
+    Join,
+    Limit,
+    Pivot,
+    Sample,
+    Select,
+    Sort,
+    Step,
+    Unpivot,
+    Unwind,
+    Where,
+)
 from core.query.typed import condition, typed
 from core.scan.snapshot import Snapshot
 
 Find = Callable[[str], Snapshot]
 
 
-def compiled(pipeline: Pipeline, find: Find) -> Node:
-    """`find` gives the snapshot of a source. Raises `BadQuery`, `BadFilter` or `UnknownColumn` for the
-    first step that does not fit the columns before it."""
-    return Compiler(find).rows(pipeline)
+def compiled(pipeline: Pipeline, find: Find, job: Job | None = None) -> Node:
+    """`find` gives the snapshot of a source. What columns a pivot gives, and where buckets begin, is read
+    from the data where the step does not say it.
+
+    Raises `BadQuery`, `BadFilter` or `UnknownColumn` for the first step that does not fit those before it.
+    """
+    return Compiler(find, job or Job()).rows(pipeline)
 
 
 class Compiler:
     """One query: its datasets and its columns are numbered through."""
 
-    def __init__(self, find: Find) -> None:
-        self._find = find
+    def __init__(self, find: Find, job: Job) -> None:
+        self._find, self.job = find, job
         self._datasets, self._columns = count(), count()
 
     def rows(self, pipeline: Pipeline) -> Node:
-        rows: Node = Scan(self._find(pipeline.source), next(self._datasets))
-        for step in pipeline.steps:
+        return self._following(pipeline.steps, Scan(self._find(pipeline.source), next(self._datasets)))
+
+    def _following(self, steps: Iterable[Step], rows: Node) -> Node:
+        for step in steps:
             rows = self.after(step, rows)
         return rows
 
@@ -60,14 +99,14 @@ class Compiler:
                 raise BadQuery(
                     f"{rows.fields.place}: '{name}' would be null in every row", fix="Cast it to a type"
                 )
-            field = Field(name, found.value.type, self._new())
+            field = Field(name, found.value.type, self.new())
             made = {field.identifier: (found.value.sql, found.used)}
-            rows = Computed(rows, _with(rows.fields, field), made)
+            rows = Computed(rows, rows.fields.replaced(field), made)
         return rows
 
     @after.register
     def _select(self, step: Select, rows: Node) -> Node:
-        _refuse_twice(step.columns, rows.fields.place)
+        refuse_twice(step.columns, rows.fields.place)
         inside = {name: self._reached(name, rows) for name in step.columns if name not in rows.fields}
         made = {field.identifier: value for field, value in inside.values()}
         fields = tuple(inside[n][0] if n in inside else rows.fields[n] for n in step.columns)
@@ -76,7 +115,7 @@ class Compiler:
 
     @after.register
     def _sort(self, step: Sort, rows: Node) -> Node:
-        rows, keys = self._reachable([key.column for key in step.keys], rows)
+        rows, keys = self.reachable([key.column for key in step.keys], rows)
         ranks = tuple(Rank(f.identifier, k.descending) for f, k in zip(keys, step.keys, strict=True))
         told = {rank.identifier for rank in ranks}
         return Chosen(
@@ -93,20 +132,61 @@ class Compiler:
 
     @after.register
     def _group(self, step: Group, rows: Node) -> Node:
+        rows, keys = self.reachable(step.keys, rows)
+        grouped = self.grouped(rows, keys, step.aggregates)
+        return grouped if step.having is None else Filtered(grouped, *condition(step.having, grouped.fields))
+
+    @after.register
+    def _pivot(self, step: Pivot, rows: Node) -> Node:
+        return pivoted(self, step, rows)
+
+    @after.register
+    def _unpivot(self, step: Unpivot, rows: Node) -> Node:
+        return unpivoted(self, step, rows)
+
+    @after.register
+    def _unwind(self, step: Unwind, rows: Node) -> Node:
+        return unwound(self, step, rows)
+
+    @after.register
+    def _buckets(self, step: Buckets, rows: Node) -> Node:
+        return bucketed(self, step, rows)
+
+    @after.register
+    def _facets(self, step: Facets, rows: Node) -> Node:
+        shared = Shared(rows, f"shared{next(self._columns)}")
+        parts = [self._following(steps, shared) for _name, steps in step.queries]
+        fields = tuple(
+            Field(name, pa.list_(pa.struct(list(part.fields.schema))), self.new())
+            for (name, _steps), part in zip(step.queries, parts, strict=True)
+        )
+        refuse_twice([field.name for field in fields], rows.fields.place)
+        return Faceted(shared, Fields(f"{rows.fields.place}, facets", fields), parts)
+
+    @after.register
+    def _join(self, step: Join, rows: Node) -> Node:
+        return joined(self, step, rows, self.rows(step.other))
+
+    def grouped(
+        self,
+        rows: Node,
+        keys: Sequence[Field],
+        aggregates: Aggregates,
+        only: Mapping[str, Filter] | None = None,
+    ) -> Grouped:
+        """`only` says by name of which rows an aggregate is computed."""
         place = rows.fields.place
-        _refuse_twice([*step.keys, *(name for name, _ in step.aggregates)], place)
-        below, keys = self._reachable(step.keys, rows)
+        refuse_twice([*(key.name for key in keys), *(name for name, _ in aggregates)], place)
         made: dict[str, tuple[exp.Expr, Needed]] = {}
         fields = list(keys)
-        for name, aggregate in step.aggregates:
-            kind, sql, used = aggregated(aggregate, below)
-            fields.append(Field(name, kind, self._new()))
+        for name, aggregate in aggregates:
+            kind, sql, used = aggregated(aggregate, rows, None if only is None else only[name])
+            fields.append(Field(name, kind, self.new()))
             made[fields[-1].identifier] = (sql, used)
         named = Fields(f"{place}, grouped", tuple(fields))
-        grouped = Grouped(below, named, [key.identifier for key in keys], made)
-        return grouped if step.having is None else Filtered(grouped, *condition(step.having, named))
+        return Grouped(rows, named, [key.identifier for key in keys], made)
 
-    def _reachable(self, names: Iterable[str], rows: Node) -> tuple[Node, list[Field]]:
+    def reachable(self, names: Iterable[str], rows: Node) -> tuple[Node, list[Field]]:
         """The columns of these names; fields inside structs are computed as columns of their own first."""
         found = []
         for name in names:
@@ -120,22 +200,8 @@ class Compiler:
 
     def _reached(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Needed]]:
         value = typed(Named(path), rows.fields)
-        return Field(path, value.value.type, self._new()), (value.value.sql, value.used)
+        return Field(path, value.value.type, self.new()), (value.value.sql, value.used)
 
-    def _new(self) -> str:
+    def new(self) -> str:
+        """An identifier that nothing else has."""
         return f"x{next(self._columns)}"
-
-
-def _with(fields: Fields, field: Field) -> Fields:
-    """The column in place of the one that is called so, or behind all."""
-    if field.name not in fields:
-        return Fields(fields.place, (*fields.all, field))
-    return Fields(fields.place, tuple(field if old.name == field.name else old for old in fields.all))
-
-
-def _refuse_twice(names: Iterable[str], place: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise BadQuery(f"{place}: two columns would be called '{name}'", fix="Name each once")
-        seen.add(name)

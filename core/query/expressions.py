@@ -262,7 +262,7 @@ def greatest(*values: Any) -> Expression:
 
 
 def when(condition: Filter, value: Any, otherwise: Any = None) -> Expression:
-    """`value` in rows that meet the condition and `otherwise` in the others; more cases nest in `otherwise`."""
+    """`value` in rows that meet the condition, `otherwise` in the others; more cases nest in `otherwise`."""
     from core.arguments import condition_of
 
     condition_of(condition, "when")

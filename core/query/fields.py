@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.errors import UnknownColumn
+from core.errors import BadQuery, UnknownColumn
 from core.query.sql_parts import column, func, seen_through, text
 
 
@@ -52,6 +52,12 @@ class Fields:
                 return field
         raise UnknownColumn(name, self.place, self.names)
 
+    def replaced(self, field: Field) -> Fields:
+        """With the column in place of the one that is called so, or behind all."""
+        if field.name not in self:
+            return Fields(self.place, (*self.all, field))
+        return Fields(self.place, tuple(field if old.name == field.name else old for old in self.all))
+
     def at_path(self, name: str) -> tuple[Field, pa.DataType, exp.Expr]:
         """The column of this name, or the field inside one at this path: column, type and value."""
         for field in self.all:
@@ -83,3 +89,11 @@ def _paths(fields: Sequence[Field]) -> list[str]:
     return [
         f"{field.name}.{part.name}" for field in fields if is_.is_struct(field.type) for part in field.type
     ]
+
+
+def refuse_twice(names: Iterable[str], place: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise BadQuery(f"{place}: two columns would be called '{name}'", fix="Name each once")
+        seen.add(name)

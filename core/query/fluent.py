@@ -6,6 +6,7 @@ Every step makes another query (`core.query.asking.Asking`) and leaves what it i
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.arguments import condition_of, count_of, names_of
@@ -14,7 +15,23 @@ from core.filters.expr import Filter
 from core.query.aggregate import Aggregate
 from core.query.expressions import expression_of
 from core.query.query import SortKey
-from core.query.steps import Compute, Group, Limit, Sample, Select, Sort, Where
+from core.query.steps import (
+    Aggregates,
+    Buckets,
+    Compute,
+    Facets,
+    Group,
+    How,
+    Limit,
+    Pivot,
+    Sample,
+    Select,
+    Sort,
+    Step,
+    Unpivot,
+    Unwind,
+    Where,
+)
 
 if TYPE_CHECKING:
     from core.query.asking import Asking
@@ -66,6 +83,73 @@ class Fluent:
         most = None if count is None else count_of(count, f"{rows.place}: limit")
         return rows.then(Limit(most, count_of(offset, f"{rows.place}: offset")))
 
+    def pivot(
+        self,
+        keys: str | Iterable[str],
+        column: str,
+        values: Iterable[Any] | None = None,
+        **aggregates: Aggregate,
+    ) -> Asking:
+        """A row for each combination of the keys' values and a column for each value of `column`:
+        `.pivot("carrier", "month", n=count())`. Which values there are is looked up unless they are given."""
+        rows = self.asking()
+        listed = None if values is None else tuple(values)
+        named = tuple(names_of(keys, f"{rows.place}: pivot"))
+        return rows.then(Pivot(named, column, _aggregates(aggregates, rows.place), listed))
+
+    def unpivot(self, columns: Iterable[str], name: str = "name", value: str = "value") -> Asking:
+        """Each row once for each of the columns, which become two: what it was called and its value."""
+        rows = self.asking()
+        return rows.then(Unpivot(tuple(names_of(columns, f"{rows.place}: unpivot")), name, value))
+
+    def unwind(self, column: str, keep_empty: bool = False) -> Asking:
+        """Each row once for each item of its list. `keep_empty` keeps rows without one, with null."""
+        return self.asking().then(Unwind(column, keep_empty))
+
+    def buckets(self, column: str, edges: int | Iterable[Any], **aggregates: Aggregate) -> Asking:
+        """Groups by ranges of a column, counted as `n` unless aggregates are given: `edges` are their ends,
+        or how many of one width there are. Ranges without rows are left out."""
+        rows = self.asking()
+        told = _aggregates(aggregates or {"n": Aggregate("count")}, rows.place)
+        if isinstance(edges, bool) or not isinstance(edges, int | Iterable) or isinstance(edges, str):
+            raise BadQuery(
+                f"{rows.place}: buckets takes no {edges!r}", fix="Give a number of ranges, or their ends"
+            )
+        return rows.then(Buckets(column, edges if isinstance(edges, int) else tuple(edges), told))
+
+    def facets(self, **queries: str | Iterable[str] | Callable[[Asking], Asking]) -> Asking:
+        """Several queries of the same rows, which are read once; `tables()` gives their answers.
+
+        A query is a column, or columns, whose values are counted, the most frequent first, or a function:
+        `.facets(carrier="carrier", late=lambda rows: rows.where(col("delay") > 60).agg(n=count()))`.
+        """
+        rows = self.asking()
+        return rows.then(Facets(tuple((name, _facet(query, rows)) for name, query in queries.items())))
+
+    def join(
+        self,
+        other: Fluent,
+        on: str | Iterable[str] | None = None,
+        *,
+        left_on: str | Iterable[str] | None = None,
+        right_on: str | Iterable[str] | None = None,
+        how: How = "inner",
+        suffix: str | None = None,
+        through: str | None = None,
+    ) -> Asking:
+        """Together with the rows of another dataset or query whose keys are equal; null equals nothing.
+
+        Keys that are called the same are given as `on`, others as `left_on` and `right_on`; without any the
+        relation declared between the two tables says them, the one named `through` where there are several.
+        Columns of the other side whose names are taken get a `suffix`: its name behind an underscore unless
+        another is given. `how`: "inner", "left", "right", "full", "semi" for the rows that have a partner,
+        "anti" for those that have none.
+        """
+        from core.query.joins import join, keys
+
+        left, right = self.asking(), other.asking()
+        return join(left, right, keys(left, right, on, left_on, right_on, through), how, suffix)
+
     def sample(self, count: int, seed: int = 0) -> Asking:
         """So many rows, each as likely as every other; the same ones for the same rows and seed."""
         rows = self.asking()
@@ -81,13 +165,28 @@ class Grouping:
     def agg(self, **aggregates: Aggregate) -> Asking:
         """A column for each aggregate: `.agg(n=count(), late=mean("dep_delay"))`. Without any there are the
         keys alone, each combination once."""
-        for name, aggregate in aggregates.items():
-            if not isinstance(aggregate, Aggregate):
-                raise BadQuery(
-                    f"{self._rows.place}: '{name}' is {aggregate!r}, which is no aggregate",
-                    fix="Give one of core.agg: count(), mean('price')",
-                )
-        return self._rows.then(Group(self._keys, tuple(aggregates.items())))
+        return self._rows.then(Group(self._keys, _aggregates(aggregates, self._rows.place)))
+
+
+def _aggregates(given: Mapping[str, Aggregate], place: str) -> Aggregates:
+    for name, aggregate in given.items():
+        if not isinstance(aggregate, Aggregate):
+            raise BadQuery(
+                f"{place}: '{name}' is {aggregate!r}, which is no aggregate",
+                fix="Give one of core.agg: count(), mean('price')",
+            )
+    return tuple(given.items())
+
+
+def _facet(query: Any, rows: Asking) -> tuple[Step, ...]:
+    if not callable(query):
+        counted = rows.group_by(*names_of(query, f"{rows.place}: facets")).agg(n=Aggregate("count"))
+        return (*counted.pipeline.steps[len(rows.pipeline.steps) :], Sort((SortKey("n", True),)))
+    answer: Asking = query(rows)
+    asked, before = answer.pipeline, rows.pipeline
+    if asked.source != before.source or asked.steps[: len(before.steps)] != before.steps:
+        raise BadQuery(f"{rows.place}: a facet asks something else", fix="Ask of the rows it is given")
+    return tuple(asked.steps[len(before.steps) :])
 
 
 def _key(name: str, known: set[str]) -> SortKey:

@@ -20,7 +20,7 @@ from core.filters.to_sql import to_sql
 from core.jobs import Job
 from core.query.fields import Field, Fields
 from core.query.source import POSITION, identifier, relation
-from core.query.sql_parts import alias, column, func, number, seen_through
+from core.query.sql_parts import alias, column, every, func, number, quoted, seen_through
 from core.scan.paths import chosen
 from core.scan.snapshot import Column, FileSegment, Snapshot
 
@@ -172,6 +172,85 @@ class Grouped(Node):
         return exp.select(*keys, *values).from_(self._rows.source(used, running)).group_by(*keys)
 
 
+class Unnested(Node):
+    """Each row once for each item of its lists, which are of one length: `made` as in `Computed`. `rank` is
+    the one that numbers the items."""
+
+    def __init__(
+        self, rows: Node, fields: Fields, made: dict[str, tuple[exp.Expr, Needed]], rank: str
+    ) -> None:
+        self._rows, self._made, self._rank, self.fields = rows, made, rank, fields
+        self.order = (*rows.order, Rank(rank))
+
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        wanted = {name: made for name, made in self._made.items() if name in needed or name == self._rank}
+        used = Needed().union(*(used for _sql, used in wanted.values()))
+        values = [alias(func("unnest", sql), name) for name, (sql, _used) in wanted.items()]
+        rows = self._rows.source((needed - self._made.keys()) | used, running)
+        return exp.select("*", *values).from_(rows)
+
+
+class Joined(Node):
+    """Rows of two sides whose keys are equal; `keys` are pairs of columns."""
+
+    def __init__(
+        self, left: Node, right: Node, fields: Fields, keys: Sequence[tuple[exp.Expr, exp.Expr]], how: str
+    ) -> None:
+        self._left, self._right, self._keys, self._how = left, right, keys, how
+        self.fields = fields
+        self.order = left.order if how in ("semi", "anti") else (*left.order, *right.order)
+
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        met = every(exp.EQ(this=left, expression=right) for left, right in self._keys)
+        used = Needed(found.name for found in met.find_all(exp.Column))
+        left = self._left.query(needed | used, running).subquery("l")
+        right = self._right.query(needed | used, running).subquery("r")
+        return exp.select("*").from_(left).join(right, on=met, join_type=self._how)
+
+
+class Shared(Node):
+    """Rows that several queries begin with, read once: they are selected from a name, and what is needed of
+    them is noted."""
+
+    def __init__(self, rows: Node, name: str) -> None:
+        self.rows, self._name = rows, name
+        self.fields, self.order = rows.fields, rows.order
+        self.needed = Needed()
+
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        self.needed |= needed
+        return exp.select("*").from_(exp.Table(this=quoted(self._name)))
+
+    def read_into(self, query: exp.Select, running: Running) -> exp.Select:
+        """The query with the rows under their name."""
+        rows = self.rows.query(self.needed, running)
+        return query.with_(quoted(self._name), as_=rows, materialized=True)
+
+
+class Faceted(Node):
+    """One row with the whole answer of each of several queries, as a list of its rows."""
+
+    def __init__(self, shared: Shared, fields: Fields, parts: Sequence[Node]) -> None:
+        self._shared, self._parts, self.fields = shared, parts, fields
+        self.order = ()
+
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        values = [
+            alias(self._listed(part, running), field.identifier)
+            for field, part in zip(self.fields.all, self._parts, strict=True)
+            if field.identifier in needed
+        ]
+        return self._shared.read_into(exp.select(*values), running)
+
+    def _listed(self, part: Node, running: Running) -> exp.Expr:
+        held = Needed(field.identifier for field in part.fields.all)
+        packed: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.all))
+        if part.order:
+            packed = exp.Order(this=packed, expressions=[rank.sql for rank in part.order])
+        rows = exp.select(func("list", packed)).from_(part.source(held | part.ranked, running))
+        return exp.Coalesce(this=rows.subquery(), expressions=[exp.Array(expressions=[])])
+
+
 class Cut(Node):
     """The first rows in an order, from some row on."""
 
@@ -184,7 +263,7 @@ class Cut(Node):
     def query(self, needed: Needed, running: Running) -> exp.Select:
         ordered = self._by or [rank.sql for rank in self.order]
         query = exp.select("*").from_(self._rows.source(needed | self.ranked, running))
-        if self._by is not None or not self._rows.in_order:
+        if ordered and (self._by is not None or not self._rows.in_order):
             query = query.order_by(*ordered)
         if self._count is not None:
             query = query.limit(number(self._count))
@@ -201,7 +280,7 @@ def whole(node: Node, running: Running) -> exp.Select:
     """The columns of the answer, in its order."""
     wanted = [column(field.identifier) for field in node.fields.all]
     needed = Needed(field.identifier for field in node.fields.all)
-    if node.in_order:
+    if node.in_order or not node.order:
         return exp.select(*wanted).from_(node.source(needed, running))
     rows = node.source(needed | node.ranked, running)
     return exp.select(*wanted).from_(rows).order_by(*(rank.sql for rank in node.order))

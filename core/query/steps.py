@@ -6,12 +6,15 @@ What a step means for columns and rows is in `core.query.compile`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from core.filters.expr import Filter
 from core.query.aggregate import Aggregate
 from core.query.expressions import Expression
 from core.query.query import SortKey
+
+if TYPE_CHECKING:
+    from core.query.pipeline import Pipeline
 
 Values = tuple[tuple[str, Expression], ...]
 Aggregates = tuple[tuple[str, Aggregate], ...]
@@ -73,4 +76,82 @@ class Sample:
     seed: int
 
 
-Step = Where | Compute | Select | Group | Sort | Limit | Sample
+@dataclass(frozen=True)
+class Pivot:
+    """A row for each combination of the keys' values, and a column for each value of `column` and aggregate:
+    called like the value, with the aggregate's name where there are several. `values` of None are all
+    that are there."""
+
+    keys: tuple[str, ...]
+    column: str
+    aggregates: Aggregates
+    values: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Unpivot:
+    """Each row once for each of the columns, which are replaced by two: what it was called and its value."""
+
+    columns: tuple[str, ...]
+    name: str = "name"
+    value: str = "value"
+
+
+@dataclass(frozen=True)
+class Unwind:
+    """Each row once for each item of its list, which takes the list's place. `keep_empty`: rows with an
+    empty list or none stay, with null."""
+
+    column: str
+    keep_empty: bool = False
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Groups by ranges of a column: from `low` to below `high`, the last one with `high`. `edges` are the
+    ends of the ranges, or how many ranges of one width there are from the least value to the greatest. What
+    lies outside comes in a range without a `low` or a `high`, null in one without both."""
+
+    column: str
+    edges: tuple[Any, ...] | int
+    aggregates: Aggregates
+
+
+@dataclass(frozen=True)
+class Facets:
+    """One row with a list of rows for each of several queries of the same rows, which are read once."""
+
+    queries: tuple[tuple[str, tuple[Step, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Join:
+    """Rows together with those of another query whose keys are equal; null equals nothing.
+
+    Where a key is called the same on both sides there is one column of it. Other columns of the right side
+    whose names are taken get the `suffix`. `how`: "semi" and "anti" are the rows that have a partner, and
+    those that have none.
+    """
+
+    other: Pipeline
+    left_on: tuple[str, ...]
+    right_on: tuple[str, ...]
+    how: How
+    suffix: str
+
+
+Step = (
+    Where
+    | Compute
+    | Select
+    | Group
+    | Sort
+    | Limit
+    | Sample
+    | Pivot
+    | Unpivot
+    | Unwind
+    | Buckets
+    | Facets
+    | Join
+)

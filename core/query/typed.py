@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -78,7 +79,14 @@ def written(plain: Any, kind: pa.DataType) -> exp.Expr:
         unit = {"s": 10**6, "ms": 10**3, "us": 1}.get(kind.unit, 1)
         ticks = plain // dt.timedelta(microseconds=1)
         return cast(number(ticks * 1000 if kind.unit == "ns" else ticks // unit), "BIGINT")
-    made = literal(in_sql_units(convert(plain, kind).exact, kind), kind)
+    if pa.types.is_floating(kind):
+        return literal(float(convert(plain, kind).shown), kind)
+    exact = in_sql_units(convert(plain, kind).exact, kind)
+    if isinstance(exact, Fraction):
+        if exact.denominator != 1:
+            raise ValueError(f"{plain!r} is no value of {kind}")
+        exact = int(exact)
+    made = literal(exact, kind)
     return cast(made, "BIGINT") if pa.types.is_integer(kind) else made
 
 

@@ -1,0 +1,76 @@
+"""Rows of two queries put together by equal keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyarrow import types as is_
+from sqlglot import exp
+
+from core.errors import BadQuery
+from core.filters.kinds import value_type
+from core.query.common_type import brought, common_type
+from core.query.fields import Field, Fields, refuse_twice
+from core.query.nodes import Computed, Joined, Needed, Node
+from core.query.operand import Value
+from core.query.sql_parts import column, func
+from core.query.steps import Join
+
+if TYPE_CHECKING:
+    from core.query.compile import Compiler
+
+HOWS = ("inner", "left", "right", "full", "semi", "anti")
+
+
+def joined(compiler: Compiler, step: Join, left: Node, right: Node) -> Node:
+    if step.how not in HOWS:
+        raise BadQuery(
+            f"{left.fields.place}: there is no join '{step.how}'", fix=f"There are: {', '.join(HOWS)}"
+        )
+    if not step.left_on or len(step.left_on) != len(step.right_on):
+        raise BadQuery(
+            f"{left.fields.place}: a join by {len(step.left_on)} and {len(step.right_on)} keys",
+            fix="Name as many keys on both sides",
+        )
+    left, left_keys = compiler.reachable(step.left_on, left)
+    right, right_keys = compiler.reachable(step.right_on, right)
+    pairs = list(zip(left_keys, right_keys, strict=True))
+    equal = [_compared(one, other, left, right) for one, other in pairs]
+    if step.how in ("semi", "anti"):
+        return Joined(left, right, left.fields, equal, step.how)
+    both = {one.name: (one, other) for one, other in pairs if one.name == other.name}
+    kept = [field for field in right.fields.all if field.name not in both]
+    renamed = [_renamed(field, left.fields, step.suffix) for field in kept]
+    refuse_twice([*left.fields.names, *(field.name for field in renamed)], left.fields.place)
+    fields = Fields(f"{left.fields.place} with {right.fields.place}", (*left.fields.all, *renamed))
+    rows: Node = Joined(left, right, fields, equal, step.how)
+    return _with_keys(compiler, rows, list(both.values())) if step.how in ("right", "full") else rows
+
+
+def _with_keys(compiler: Compiler, rows: Node, keys: list[tuple[Field, Field]]) -> Node:
+    """A key that both sides have in one column, from the side that has it."""
+    for one, other in keys:
+        if one.name not in rows.fields:
+            continue
+        field = Field(one.name, one.type, compiler.new())
+        theirs = brought(Value(column(other.identifier), other.type, other.name), one.type)
+        value = func("coalesce", column(one.identifier), theirs)
+        made = {field.identifier: (value, Needed([one.identifier, other.identifier]))}
+        rows = Computed(rows, rows.fields.replaced(field), made)
+    return rows
+
+
+def _compared(one: Field, other: Field, left: Node, right: Node) -> tuple[exp.Expr, exp.Expr]:
+    sides = [Value(column(field.identifier), value_type(field.type), field.name) for field in (one, other)]
+    kind = common_type([side.type for side in sides])
+    if kind is None or is_.is_null(kind):
+        raise BadQuery(
+            f"'{one.name}' of {left.fields.place} ({one.type}) cannot be joined with '{other.name}' of "
+            f"{right.fields.place} ({other.type})",
+            fix="Cast one of them to the other's type first with compute()",
+        )
+    return brought(sides[0], kind), brought(sides[1], kind)
+
+
+def _renamed(field: Field, taken: Fields, suffix: str) -> Field:
+    return Field(f"{field.name}{suffix}", field.type, field.identifier) if field.name in taken else field

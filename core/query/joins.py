@@ -1,0 +1,88 @@
+"""Which datasets and keys a join is of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from core.arguments import names_of
+from core.errors import BadQuery
+from core.query.asking import Asking
+from core.query.pipeline import Pipeline
+from core.query.steps import How, Join
+
+if TYPE_CHECKING:
+    from core.dataset import Dataset
+
+Keys = str | Iterable[str] | None
+Names = tuple[str, ...]
+
+
+def join(left: Asking, right: Asking, on: tuple[Names, Names], how: How, suffix: str | None) -> Asking:
+    """By the columns of the left side that equal those of the right side."""
+    ends = f"_{right.place}" if suffix is None else suffix
+    sources, names = _together(left.sources, right.sources)
+    steps = (*left.pipeline.steps, Join(_named(right.pipeline, names), *on, how, ends))
+    return Asking(sources, Pipeline(left.pipeline.source, steps))
+
+
+def keys(
+    left: Asking, right: Asking, on: Keys, left_on: Keys, right_on: Keys, through: str | None
+) -> tuple[Names, Names]:
+    """The columns of both sides. Raises `BadQuery` where it is not clear which are meant."""
+    if on is not None and left_on is None and right_on is None:
+        named = tuple(names_of(on, f"{left.place}: join"))
+        return named, named
+    if on is None and left_on is not None and right_on is not None:
+        return tuple(names_of(left_on, f"{left.place}: join")), tuple(
+            names_of(right_on, f"{left.place}: join")
+        )
+    if on is None and left_on is None and right_on is None:
+        return _related(left, right, through)
+    raise BadQuery(
+        f"{left.place}: it is not clear what the join is by",
+        fix="Give on= for keys that are called the same, left_on= and right_on= for others",
+    )
+
+
+def _related(left: Asking, right: Asking, through: str | None) -> tuple[Names, Names]:
+    from core.store.handle import TableHandle
+
+    ours, theirs = left.sources[left.pipeline.source], right.sources[right.pipeline.source]
+    if (
+        not isinstance(ours, TableHandle)
+        or not isinstance(theirs, TableHandle)
+        or ours.store is not theirs.store
+    ):
+        raise BadQuery(
+            f"{left.place}: a join with {right.place} needs keys",
+            "Only tables of one store can be related",
+            "Give on=, or left_on= and right_on=",
+        )
+    link = ours.store.relation_between(ours.name, theirs.name, through)
+    return link.columns, link.other_columns
+
+
+def _together(
+    left: Mapping[str, Dataset], right: Mapping[str, Dataset]
+) -> tuple[dict[str, Dataset], dict[str, str]]:
+    """The datasets of both sides, and what those of the right side are called there: two datasets may have
+    one name."""
+    sources, names = dict(left), {}
+    for name, dataset in right.items():
+        called, number = name, 2
+        while called in sources and sources[called] is not dataset:
+            called, number = f"{name}#{number}", number + 1
+        sources[called] = dataset
+        names[name] = called
+    return sources, names
+
+
+def _named(pipeline: Pipeline, names: Mapping[str, str]) -> Pipeline:
+    steps = tuple(
+        Join(_named(step.other, names), step.left_on, step.right_on, step.how, step.suffix)
+        if isinstance(step, Join)
+        else step
+        for step in pipeline.steps
+    )
+    return Pipeline(names[pipeline.source], steps)
