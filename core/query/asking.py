@@ -13,11 +13,13 @@ from core.filters.expr import Filter
 from core.jobs import Job
 from core.query.fluent import Fluent
 from core.query.pipeline import Pipeline
+from core.query.plain import plain
 from core.query.steps import Facets, Group, Step
 
 if TYPE_CHECKING:
     from core.dataset import Dataset
     from core.query.nodes import Node
+    from core.scan.snapshot import Snapshot
 
 
 class Asking(Fluent):
@@ -57,8 +59,8 @@ class Asking(Fluent):
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the answer. Raises like `read` for steps that do not fit; nothing is read."""
-        return self._node().fields.schema
+        """Of the answer. Raises like `read` for steps that do not fit."""
+        return self._node(Job()).fields.schema
 
     def read(self, job: Job | None = None) -> pa.Table:
         """The answer. Its columns have the types that the datasets' have.
@@ -66,9 +68,12 @@ class Asking(Fluent):
         Raises `UnknownColumn`, `BadFilter` or `BadQuery` for a step that does not fit the rows before it, and
         `NoRoom` where neither memory nor disk suffice.
         """
-        from core.query import answers
+        from core.query import answers, local
 
-        return answers.read(self._filled(job), job or Job())
+        query, job = plain(self.pipeline.steps), job or Job()
+        if query is not None:
+            return local.answer(self._snapshot(self.pipeline.source, job), query, job)
+        return answers.read(self._node(job), job)
 
     def tables(self, job: Job | None = None) -> dict[str, pa.Table]:
         """The answers of facets, by their names. Raises `BadQuery` where the last step is something else."""
@@ -83,27 +88,33 @@ class Asking(Fluent):
         """The same rows streamed."""
         from core.query import answers
 
-        return answers.batches(self._filled(job), job or Job())
+        job = job or Job()
+        return answers.batches(self._node(job), job)
 
     def count(self, job: Job | None = None) -> int:
         """How many rows the answer has."""
-        from core.query import answers
+        from core.query import answers, local
 
-        return answers.count(self._filled(job), job or Job())
+        query, job = plain(self.pipeline.steps), job or Job()
+        if query is None or query.sort or query.columns is not None:
+            return answers.count(self._node(job), job)
+        rows = local.count(self._snapshot(self.pipeline.source, job), query.where, job) - query.offset
+        return max(0, rows if query.limit is None else min(rows, query.limit))
 
     def _with(self, steps: tuple[Step, ...]) -> Asking:
         return Asking(self.sources, Pipeline(self.pipeline.source, steps))
 
-    def _filled(self, job: Job | None) -> Node:
-        for dataset in self.sources.values():
-            if not dataset.snapshot().complete:
-                dataset.fill(job or Job())
-        return self._node()
-
-    def _node(self) -> Node:
+    def _node(self, job: Job) -> Node:
         from core.query.compile import compiled
 
-        return compiled(self.pipeline, lambda name: self.sources[name].snapshot())
+        return compiled(self.pipeline, lambda name: self._snapshot(name, job), job)
+
+    def _snapshot(self, name: str, job: Job) -> Snapshot:
+        """All rows of a dataset, an unfinished cache filled first."""
+        dataset = self.sources[name]
+        if not dataset.snapshot().complete:
+            dataset.fill(job)
+        return dataset.snapshot()
 
 
 def _rows_in(facet: pa.ChunkedArray) -> pa.Table:

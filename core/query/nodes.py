@@ -67,7 +67,7 @@ class Node(ABC):
         return frozenset(rank.identifier for rank in self.order)
 
     def source(self, needed: Needed, running: Running) -> exp.Subquery:
-        return self.query(needed, running).subquery("t")
+        return self.query(needed, running).subquery("t", copy=False)
 
 
 class Scan(Node):
@@ -94,10 +94,12 @@ class Scan(Node):
         rows = relation(self.snapshot, columns, running.cursor, job=running.job)
         wanted = [c for c in columns if self._called(c) in needed]
         values = [alias(self._value(c), self._called(c)) for c in wanted]
-        made = exp.select(alias(column(POSITION), self._position), *values).from_(rows)
+        made = exp.select(alias(column(POSITION), self._position), *values, copy=False).from_(
+            rows, copy=False
+        )
         if not self.where:
             return made
-        return made.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}))
+        return made.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
 
     def _value(self, one: Column) -> exp.Expr:
         value = column(identifier(one))
@@ -123,7 +125,7 @@ class Filtered(Node):
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         rows = self._rows.source(needed | self._used, running)
-        return exp.select("*").from_(rows).where(self._met)
+        return exp.select("*", copy=False).from_(rows, copy=False).where(self._met, copy=False)
 
 
 class Computed(Node):
@@ -138,7 +140,7 @@ class Computed(Node):
         used = Needed().union(*(used for _sql, used in wanted.values()))
         values = [alias(sql, name) for name, (sql, _used) in wanted.items()]
         rows = self._rows.source((needed - self._made.keys()) | used, running)
-        return exp.select("*", *values).from_(rows)
+        return exp.select("*", *values, copy=False).from_(rows, copy=False)
 
 
 class Chosen(Node):
@@ -169,7 +171,11 @@ class Grouped(Node):
         values = [alias(sql, name) for name, (sql, _used) in wanted.items()]
         if not keys and not values:
             values = [func("count", exp.Star())]
-        return exp.select(*keys, *values).from_(self._rows.source(used, running)).group_by(*keys)
+        return (
+            exp.select(*keys, *values, copy=False)
+            .from_(self._rows.source(used, running), copy=False)
+            .group_by(*keys, copy=False)
+        )
 
 
 class Unnested(Node):
@@ -187,7 +193,7 @@ class Unnested(Node):
         used = Needed().union(*(used for _sql, used in wanted.values()))
         values = [alias(func("unnest", sql), name) for name, (sql, _used) in wanted.items()]
         rows = self._rows.source((needed - self._made.keys()) | used, running)
-        return exp.select("*", *values).from_(rows)
+        return exp.select("*", *values, copy=False).from_(rows, copy=False)
 
 
 class Joined(Node):
@@ -203,9 +209,13 @@ class Joined(Node):
     def query(self, needed: Needed, running: Running) -> exp.Select:
         met = every(exp.EQ(this=left, expression=right) for left, right in self._keys)
         used = Needed(found.name for found in met.find_all(exp.Column))
-        left = self._left.query(needed | used, running).subquery("l")
-        right = self._right.query(needed | used, running).subquery("r")
-        return exp.select("*").from_(left).join(right, on=met, join_type=self._how)
+        left = self._left.query(needed | used, running).subquery("l", copy=False)
+        right = self._right.query(needed | used, running).subquery("r", copy=False)
+        return (
+            exp.select("*", copy=False)
+            .from_(left, copy=False)
+            .join(right, on=met, join_type=self._how, copy=False)
+        )
 
 
 class Shared(Node):
@@ -219,7 +229,7 @@ class Shared(Node):
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         self.needed |= needed
-        return exp.select("*").from_(exp.Table(this=quoted(self._name)))
+        return exp.select("*", copy=False).from_(exp.Table(this=quoted(self._name)), copy=False)
 
     def read_into(self, query: exp.Select, running: Running) -> exp.Select:
         """The query with the rows under their name."""
@@ -240,14 +250,16 @@ class Faceted(Node):
             for field, part in zip(self.fields.all, self._parts, strict=True)
             if field.identifier in needed
         ]
-        return self._shared.read_into(exp.select(*values), running)
+        return self._shared.read_into(exp.select(*values, copy=False), running)
 
     def _listed(self, part: Node, running: Running) -> exp.Expr:
         held = Needed(field.identifier for field in part.fields.all)
         packed: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.all))
         if part.order:
             packed = exp.Order(this=packed, expressions=[rank.sql for rank in part.order])
-        rows = exp.select(func("list", packed)).from_(part.source(held | part.ranked, running))
+        rows = exp.select(func("list", packed), copy=False).from_(
+            part.source(held | part.ranked, running), copy=False
+        )
         return exp.Coalesce(this=rows.subquery(), expressions=[exp.Array(expressions=[])])
 
 
@@ -262,12 +274,14 @@ class Cut(Node):
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         ordered = self._by or [rank.sql for rank in self.order]
-        query = exp.select("*").from_(self._rows.source(needed | self.ranked, running))
+        query = exp.select("*", copy=False).from_(
+            self._rows.source(needed | self.ranked, running), copy=False
+        )
         if ordered and (self._by is not None or not self._rows.in_order):
-            query = query.order_by(*ordered)
+            query = query.order_by(*ordered, copy=False)
         if self._count is not None:
-            query = query.limit(number(self._count))
-        return query.offset(number(self._offset)) if self._offset else query
+            query = query.limit(number(self._count), copy=False)
+        return query.offset(number(self._offset), copy=False) if self._offset else query
 
 
 def sampled(rows: Node, count: int, seed: int) -> Node:
@@ -281,10 +295,14 @@ def whole(node: Node, running: Running) -> exp.Select:
     wanted = [column(field.identifier) for field in node.fields.all]
     needed = Needed(field.identifier for field in node.fields.all)
     if node.in_order or not node.order:
-        return exp.select(*wanted).from_(node.source(needed, running))
+        return exp.select(*wanted, copy=False).from_(node.source(needed, running), copy=False)
     rows = node.source(needed | node.ranked, running)
-    return exp.select(*wanted).from_(rows).order_by(*(rank.sql for rank in node.order))
+    return (
+        exp.select(*wanted, copy=False)
+        .from_(rows, copy=False)
+        .order_by(*(rank.sql for rank in node.order), copy=False)
+    )
 
 
 def counted(node: Node, running: Running) -> exp.Select:
-    return exp.select(func("count", exp.Star())).from_(node.source(Needed(), running))
+    return exp.select(func("count", exp.Star()), copy=False).from_(node.source(Needed(), running), copy=False)
