@@ -129,6 +129,12 @@ def _make_data(arguments: argparse.Namespace) -> int:
     return making.run(arguments)
 
 
+def _relations(arguments: argparse.Namespace) -> int:
+    from app.commands import relations
+
+    return relations.run(arguments)
+
+
 def _keep_up(arguments: argparse.Namespace) -> int:
     from app.commands import upkeep
 
@@ -257,6 +263,14 @@ def _summary_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(work=_keep_up, upkeep="summary")
 
 
+def _relations_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("--check", action="store_true", help="look for rows that point at nothing")
+    parser.add_argument("--suggest", action="store_true", help="look for relations nobody declared")
+    parser.add_argument("--json", action="store_true", help="as JSON, an object a line")
+    parser.set_defaults(work=_relations)
+
+
 def _store_and_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("store", type=Path, metavar="STORE")
     parser.add_argument("table", metavar="TABLE", nargs="?", help="one table instead of all")
@@ -271,6 +285,7 @@ COMMANDS = {
     "verify": ("look for damage in a store", _verify_arguments),
     "backup": ("copy a store while it is in use", _backup_arguments),
     "summary": ("what a store holds and takes, on one screen", _summary_arguments),
+    "relations": ("how the tables of a store belong together", _relations_arguments),
     "make-data": ("write a Parquet file of made data", _make_data_arguments),
 }
 

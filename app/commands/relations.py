@@ -1,0 +1,51 @@
+"""`lamella relations`: how the tables of a store belong together, what points at nothing, what may belong."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from app import cli
+from app.commands import terminal
+from core import Store
+from core.errors import StoreProblem
+from core.relations import Relation
+from core.relations.checking import RelationCheck
+from core.relations.suggesting import Suggestion
+from core.store.layout import CATALOG
+
+Said = Relation | RelationCheck | Suggestion
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Lists what is declared, unless something else is asked for."""
+    if not (arguments.store / CATALOG).exists():
+        raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")
+    problems = False
+    with terminal.job() as job, Store.open(arguments.store, read_only=True) as store:
+        if not (arguments.check or arguments.suggest):
+            _say(store.relations, "no relations; --suggest looks for some", arguments.json)
+        if arguments.check:
+            checks = store.check_relations(job=job)
+            problems = any(check.problems for check in checks)
+            _say(checks, "no relations to check; --suggest looks for some", arguments.json)
+        if arguments.suggest:
+            _say(store.suggest_relations(job=job), "nothing to suggest", arguments.json)
+    return cli.DAMAGED if problems else 0
+
+
+def _say(found: Sequence[Said], none: str, as_json: bool) -> None:
+    lines: Iterable[str] = (json.dumps(_plain(each), ensure_ascii=False) for each in found)
+    if not as_json:
+        lines = map(str, found) if found else [none]
+    for line in lines:
+        print(line)
+
+
+def _plain(said: Said) -> dict[str, Any]:
+    """Keys may hold anything: what JSON lacks is told as it prints."""
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(said), default=str))
+    return plain
