@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from core.errors import BadData
-from core.filters.kinds import Kind, kind_of, value_type
+from core.filters.kinds import NESTED, Kind, kind_of, value_type
 from core.filters.narrowing import float_width, nearest_float
 from core.filters.temporal import UNIT_NS, moment_from_text, zone_named
 from core.filters.values import Value, convert, value_range
@@ -29,7 +29,7 @@ def parse_cell(text: str, type_: pa.DataType) -> Any:
     plain = value_type(type_)
     kind = kind_of(plain)
     try:
-        if kind is Kind.OTHER:
+        if kind in NESTED:
             return _nested(text, plain)
         if not text.strip() and kind is not Kind.TEXT:
             raise ValueError("nothing is written; use Set to null for no value")

@@ -6,18 +6,33 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 @dataclass(frozen=True)
 class Place:
-    """The column that a name leads to, and the path of the field inside it."""
+    """The column that a name leads to, of type `whole`, and the path and type of the field inside it."""
 
     column: str
+    whole: pa.DataType
     path: tuple[str, ...]
     type: pa.DataType
 
+    @classmethod
+    def of(cls, column: str, type_: pa.DataType) -> Place:
+        return cls(column, type_, (), type_)
+
     def inside(self, field: pa.Field) -> Place:
-        return Place(self.column, (*self.path, field.name), field.type)
+        return Place(self.column, self.whole, (*self.path, field.name), field.type)
+
+    @property
+    def around(self) -> Place | None:
+        """The struct that it lies in; None for a column."""
+        if not self.path:
+            return None
+        kind = type_at(self.whole, self.path[:-1])
+        assert kind is not None
+        return Place(self.column, self.whole, self.path[:-1], kind)
 
     @property
     def name(self) -> str:
@@ -30,14 +45,14 @@ def place_of(name: str, types: Mapping[str, pa.DataType]) -> Place | None:
     A column whose own name holds dots comes before a path; names of fields may hold dots too.
     """
     if name in types:
-        return Place(name, (), types[name])
-    found = (_inside(Place(column, (), kind), name) for column, kind in types.items() if "." in name)
+        return Place.of(name, types[name])
+    found = (_inside(Place.of(column, kind), name) for column, kind in types.items() if "." in name)
     return next((place for place in found if place is not None), None)
 
 
 def names_within(types: Mapping[str, pa.DataType]) -> list[str]:
     """Every column and every field inside one, by name."""
-    return [place.name for column, kind in types.items() for place in _all(Place(column, (), kind))]
+    return [place.name for column, kind in types.items() for place in _all(Place.of(column, kind))]
 
 
 def type_at(kind: pa.DataType, path: Iterable[str]) -> pa.DataType | None:
@@ -48,6 +63,11 @@ def type_at(kind: pa.DataType, path: Iterable[str]) -> pa.DataType | None:
             return None
         kind = kind.field(place).type
     return kind
+
+
+def project(values: pa.ChunkedArray | pa.Array, path: tuple[str, ...]) -> pa.ChunkedArray | pa.Array:
+    """The field at `path`: null where anything it lies in is null."""
+    return pc.struct_field(values, list(path)) if path else values
 
 
 def _inside(place: Place, name: str) -> Place | None:

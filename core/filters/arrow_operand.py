@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from core.arrays import from_numpy, to_numpy
+from core.filters.arrow_lists import items_of
+from core.filters.arrow_pairs import Side, compare_arrays
 from core.filters.arrow_values import array_of, scalar_of
-from core.filters.kinds import TEMPORAL, Kind, kind_of
+from core.filters.kinds import TEMPORAL, Kind, kind_of, value_type
 from core.filters.like import as_regex
-from core.filters.narrowing import float_width, narrow, narrow_float
+from core.filters.narrowing import float_width, narrow, narrow_division, narrow_float
 from core.filters.operand import Operand
 from core.filters.values import value_range
 
@@ -27,24 +31,29 @@ _COMPARISONS = {
 
 
 class ArrowOperand(Operand[pa.BooleanArray]):
-    """`array` is no dictionary. Case is folded as Arrow's Unicode tables know it, which are a year
+    """Case is folded as Arrow's Unicode tables know it, which are a year
     or two newer than DuckDB's."""
 
     def __init__(self, array: pa.Array, ignore_case: bool) -> None:
-        self._type, self._kind = array.type, kind_of(array.type)
+        self.array, self._type, self._kind = array, value_type(array.type), kind_of(array.type)
         self._raw = _computable(array, self._kind)
         self._ignore_case = ignore_case
-        self._array = pc.utf8_lower(self._raw) if ignore_case else self._raw
+        folds = ignore_case and self._kind is Kind.TEXT
+        self._array = pc.utf8_lower(self._raw) if folds else self._raw
 
     def compare(self, how: str, value: Any) -> pa.BooleanArray:
+        if isinstance(value, ArrowOperand):
+            return _sure(compare_arrays(how, self._side, value._side))
         if self._kind in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
             return self._compare(how, self._folded(value))
         if self._kind is Kind.FLOAT:
             return self._compare_float(how, value)
         narrowed = narrow(how, value, *value_range(self._type))
-        return self._always(narrowed) if isinstance(narrowed, bool) else self._compare(*narrowed)
+        return self.always(narrowed) if isinstance(narrowed, bool) else self._compare(*narrowed)
 
     def one_of(self, values: Sequence[Any]) -> pa.BooleanArray:
+        if not values:
+            return self.always(False)
         if self._kind is Kind.FLOAT:
             return self._one_of_floats(values)
         if self._kind in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
@@ -67,6 +76,29 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     def regex(self, pattern: str) -> pa.BooleanArray:
         return _sure(pc.match_substring_regex(self._raw, pattern, ignore_case=self._ignore_case))
 
+    def leaves(self, divisor: int, remainder: int) -> pa.BooleanArray:
+        floats = self._kind is Kind.FLOAT
+        exactly = narrow_division(divisor, remainder, *((0, divisor) if floats else value_range(self._type)))
+        if exactly is not None:
+            return self.one_of(exactly)
+        kind = np.dtype(float) if floats else np.dtype(self._type.to_pandas_dtype())
+        with np.errstate(invalid="ignore"):
+            left = np.fmod(to_numpy(self._array).astype(kind), kind.type(divisor))
+        return self._where_valid(left == remainder)
+
+    def any_item(self, test: Callable[[ArrowOperand], pa.BooleanArray]) -> pa.BooleanArray:
+        items, starts, stops = items_of(self.array)
+        met = to_numpy(test(ArrowOperand(items, self._ignore_case)))
+        before = np.concatenate([[0], np.cumsum(met)])
+        return self._where_valid(before[stops] > before[starts])
+
+    def has_size(self, size: int) -> pa.BooleanArray:
+        _items, starts, stops = items_of(self.array)
+        return self._where_valid(stops - starts == size)
+
+    def always(self, answer: bool) -> pa.BooleanArray:
+        return pc.is_valid(self._array) if answer else array_of([False] * len(self._array), pa.bool_())
+
     def is_null(self) -> pa.BooleanArray:
         return pc.is_null(self._array)
 
@@ -75,6 +107,16 @@ class ArrowOperand(Operand[pa.BooleanArray]):
 
     def both(self, one: pa.BooleanArray, other: pa.BooleanArray) -> pa.BooleanArray:
         return pc.and_(one, other)
+
+    def either(self, one: pa.BooleanArray, other: pa.BooleanArray) -> pa.BooleanArray:
+        return pc.or_(one, other)
+
+    @property
+    def _side(self) -> Side:
+        return Side(self._array, self._type)
+
+    def _where_valid(self, met: np.ndarray) -> pa.BooleanArray:
+        return pc.and_(from_numpy(np.asarray(met)), pc.is_valid(self._array))
 
     def _folded(self, value: Any) -> Any:
         if not self._ignore_case:
@@ -87,13 +129,10 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     def _is_in(self, values: Sequence[Any]) -> pa.BooleanArray:
         return pc.is_in(self._array, value_set=array_of(values, self._array.type))
 
-    def _always(self, answer: bool) -> pa.BooleanArray:
-        return pc.is_valid(self._array) if answer else array_of([False] * len(self._array), pa.bool_())
-
     def _compare_float(self, how: str, value: Any) -> pa.BooleanArray:
         narrowed = narrow_float(how, value, float_width(self._type))
         if isinstance(narrowed, bool):
-            return self._always(narrowed)
+            return self.always(narrowed)
         how, number = narrowed
         if math.isnan(number):
             return self._compare_nan(how)
@@ -106,7 +145,7 @@ class ArrowOperand(Operand[pa.BooleanArray]):
             return self._is_nan
         if how == "lt":
             return pc.and_(pc.is_valid(self._array), pc.invert(self._is_nan))
-        return self._always(how == "lte")
+        return self.always(how == "lte")
 
     def _one_of_floats(self, values: Sequence[Any]) -> pa.BooleanArray:
         narrowed = (narrow_float("eq", value, float_width(self._type)) for value in values)
@@ -125,6 +164,8 @@ def _sure(condition: pa.BooleanArray) -> pa.BooleanArray:
 
 def _computable(array: pa.Array, kind: Kind) -> pa.Array:
     """The same values in a type that Arrow's kernels take; dates and times as their counts."""
+    if types.is_dictionary(array.type):
+        return _computable(array.dictionary_decode(), kind)
     if kind is Kind.TEXT:
         return array.cast(pa.large_string())
     if kind is Kind.BINARY:

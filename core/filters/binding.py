@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from core.arrays import from_values
-from core.errors import BadFilter, UnknownColumn, nearest
-from core.filters.expr import And, Branch, Filter, Not, Or, Predicate
+from core.errors import BadFilter, nearest
+from core.filters.expr import And, Branch, Filter, Not, Or, Predicate, Reference
 from core.filters.kinds import Kind, kind_of
-from core.filters.like import as_regex
 from core.filters.null_operand import NullOperand
-from core.filters.operators import OPERATORS, PATTERNS, Arity, Operator, fitting
-from core.filters.values import Value, convert
+from core.filters.operators import OPERATORS, PRESENCE, Arity, Operator, Takes, fitting
+from core.filters.reading import Asked, Types, place_in
 from core.filters.walk import fold
+from core.layouts import REST
+from core.nested import Place, place_of
 
 DEEPEST = 60
 """Groups within groups: far beyond what people nest, and what every engine can still take."""
@@ -27,10 +26,12 @@ _COUNTS = {Arity.NONE: "no value", Arity.ONE: "one value", Arity.TWO: "two value
 
 @dataclass(frozen=True)
 class Bound(Predicate):
-    """A predicate that fits its column. `exact` is what compilers compare with (see `Value`)."""
+    """A predicate that fits its column, which lies at `place`. `exact` is what compilers compare with (see
+    `Value`)."""
 
     type: pa.DataType = field(default_factory=pa.null)
     exact: tuple[Any, ...] = ()
+    place: Place = field(default=Place.of("", pa.null()), compare=False)
 
 
 def bind(filter: Filter, schema: pa.Schema, name: str) -> Filter:
@@ -39,24 +40,28 @@ def bind(filter: Filter, schema: pa.Schema, name: str) -> Filter:
     `name` is the dataset's, for messages. Raises `UnknownColumn`, or `BadFilter` for an operator or a
     value that does not fit, a pattern that cannot be read, and groups nested deeper than `DEEPEST`.
     """
-    types = dict(zip(schema.names, schema.types, strict=True))
+    return _bound(filter, dict(zip(schema.names, schema.types, strict=True)), name)
+
+
+def bind_predicate(predicate: Predicate, types: Types, name: str) -> Bound:
+    """One condition alone; `types` are those of the columns called so in the dataset `name`."""
+    operator, place = known_operator(predicate), place_in(types, predicate.column, name)
+    if operator.id in PRESENCE:
+        return _presence(predicate, place, types)
+    if pa.types.is_null(place.type):
+        met = _met_by_null(operator, Asked(predicate, place.type, types, name, _bound))
+        return _made(place, "is_null" if met else "not_null")
+    _refuse_unfit(predicate, operator, place.type)
+    values = Asked(predicate, place.type, types, name, _bound).read(counted(predicate, operator))
+    if any(value.exact is None for value in values):
+        return _made(place, "has_any")
+    shown, exact = tuple(v.shown for v in values), tuple(v.exact for v in values)
+    return Bound(predicate.column, operator.id, shown, predicate.ignore_case, place.type, exact, place)
+
+
+def _bound(filter: Filter, types: Types, name: str) -> Filter:
     bound, _depth = fold(filter, lambda predicate: (bind_predicate(predicate, types, name), 0), _branch)
     return bound
-
-
-def bind_predicate(predicate: Predicate, types: Mapping[str, pa.DataType], name: str) -> Bound:
-    """One condition alone; `types` are those of the columns called so in the dataset `name`."""
-    type_ = types.get(predicate.column)
-    if type_ is None:
-        raise UnknownColumn(predicate.column, name, types)
-    if pa.types.is_null(type_):
-        return _of_nulls(predicate)
-    operator = _operator(predicate, type_)
-    values = tuple(_value(predicate, value, type_) for value in counted(predicate, operator))
-    if operator.id in PATTERNS:
-        check_pattern(predicate)
-    shown, exact = tuple(v.shown for v in values), tuple(v.exact for v in values)
-    return Bound(predicate.column, operator.id, shown, predicate.ignore_case, type_, exact)
 
 
 def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, int]:
@@ -72,11 +77,28 @@ def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, i
     return (And(bound) if isinstance(node, And) else Or(bound)), depth
 
 
-def _of_nulls(predicate: Predicate) -> Bound:
-    """All rows of the column meet it, or none."""
-    operator = known_operator(predicate)
-    met = operator.test(NullOperand(), counted(predicate, operator))
-    return Bound(predicate.column, "is_null" if met else "not_null")
+def _made(place: Place, operator: str) -> Bound:
+    return Bound(place.name, operator, type=place.type, place=place)
+
+
+def _met_by_null(operator: Operator, asked: Asked) -> bool:
+    """All rows of a column of nulls alone meet it, or none."""
+    values = counted(asked.predicate, operator)
+    for value in values:
+        if isinstance(value, Reference):
+            place_in(asked.types, value.name, asked.name)
+    exact = [v.exact for v in asked.read(values)] if operator.takes is Takes.TYPES else values
+    return bool(operator.test(NullOperand(), exact))
+
+
+def _presence(predicate: Predicate, place: Place, types: Types) -> Bound:
+    """A field is there where the struct is that it lies in; but a key of dicts whose keys vary where it is
+    not null, and so is a column."""
+    counted(predicate, OPERATORS[predicate.operator])
+    around = place.around
+    if around is None or REST in around.type.names or place_of(around.name, types) != around:
+        return _made(place, predicate.operator)
+    return _made(around, "not_null" if predicate.operator == "exists" else "is_null")
 
 
 def known_operator(predicate: Predicate) -> Operator:
@@ -91,16 +113,17 @@ def known_operator(predicate: Predicate) -> Operator:
     return operator
 
 
-def _operator(predicate: Predicate, type_: pa.DataType) -> Operator:
-    operator, kind = known_operator(predicate), kind_of(type_)
-    if kind not in operator.kinds or (predicate.ignore_case and kind is not Kind.TEXT):
+def _refuse_unfit(predicate: Predicate, operator: Operator, type_: pa.DataType) -> None:
+    kind = kind_of(type_)
+    compared = kind_of(type_.value_type) if operator.takes is Takes.ITEMS and kind is Kind.LIST else kind
+    folds = compared is Kind.TEXT and operator.takes is not Takes.TYPES
+    if kind not in operator.kinds or (predicate.ignore_case and not folds):
         asked = operator.id if kind not in operator.kinds else "ignore_case"
         raise BadFilter(
             f"'{asked}' does not fit column '{predicate.column}'",
             f"It is {type_}, which holds {kind.value}",
             f"Operators that fit: {', '.join(fit.id for fit in fitting(type_))}",
         )
-    return operator
 
 
 def counted(predicate: Predicate, operator: Operator) -> Sequence[Any]:
@@ -112,34 +135,3 @@ def counted(predicate: Predicate, operator: Operator) -> Sequence[Any]:
             f"It takes {_COUNTS[operator.arity]}",
         )
     return predicate.values
-
-
-def _value(predicate: Predicate, value: Any, type_: pa.DataType) -> Value:
-    try:
-        return convert(value, type_)
-    except (ValueError, OverflowError) as error:
-        raise BadFilter(
-            f"Column '{predicate.column}' ({type_}) cannot be compared with {value!r}", str(error)
-        ) from error
-
-
-def check_pattern(predicate: Predicate) -> None:
-    """Raises `BadFilter` that says where the pattern of a `like` or `regex` is wrong."""
-    pattern = predicate.values[0]
-    try:
-        regex = as_regex(pattern) if predicate.operator == "like" else pattern
-        pc.match_substring_regex(from_values([""], pa.string()), regex)
-    except ValueError as error:
-        reason = str(error).removeprefix("Invalid regular expression: ")
-        raise BadFilter(
-            f"Column '{predicate.column}': the pattern '{pattern}' cannot be read",
-            reason + _place(pattern, reason),
-            "A backslash before a special character takes it as it is",
-        ) from error
-
-
-def _place(pattern: str, reason: str) -> str:
-    """RE2 quotes the part it stumbled over after a colon; where that part stands in the pattern."""
-    part = reason.rpartition(": ")[2]
-    at = pattern.find(part) if part != reason else -1
-    return f", at character {at + 1}" if at >= 0 else ""

@@ -20,6 +20,7 @@ class Kind(Enum):
     TIME = "times of day"
     BOOLEAN = "true and false"
     BINARY = "binary data"
+    LIST = "lists"
     OTHER = "nested or other values"
 
 
@@ -27,6 +28,7 @@ NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
 TEMPORAL = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIME})
 ORDERED = NUMBERS | TEMPORAL | {Kind.TEXT}
 COMPARABLE = ORDERED | {Kind.BOOLEAN, Kind.BINARY}
+NESTED = frozenset({Kind.LIST, Kind.OTHER})
 ALL = frozenset(Kind)
 
 _TESTS = (
@@ -44,6 +46,11 @@ _TESTS = (
     (types.is_large_binary, Kind.BINARY),
     (types.is_binary_view, Kind.BINARY),
     (types.is_fixed_size_binary, Kind.BINARY),
+    (types.is_list, Kind.LIST),
+    (types.is_large_list, Kind.LIST),
+    (types.is_fixed_size_list, Kind.LIST),
+    (types.is_list_view, Kind.LIST),
+    (types.is_large_list_view, Kind.LIST),
 )
 
 _INTERVAL_WIDTH = 12

@@ -36,6 +36,17 @@ def narrow(how: str, value: Exact, low: int, high: int) -> Narrowed:
     return how, bound
 
 
+def narrow_division(divisor: int, remainder: int, low: int, high: int) -> list[int] | None:
+    """The only values that leave `remainder`, where the column holds no multiple of `divisor` above 0; None
+    where it may."""
+    if abs(remainder) >= divisor:
+        return []
+    if divisor <= high:
+        return None
+    multiples = [-divisor] if remainder == 0 and low <= -divisor else []
+    return [*multiples, remainder] if low <= remainder <= high else multiples
+
+
 def narrow_float(how: str, value: Exact, width: type[np.floating[Any]]) -> tuple[str, float] | bool:
     """The same for floats; `width` is the column's own, such as `numpy.float32`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from core.filters.operand import Operand
@@ -32,6 +32,18 @@ class NullOperand(Operand[bool]):
     def regex(self, pattern: str) -> bool:
         return False
 
+    def leaves(self, divisor: int, remainder: int) -> bool:
+        return False
+
+    def any_item(self, test: Callable[[Any], bool]) -> bool:
+        return False
+
+    def has_size(self, size: int) -> bool:
+        return False
+
+    def always(self, answer: bool) -> bool:
+        return False
+
     def is_null(self) -> bool:
         return True
 
@@ -40,3 +52,6 @@ class NullOperand(Operand[bool]):
 
     def both(self, one: bool, other: bool) -> bool:
         return one and other
+
+    def either(self, one: bool, other: bool) -> bool:
+        return one or other

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 R = TypeVar("R")
@@ -18,7 +18,8 @@ class Operand(ABC, Generic[R]):
 
     @abstractmethod
     def compare(self, how: str, value: Any) -> R:
-        """`how`: eq, lt, lte, gt, gte. Values are the `exact` ones of `core.filters.values`."""
+        """`how`: eq, lt, lte, gt, gte. Values are the `exact` ones of `core.filters.values`, or the operand
+        of another column."""
 
     @abstractmethod
     def one_of(self, values: Sequence[Any]) -> R: ...
@@ -39,6 +40,22 @@ class Operand(ABC, Generic[R]):
     def regex(self, pattern: str) -> R: ...
 
     @abstractmethod
+    def leaves(self, divisor: int, remainder: int) -> R:
+        """Divided by `divisor`, which is above 0, it leaves `remainder`, which has the sign of the number."""
+
+    @abstractmethod
+    def any_item(self, test: Callable[[Any], R]) -> R:
+        """The list holds an item that meets `test`, which is given an operand for the items.
+        A condition on the fields of items is such a test too."""
+
+    @abstractmethod
+    def has_size(self, size: int) -> R: ...
+
+    @abstractmethod
+    def always(self, answer: bool) -> R:
+        """The answer for every row that is not null."""
+
+    @abstractmethod
     def is_null(self) -> R: ...
 
     @abstractmethod
@@ -47,3 +64,6 @@ class Operand(ABC, Generic[R]):
 
     @abstractmethod
     def both(self, one: R, other: R) -> R: ...
+
+    @abstractmethod
+    def either(self, one: R, other: R) -> R: ...

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +30,19 @@ class Arity(Enum):
     MANY = -1
 
 
+class Takes(Enum):
+    """What an operator's values are."""
+
+    VALUES = "values of the column's own type"
+    COLUMNS = "values of the column's own type, or other columns"
+    PATTERN = "a pattern"
+    ITEMS = "values of the type of the list's items"
+    COUNT = "a whole number from 0 on"
+    DIVISION = "a divisor and a remainder"
+    TYPES = "names of types"
+    FILTER = "a condition on the items"
+
+
 @dataclass(frozen=True)
 class Operator:
     """`test` says what it means; `wordings` are labels for kinds of columns that need their own.
@@ -45,9 +59,16 @@ class Operator:
     spelling: str
     sentence: str = "{wording} {0}"
     wordings: dict[Kind, str] = field(default_factory=dict, hash=False)
+    takes: Takes = Takes.VALUES
 
     def fits(self, type_: pa.DataType) -> bool:
         return kind_of(type_) in self.kinds
+
+    def typed_as(self, type_: pa.DataType) -> pa.DataType:
+        """The type of its values, asked of a column of this type."""
+        if self.takes is Takes.ITEMS:
+            return type_.value_type
+        return pa.int64() if self.takes in (Takes.COUNT, Takes.DIVISION) else type_
 
     def wording(self, kind: Kind | None) -> str:
         return self.wordings.get(kind, self.label) if kind else self.label
@@ -56,6 +77,13 @@ class Operator:
 def fitting(type_: pa.DataType) -> list[Operator]:
     """The operators that a column of this type can be asked, in the order they are offered."""
     return [operator for operator in OPERATORS.values() if operator.fits(type_)]
+
+
+def offered(type_: pa.DataType) -> list[Operator]:
+    """Those of them that a form can ask: their values can be typed one by one, and the answer is not the same
+    for a whole column."""
+    odd = (Takes.FILTER, Takes.TYPES)
+    return [one for one in fitting(type_) if one.takes not in odd and one.id not in PRESENCE]
 
 
 def fits(operator_id: str, type_: pa.DataType) -> bool:
@@ -71,6 +99,20 @@ def _between(x: Operand[Any], values: Sequence[Any]) -> Any:
     return x.both(x.compare("gte", values[0]), x.compare("lte", values[1]))
 
 
+def _has_all(x: Operand[Any], values: Sequence[Any]) -> Any:
+    return reduce(x.both, (_has(x, value) for value in values), x.always(True))
+
+
+def _has(x: Operand[Any], value: Any) -> Any:
+    return x.any_item(lambda item: item.compare("eq", value))
+
+
+def _has_type(x: Operand[Any], values: Sequence[Any]) -> Any:
+    """Each value says whether cells of the column's type are asked for, and whether null is."""
+    met = x.always(any(own for own, _null in values))
+    return x.either(met, x.is_null()) if any(null for _own, null in values) else met
+
+
 def _one(id_: str, label: str, kinds: frozenset[Kind], test: Test, spelling: str, **more: Any) -> Operator:
     return Operator(id_, label, kinds, Arity.ONE, test, spelling, **more)
 
@@ -81,19 +123,28 @@ def _none(id_: str, label: str, kinds: frozenset[Kind], test: Test) -> Operator:
 
 
 _TEXT = frozenset({Kind.TEXT})
+_LIST = frozenset({Kind.LIST})
 _BOOLEAN = frozenset({Kind.BOOLEAN})
 _EMPTIABLE = frozenset({Kind.TEXT, Kind.BINARY})
 _LISTABLE = NUMBERS | TEMPORAL | _EMPTIABLE
 
 _TABLE = (
-    _one("eq", "is", COMPARABLE, lambda x, v: x.compare("eq", v[0]), "= {0}"),
-    _one("ne", "is not", COMPARABLE, lambda x, v: x.opposite(x.compare("eq", v[0])), "!= {0}"),
+    _one("eq", "is", COMPARABLE, lambda x, v: x.compare("eq", v[0]), "= {0}", takes=Takes.COLUMNS),
+    _one(
+        "ne",
+        "is not",
+        COMPARABLE,
+        lambda x, v: x.opposite(x.compare("eq", v[0])),
+        "!= {0}",
+        takes=Takes.COLUMNS,
+    ),
     _one(
         "gt",
         "is more than",
         ORDERED,
         lambda x, v: x.compare("gt", v[0]),
         "> {0}",
+        takes=Takes.COLUMNS,
         wordings=_wordings("is after", "comes after"),
     ),
     _one(
@@ -102,6 +153,7 @@ _TABLE = (
         ORDERED,
         lambda x, v: x.compare("gte", v[0]),
         ">= {0}",
+        takes=Takes.COLUMNS,
         wordings=_wordings("is at or after", "is or comes after"),
     ),
     _one(
@@ -110,6 +162,7 @@ _TABLE = (
         ORDERED,
         lambda x, v: x.compare("lt", v[0]),
         "< {0}",
+        takes=Takes.COLUMNS,
         wordings=_wordings("is before", "comes before"),
     ),
     _one(
@@ -118,10 +171,18 @@ _TABLE = (
         ORDERED,
         lambda x, v: x.compare("lte", v[0]),
         "<= {0}",
+        takes=Takes.COLUMNS,
         wordings=_wordings("is at or before", "is or comes before"),
     ),
     Operator(
-        "between", "is between", ORDERED, Arity.TWO, _between, "between {0} and {1}", "{wording} {0} and {1}"
+        "between",
+        "is between",
+        ORDERED,
+        Arity.TWO,
+        _between,
+        "between {0} and {1}",
+        "{wording} {0} and {1}",
+        takes=Takes.COLUMNS,
     ),
     Operator(
         "not_between",
@@ -131,6 +192,7 @@ _TABLE = (
         lambda x, v: x.opposite(_between(x, v)),
         "not between {0} and {1}",
         "{wording} {0} and {1}",
+        takes=Takes.COLUMNS,
     ),
     Operator("in", "is one of", _LISTABLE, Arity.MANY, lambda x, v: x.one_of(v), "in {all}", "is {all}"),
     Operator(
@@ -152,8 +214,56 @@ _TABLE = (
     ),
     _one("starts_with", "starts with", _TEXT, lambda x, v: x.starts_with(v[0]), "starts with {0}"),
     _one("ends_with", "ends with", _TEXT, lambda x, v: x.ends_with(v[0]), "ends with {0}"),
-    _one("like", "is like", _TEXT, lambda x, v: x.like(v[0]), "like {0}"),
-    _one("regex", "matches", _TEXT, lambda x, v: x.regex(v[0]), "~ {0}"),
+    _one("like", "is like", _TEXT, lambda x, v: x.like(v[0]), "like {0}", takes=Takes.PATTERN),
+    _one("regex", "matches", _TEXT, lambda x, v: x.regex(v[0]), "~ {0}", takes=Takes.PATTERN),
+    Operator(
+        "mod",
+        "divided by",
+        frozenset({Kind.INTEGER, Kind.FLOAT}),
+        Arity.TWO,
+        lambda x, v: x.leaves(*v),
+        "mod {0} = {1}",
+        "{wording} {0} leaves {1}",
+        takes=Takes.DIVISION,
+    ),
+    _one(
+        "has",
+        "has the item",
+        _LIST,
+        lambda x, v: _has(x, v[0]),
+        "has {0}",
+        takes=Takes.ITEMS,
+    ),
+    Operator(
+        "has_any",
+        "has any of",
+        _LIST,
+        Arity.MANY,
+        lambda x, v: x.any_item(lambda item: item.one_of(v)),
+        "has any of {all}",
+        "has {all}",
+        takes=Takes.ITEMS,
+    ),
+    Operator(
+        "has_all",
+        "has all of",
+        _LIST,
+        Arity.MANY,
+        _has_all,
+        "has all of {all}",
+        "has {each}",
+        takes=Takes.ITEMS,
+    ),
+    _one("size", "has the size", _LIST, lambda x, v: x.has_size(v[0]), "has size {0}", takes=Takes.COUNT),
+    _one(
+        "elem_match",
+        "has an item where",
+        _LIST,
+        lambda x, v: x.any_item(v[0]),
+        "has item where ({0})",
+        sentence="{wording} ({0})",
+        takes=Takes.FILTER,
+    ),
     _none("is_true", "is true", _BOOLEAN, lambda x, v: x.compare("eq", True)),
     _none("is_false", "is false", _BOOLEAN, lambda x, v: x.compare("eq", False)),
     _none("is_empty", "is empty text", _TEXT, lambda x, v: x.compare("eq", "")),
@@ -165,8 +275,22 @@ _TABLE = (
     ),
     _none("is_null", "is null", ALL, lambda x, v: x.is_null()),
     _none("not_null", "is not null", ALL, lambda x, v: x.opposite(x.is_null())),
+    Operator(
+        "type",
+        "is of the type",
+        ALL,
+        Arity.MANY,
+        _has_type,
+        "has type {all}",
+        "{wording} {all}",
+        takes=Takes.TYPES,
+    ),
+    _none("exists", "exists", ALL, lambda x, v: x.opposite(x.is_null())),
+    _none("missing", "is missing", ALL, lambda x, v: x.is_null()),
 )
 
 OPERATORS: dict[str, Operator] = {operator.id: operator for operator in _TABLE}
-PATTERNS = frozenset({"like", "regex"})
+PATTERNS = frozenset(operator.id for operator in _TABLE if operator.takes is Takes.PATTERN)
 """Operators whose value is a pattern rather than text to be found."""
+PRESENCE = frozenset({"exists", "missing"})
+"""Operators that ask of the struct that a field lies in."""

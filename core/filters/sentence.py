@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.filters.binding import Bound
-from core.filters.expr import And, Branch, Filter, Not, Predicate
+from core.filters.expr import And, Branch, Filter, Not, Predicate, Reference
 from core.filters.kinds import Kind, kind_of
 from core.filters.operators import OPERATORS, Arity
 from core.filters.walk import fold
@@ -37,15 +37,16 @@ def condition(predicate: Predicate) -> str:
         *values if operator.arity is not Arity.MANY else (),
         wording=operator.wording(_kind(predicate)),
         all=listed(values, more) if values else "one of no values",
+        each=listed(values, more, "and") if values else "all of no values",
     )
     return f"{_name(predicate.column)} {words}" + (" in any case" if predicate.ignore_case else "")
 
 
-def listed(words: Sequence[str], more: int = 0) -> str:
+def listed(words: Sequence[str], more: int = 0, last: str = "or") -> str:
     """`AA, DL or UA`; `more` is how many values were left out when above 1."""
     if more > 1:
-        return ", ".join(words[:MOST_VALUES]) + f" or {more:,} more"
-    return ", ".join(words[:-1]) + f" or {words[-1]}" if len(words) > 1 else words[0]
+        return ", ".join(words[:MOST_VALUES]) + f" {last} {more:,} more"
+    return ", ".join(words[:-1]) + f" {last} {words[-1]}" if len(words) > 1 else words[0]
 
 
 def _branch(node: Branch, said: list[Said]) -> Said:
@@ -73,6 +74,10 @@ def _name(column: str) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, Filter):
+        return sentence(value)
+    if isinstance(value, Reference):
+        return _name(value.name)
     if isinstance(value, str):
         return value if _BARE_WORD.fullmatch(value) and value.lower() not in _TAKEN else f"“{value}”"
     if isinstance(value, bool) or value is None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
+from core.filters.items import ITEM
 from core.filters.kinds import Kind, kind_of, value_type
 from core.filters.like import ESCAPE
-from core.filters.narrowing import float_width, narrow, narrow_float
+from core.filters.narrowing import float_width, narrow, narrow_division, narrow_float
 from core.filters.operand import Operand
 from core.filters.sql_literals import in_sql_units, literal, sql_range
+from core.filters.sql_pairs import Side, compare_columns
+from core.filters.values import value_range
 
 _COMPARISONS: dict[str, type[exp.Binary]] = {
     "eq": exp.EQ,
@@ -32,19 +35,24 @@ class SqlOperand(Operand[exp.Expr]):
     statistics are not carried through, `isnan(nullif(x, inf))`; `<` and `=` can still skip.
     """
 
-    def __init__(self, name: str, type_: pa.DataType, ignore_case: bool, trusted: bool) -> None:
-        self._name, self._type = name, value_type(type_)
+    def __init__(
+        self, column: exp.Expr, type_: pa.DataType, ignore_case: bool, trusted: bool, depth: int = 0
+    ) -> None:
+        """`depth`: within so many lists."""
+        self._given, self._type = column, value_type(type_)
         self._kind = kind_of(type_)
-        self._ignore_case, self._trusted = ignore_case, trusted
+        self._ignore_case, self._trusted, self.depth = ignore_case, trusted, depth
 
     def compare(self, how: str, value: Any) -> exp.Expr:
+        if isinstance(value, SqlOperand):
+            return compare_columns(_COMPARISONS[how], self._side, value._side)
         if self._kind in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
             return _COMPARISONS[how](this=self._subject, expression=self._literal(value))
         if self._kind is Kind.FLOAT:
             return self._compare_float(how, value)
         narrowed = self._narrow(how, value)
         if isinstance(narrowed, bool):
-            return self._always(narrowed)
+            return self.always(narrowed)
         how, count = narrowed
         return _COMPARISONS[how](this=self._column, expression=self._literal(count))
 
@@ -73,6 +81,31 @@ class SqlOperand(Operand[exp.Expr]):
         flag = "(?i)" if self._ignore_case else ""
         return exp.RegexpLike(this=self._column, expression=exp.Literal.string(flag + pattern))
 
+    def leaves(self, divisor: int, remainder: int) -> exp.Expr:
+        floats = self._kind is Kind.FLOAT
+        exactly = narrow_division(divisor, remainder, *((0, divisor) if floats else value_range(self._type)))
+        if exactly is not None:
+            return self.one_of(exactly)
+        number = exp.cast(self._column, "double") if floats else self._column
+        left = exp.Paren(this=exp.Mod(this=number, expression=exp.Literal.number(divisor)))
+        return exp.EQ(this=left, expression=exp.convert(remainder))
+
+    def any_item(self, test: Callable[[SqlOperand], exp.Expr]) -> exp.Expr:
+        name = exp.to_identifier(f"{ITEM}{self.depth}", quoted=True)
+        item = SqlOperand(
+            exp.column(name), self._type.value_type, self._ignore_case, self._trusted, self.depth + 1
+        )
+        met = exp.Lambda(this=test(item), expressions=[name.copy()])
+        return exp.GT(
+            this=self._length(exp.func("list_filter", self._column, met)), expression=exp.Literal.number(0)
+        )
+
+    def has_size(self, size: int) -> exp.Expr:
+        return exp.EQ(this=self._length(self._column), expression=exp.Literal.number(size))
+
+    def always(self, answer: bool) -> exp.Expr:
+        return exp.Not(this=self.is_null()) if answer else exp.false()
+
     def is_null(self) -> exp.Expr:
         """DuckDB 2.0 takes every row of a Parquet row group for null whose texts are nulls and one value, so
         texts are asked in a form that it cannot answer from statistics."""
@@ -90,9 +123,31 @@ class SqlOperand(Operand[exp.Expr]):
     def both(self, one: exp.Expr, other: exp.Expr) -> exp.Expr:
         return exp.And(this=one, expression=other)
 
+    def either(self, one: exp.Expr, other: exp.Expr) -> exp.Expr:
+        return exp.Paren(this=exp.Or(this=one, expression=other))
+
     @property
     def _column(self) -> exp.Expr:
-        return exp.column(exp.to_identifier(self._name, quoted=True))
+        return self._given.copy()
+
+    @property
+    def column(self) -> exp.Expr:
+        return self._column
+
+    @property
+    def type(self) -> pa.DataType:
+        return self._type
+
+    @property
+    def _side(self) -> Side:
+        """As one of two columns that are compared: floats in a form that shows no statistics."""
+        if self._kind is not Kind.FLOAT or self._trusted:
+            return Side(self._subject, self._type)
+        nan = exp.If(this=self._is_nan, true=literal(math.nan, self._type))
+        return Side(exp.Case(ifs=[nan], default=self._column), self._type)
+
+    def _length(self, items: exp.Expr) -> exp.Expr:
+        return exp.func("len", items)
 
     @property
     def _subject(self) -> exp.Expr:
@@ -101,9 +156,6 @@ class SqlOperand(Operand[exp.Expr]):
     def _literal(self, value: Any) -> exp.Expr:
         written = literal(value, self._type)
         return exp.Lower(this=written) if self._ignore_case else written
-
-    def _always(self, answer: bool) -> exp.Expr:
-        return exp.Not(this=self.is_null()) if answer else exp.false()
 
     def _narrow(self, how: str, value: Any) -> tuple[str, int] | bool:
         return narrow(how, in_sql_units(value, self._type), *sql_range(self._type))
@@ -116,7 +168,7 @@ class SqlOperand(Operand[exp.Expr]):
     def _compare_float(self, how: str, value: Any) -> exp.Expr:
         narrowed = narrow_float(how, value, float_width(self._type))
         if isinstance(narrowed, bool):
-            return self._always(narrowed)
+            return self.always(narrowed)
         how, number = narrowed
         if math.isnan(number):
             return self._compare_nan(how)
@@ -132,8 +184,8 @@ class SqlOperand(Operand[exp.Expr]):
         if how in ("eq", "gte"):
             return self._is_nan
         if how == "lt":
-            return self.both(self._always(True), exp.Not(this=self._is_nan))
-        return self._always(how == "lte")
+            return self.both(self.always(True), exp.Not(this=self._is_nan))
+        return self.always(how == "lte")
 
     def _one_of_floats(self, values: Sequence[Any]) -> exp.Expr:
         narrowed = [narrow_float("eq", value, float_width(self._type)) for value in values]

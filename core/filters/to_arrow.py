@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -9,10 +12,15 @@ from core.filters.arrow_operand import ArrowOperand
 from core.filters.arrow_values import array_of
 from core.filters.binding import Bound
 from core.filters.expr import And, Branch, Filter, Not, Predicate
+from core.filters.items import path_in_item
 from core.filters.operators import OPERATORS
+from core.filters.reading import BoundReference
 from core.filters.walk import fold
+from core.nested import Place, project
 
 ROWS_AT_ONCE = 65_536
+Find = Callable[[Place], pa.Array]
+"""The values of a column, or of a field inside one."""
 
 
 def mask(bound: Filter, rows: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
@@ -23,28 +31,53 @@ def mask(bound: Filter, rows: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
 
 
 def _mask(bound: Filter, batch: pa.RecordBatch) -> pa.BooleanArray:
+    names = set(batch.schema.names)
+
+    def find(place: Place) -> pa.Array:
+        if place.name in names:
+            return batch.column(place.name)
+        return project(batch.column(place.column), place.path)
+
+    return _met(bound, find, batch.num_rows)
+
+
+def _met(bound: Filter, find: Find, num_rows: int) -> pa.BooleanArray:
     def leaf(predicate: Predicate) -> pa.BooleanArray:
         if not isinstance(predicate, Bound):
             raise TypeError(f"bind() the filter first: {predicate!r}")
-        return _test(predicate, batch.column(predicate.column))
+        return _test(predicate, find(predicate.place), find)
 
-    def branch(node: Branch, parts: list[pa.BooleanArray]) -> pa.BooleanArray:
-        return _branch(node, parts, batch.num_rows)
-
-    return fold(bound, leaf, branch)
+    return fold(bound, leaf, lambda node, parts: _branch(node, parts, num_rows))
 
 
-def _test(predicate: Bound, array: pa.Array) -> pa.BooleanArray:
-    if isinstance(array, pa.DictionaryArray):
-        return _test_dictionary(predicate, array)
-    operator = OPERATORS[predicate.operator]
-    return operator.test(ArrowOperand(array, predicate.ignore_case), predicate.exact)
+def _test(predicate: Bound, array: pa.Array, find: Find) -> pa.BooleanArray:
+    compared = any(isinstance(exact, BoundReference) for exact in predicate.exact)
+    if isinstance(array, pa.DictionaryArray) and not compared:
+        return _test_dictionary(predicate, array, find)
+
+    def value(exact: Any) -> Any:
+        if isinstance(exact, BoundReference):
+            return ArrowOperand(find(exact.place), predicate.ignore_case)
+        return _of_items(exact) if isinstance(exact, Filter) else exact
+
+    operand = ArrowOperand(array, predicate.ignore_case)
+    return OPERATORS[predicate.operator].test(operand, list(map(value, predicate.exact)))
 
 
-def _test_dictionary(predicate: Bound, array: pa.DictionaryArray) -> pa.BooleanArray:
+def _of_items(bound: Filter) -> Callable[[ArrowOperand], pa.BooleanArray]:
+    def met(items: ArrowOperand) -> pa.BooleanArray:
+        def find(place: Place) -> pa.Array:
+            return project(items.array, path_in_item(place, items.array.type))
+
+        return _met(bound, find, len(items.array))
+
+    return met
+
+
+def _test_dictionary(predicate: Bound, array: pa.DictionaryArray, find: Find) -> pa.BooleanArray:
     """Each distinct value is tested once; null is the one after the last."""
     distinct = array.dictionary
-    tested = _test(predicate, pa.concat_arrays([distinct, pa.nulls(1, distinct.type)]))
+    tested = _test(predicate, pa.concat_arrays([distinct, pa.nulls(1, distinct.type)]), find)
     null_place = array_of([len(distinct)], pa.int64())[0]
     return tested.take(pc.fill_null(array.indices.cast(pa.int64()), null_place))
 

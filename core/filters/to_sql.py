@@ -2,33 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
 from core.filters.binding import Bound
 from core.filters.expr import And, Branch, Filter, Not, Predicate
+from core.filters.items import path_in_item
 from core.filters.operators import OPERATORS
+from core.filters.reading import BoundReference
 from core.filters.sql_operand import SqlOperand, complement
 from core.filters.walk import fold
+from core.nested import Place
+
+Find = Callable[[Place], exp.Expr]
+"""What stands for a column, or a field inside one, in SQL."""
 
 
 def to_sql(bound: Filter, names: Mapping[str, str], trusted_statistics: bool = False) -> exp.Expr:
     """For a WHERE clause: rows where it is true are those that meet the filter; it may be null.
 
-    `names` maps a column's name to its identifier, unquoted. `trusted_statistics` only for Parquet
-    whose float columns carry no statistics where they hold NaN, such as this program's own files.
+    `names` maps columns, and fields that stand beside them by their path, to identifiers, unquoted.
+    `trusted_statistics` only for Parquet whose float columns carry no statistics where they hold NaN, such as
+    this program's own files.
     """
 
+    def find(place: Place) -> exp.Expr:
+        if place.name in names:
+            return _column(names[place.name])
+        return field_in(_column(names[place.column]), place.whole, place.path)
+
+    return _compiled(bound, find, trusted_statistics)
+
+
+def field_in(value: exp.Expr, type_: pa.DataType, path: Iterable[str]) -> exp.Expr:
+    """The field at `path` inside a struct of this type, by its place: SQL does not tell the cases of names
+    apart, and has no name for some."""
+    for name in path:
+        place = type_.get_field_index(name)
+        value = exp.Anonymous(this="struct_extract_at", expressions=[value, exp.Literal.number(place + 1)])
+        type_ = type_.field(place).type
+    return value
+
+
+def _compiled(bound: Filter, find: Find, trusted: bool, depth: int = 0) -> exp.Expr:
     def leaf(predicate: Predicate) -> exp.Expr:
         if not isinstance(predicate, Bound):
             raise TypeError(f"bind() the filter first: {predicate!r}")
-        name = names[predicate.column]
-        operand = SqlOperand(name, predicate.type, predicate.ignore_case, trusted_statistics)
-        condition: exp.Expr = OPERATORS[predicate.operator].test(operand, predicate.exact)
+
+        def operand(place: Place) -> SqlOperand:
+            return SqlOperand(find(place), place.type, predicate.ignore_case, trusted, depth)
+
+        def value(exact: Any) -> Any:
+            if isinstance(exact, BoundReference):
+                return operand(exact.place)
+            return _of_items(exact, trusted) if isinstance(exact, Filter) else exact
+
+        column = operand(predicate.place)
+        condition: exp.Expr = OPERATORS[predicate.operator].test(column, list(map(value, predicate.exact)))
         return condition
 
     return fold(bound, leaf, _branch)
+
+
+def _column(identifier: str) -> exp.Expr:
+    return exp.column(exp.to_identifier(identifier, quoted=True))
+
+
+def _of_items(bound: Filter, trusted: bool) -> Callable[[SqlOperand], exp.Expr]:
+    def met(item: SqlOperand) -> exp.Expr:
+        def find(place: Place) -> exp.Expr:
+            return field_in(item.column, item.type, path_in_item(place, item.type))
+
+        return _compiled(bound, find, trusted, item.depth)
+
+    return met
 
 
 def _branch(node: Branch, conditions: list[exp.Expr]) -> exp.Expr:

@@ -35,11 +35,10 @@ WORDS: dict[str, Callable[[pa.DataType], bool]] = {
 }
 
 
-def asked_of(words: tuple[str, ...], type_: pa.DataType) -> tuple[bool, bool]:
+def asked_types(word: str, type_: pa.DataType) -> tuple[bool, bool]:
     """Whether values of this type are asked for, and whether null is. Raises ValueError."""
-    for word in words:
-        if word not in WORDS and word != NULL:
-            guesses = nearest(str(word), [*WORDS, NULL])
-            known = f"did you mean '{guesses[0]}'?" if guesses else f"there are: {', '.join(WORDS)}, {NULL}"
-            raise ValueError(f"there is no type '{word}': {known}")
-    return any(word != NULL and WORDS[word](type_) for word in words), NULL in words
+    if word not in WORDS and word != NULL:
+        guesses = nearest(word, [*WORDS, NULL])
+        known = f"Did you mean '{guesses[0]}'?" if guesses else f"There are: {', '.join(WORDS)}, {NULL}"
+        raise ValueError(f"there is no type '{word}'. {known}")
+    return word != NULL and WORDS[word](type_), word == NULL

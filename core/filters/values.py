@@ -198,5 +198,6 @@ _CONVERTERS: dict[Kind, Callable[[Any, pa.DataType], Value]] = {
     Kind.TIME: _clock,
     Kind.BOOLEAN: _boolean,
     Kind.BINARY: _binary,
+    Kind.LIST: _incomparable,
     Kind.OTHER: _incomparable,
 }

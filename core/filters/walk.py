@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from core.filters.expr import Branch, Filter, Predicate
+from core.filters.expr import Branch, Filter, Predicate, Reference
 
 T = TypeVar("T")
 
@@ -34,3 +34,12 @@ def predicates(root: Filter) -> list[Predicate]:
     found: list[Predicate] = []
     fold(root, found.append, lambda _node, _values: None)
     return found
+
+
+def columns_read(root: Filter) -> list[str]:
+    """What the tree asks of, each once: columns, and fields inside them by their path."""
+    found: dict[str, None] = {}
+    for predicate in predicates(root):
+        found[predicate.column] = None
+        found.update((value.name, None) for value in predicate.values if isinstance(value, Reference))
+    return list(found)

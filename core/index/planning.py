@@ -18,7 +18,7 @@ from core.ascending import EMPTY, among, union, without
 from core.filters.binding import Bound, bind
 from core.filters.expr import And, Branch, Filter, Or, Predicate
 from core.filters.to_arrow import mask
-from core.filters.walk import fold, predicates
+from core.filters.walk import columns_read, fold
 from core.index.candidates import Candidates, candidates, index_name, indexed_column, most_served
 from core.index.sorting import first_rows, in_sort_order, key_columns
 from core.query.query import SortKey
@@ -126,5 +126,5 @@ def _together(parts: Sequence[Candidates]) -> np.ndarray:
 
 
 def _meeting(snapshot: Snapshot, positions: np.ndarray, rest: Filter) -> np.ndarray:
-    columns = chosen(snapshot, dict.fromkeys(p.column for p in predicates(rest)))
+    columns = chosen(snapshot, columns_read(rest))
     return to_numpy(mask(rest, take_rows(snapshot, positions, columns)))

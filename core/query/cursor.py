@@ -15,6 +15,7 @@ from pyarrow import types as is_
 
 from core.errors import BadData
 from core.query.query import SortKey
+from core.scan.paths import chosen, named
 from core.scan.rows import take_rows
 from core.scan.snapshot import Column, Snapshot
 
@@ -31,7 +32,7 @@ class Cursor:
 
 def written(snapshot: Snapshot, position: int, id_column: Column, keys: Sequence[SortKey]) -> str:
     """The cursor of the row at a live position."""
-    columns = (id_column, *(snapshot.column(key.column) for key in keys))
+    columns = (id_column, *chosen(snapshot, (key.column for key in keys)))
     rows = take_rows(snapshot, np.array([position]), columns)
     rows = rows.rename_columns([str(i) for i in range(len(columns))])
     sink = pa.BufferOutputStream()
@@ -47,7 +48,7 @@ def parsed(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cursor:
             rows = stream.read_all()
         told = json.loads(rows.schema.metadata[_SORT])
         row_id, *values = [column[0] for column in rows.columns]
-        kinds = [snapshot.column(key.column).type for key in keys]
+        kinds = [named(snapshot, key.column).type for key in keys]
     except (binascii.Error, ValueError, TypeError, KeyError, IndexError, OSError, pa.ArrowException) as error:
         raise BadData(
             f"{snapshot.name}: {cursor!r} is no cursor", fix="Give what the page before has as `next`"
@@ -81,7 +82,7 @@ def compared(one: Sequence[pa.Scalar], other: Sequence[pa.Scalar], keys: Sequenc
 
 def refuse_unordered(snapshot: Snapshot, keys: Sequence[SortKey]) -> None:
     for key in keys:
-        kind = snapshot.column(key.column).type
+        kind = named(snapshot, key.column).type
         if is_.is_nested(kind):
             raise BadData(
                 f"{snapshot.name}: pages cannot follow the order of column '{key.column}'",

@@ -9,7 +9,7 @@ import numpy as np
 
 from core.ascending import EMPTY
 from core.filters.binding import bind
-from core.filters.walk import predicates
+from core.filters.walk import columns_read
 from core.jobs import Job
 from core.query.found import Found, found_in
 from core.query.local import search
@@ -102,7 +102,7 @@ def _in_own_order(snapshot: Snapshot, query: Query) -> tuple[int, Found]:
 def _columns_read(snapshot: Snapshot, query: Query) -> set[int]:
     used = [key.column for key in query.sort]
     if query.where is not None:
-        used += [p.column for p in predicates(bind(query.where, snapshot.schema, snapshot.name))]
+        used += columns_read(bind(query.where, snapshot.schema, snapshot.name))
     named = (*chosen(snapshot, used), *chosen(snapshot, query.columns))
     return {column.key for column in named}
 

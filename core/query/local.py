@@ -132,7 +132,7 @@ def sort_keys(snapshot: Snapshot, names: Iterable[str] | None) -> tuple[SortKey,
         SortKey(name) if name in known else SortKey(name.removeprefix("-"), name.startswith("-"))
         for name in (() if names is None else names_of(names, f"{snapshot.name}: sort"))
     )
-    snapshot.select(key.column for key in keys)
+    chosen(snapshot, (key.column for key in keys))
     return keys
 
 

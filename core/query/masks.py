@@ -12,10 +12,11 @@ from core.arrays import to_numpy
 from core.ascending import EMPTY, without
 from core.filters import bind, mask
 from core.filters.expr import Filter
-from core.filters.walk import predicates
+from core.filters.walk import columns_read
 from core.jobs import Job
 from core.query.found import Found, found_in
 from core.scan.caches import cache
+from core.scan.paths import chosen
 from core.scan.pieces import Piece, runs
 from core.scan.rows import with_changes
 from core.scan.snapshot import Column, Snapshot
@@ -44,7 +45,7 @@ def search_by_mask(
 ) -> Found:
     """The same, and which row groups were looked at for it, be they decoded now or kept from before."""
     bound = bind(where, snapshot.schema, snapshot.name)
-    columns = snapshot.select(dict.fromkeys(p.column for p in predicates(bound)))
+    columns = chosen(snapshot, columns_read(bound))
     found, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
     rows_at_once = ROWS_AT_ONCE if enough is None else enough
     for piece, low, high, chunks in _blocks(snapshot, columns, first, rows_at_once):

@@ -17,6 +17,7 @@ from core.query.local import find
 from core.query.query import SortKey
 from core.scan.lru import LruCache
 from core.scan.one_row import cells_at
+from core.scan.paths import chosen
 from core.scan.rows import live_positions, read_rows, take_rows
 from core.scan.snapshot import Column, Snapshot
 
@@ -85,7 +86,7 @@ class Asked:
 
     def _place(self, order: np.ndarray, cursor: Cursor) -> int:
         """How many rows of `order` come no later than the cursor's: a binary search."""
-        columns = self.snapshot.select(key.column for key in self.keys)
+        columns = chosen(self.snapshot, (key.column for key in self.keys))
         behind = self.behind(cursor.row_id)
         low, high = 0, len(order)
         while low < high:

@@ -15,13 +15,14 @@ from core.arrays import to_numpy
 from core.filters.binding import bind
 from core.filters.expr import Filter
 from core.filters.to_sql import to_sql
-from core.filters.walk import predicates
+from core.filters.walk import columns_read
 from core.jobs import Job
 from core.query.engine import cursor, no_room
 from core.query.found import Found, files_of, row_groups_of
 from core.query.indexed import find_by_index
 from core.query.query import SortKey
 from core.query.source import POSITION, identifier, relation
+from core.scan.paths import chosen
 from core.scan.snapshot import Column, Snapshot
 
 ROWS_A_BATCH = 1 << 20
@@ -76,9 +77,9 @@ def _select(
     job: Job,
 ) -> exp.Select:
     bound = bind(where, snapshot.schema, snapshot.name) if where is not None else None
-    filtered = [p.column for p in predicates(bound)] if bound is not None else []
+    filtered = columns_read(bound) if bound is not None else []
     used = dict.fromkeys([*filtered, *(key.column for key in sort)])
-    columns = snapshot.select(used)
+    columns = chosen(snapshot, used)
     query = exp.select(*values).from_(relation(snapshot, columns, own, job=job))
     if bound is not None:
         query = query.where(to_sql(bound, {c.name: identifier(c) for c in columns}))

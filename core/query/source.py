@@ -16,10 +16,12 @@ from sqlglot import exp
 
 from core.arrays import from_numpy
 from core.ascending import EMPTY, union, without
+from core.filters.to_sql import field_in
 from core.jobs import Job
+from core.nested import type_at
 from core.query.duckdb_types import handed, holds, sql_type
 from core.scan.footers import Footer, unchanged
-from core.scan.pieces import in_memory, schema_of
+from core.scan.pieces import changed_cells, in_memory, schema_of
 from core.scan.rows import live_positions, take_rows
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 from core.scan.stream import read_all
@@ -33,7 +35,10 @@ Placed = tuple[int, Segment]
 
 
 def identifier(column: Column) -> str:
-    return f"c{column.key}"
+    """Of a field inside a column, its path is part of it: in a form in which names that differ only in case
+    differ too."""
+    path = "".join(f"_{name.encode().hex()}_" for name in column.path)
+    return f"c{column.key}{path}"
 
 
 def relation(
@@ -70,12 +75,14 @@ def _read_exactly(snapshot: Snapshot, column: Column) -> bool:
     if not pa.types.is_nested(column.type) or not holds(column.type, pa.types.is_duration):
         return True
     files = [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
-    held = [
-        unchanged(file).schema.field(file.names[column.key]).type
-        for file in files
-        if column.key in file.names
-    ]
-    return all(kind.equals(column.type) for kind in held)
+    held = [_held_type(file, column) for file in files]
+    return all(kind is None or kind.equals(column.type) for kind in held)
+
+
+def _held_type(file: FileSegment, column: Column) -> pa.DataType | None:
+    """The type of the column, or of the field inside one, in this file; None where it lacks it."""
+    name = file.names.get(column.key)
+    return None if name is None else type_at(unchanged(file).schema.field(name).type, column.path)
 
 
 def _live(snapshot: Snapshot, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection) -> exp.Query:
@@ -139,7 +146,7 @@ def _files_query(
         alias=exp.TableAlias(this=_name("f"), columns=[_name(f"f{i}") for i in range(len(stored))]),
     )
     position = _file_position([start for start, _ in members])
-    names = {c: files[0].names[c.key] for c in columns if c.key in files[0].names}
+    names = {c: files[0].names[c.key] for c in columns if _held_type(files[0], c) is not None}
     nowhere = _empty([c for c in columns if c not in names], cursor) if len(names) < len(columns) else None
     values = [
         _held(c, stored.index(names[c]), footers) if c in names else _missing(c, files, nowhere)
@@ -155,15 +162,17 @@ def _held(column: Column, place: int, files: Sequence[Footer]) -> exp.Expr:
     DuckDB 2.0 takes every row of a row group for null, or none, whose texts are nulls and one value, unless
     the column is seen through something that it cannot answer from statistics.
     """
-    stored = files[0].schema.field(place)
-    value: exp.Expr = _field(f"f{place}", "f")
-    if any(file.of_one_text(stored.name) for file in files):
+    whole = files[0].schema.field(place)
+    stored = type_at(whole.type, column.path)
+    assert stored is not None
+    value = field_in(_field(f"f{place}", "f"), whole.type, column.path)
+    if any(file.of_one_text(".".join((whole.name, *column.path))) for file in files):
         always = exp.GTE(this=_field("file_row_number", "f"), expression=exp.Literal.number(0))
         value = exp.Case(ifs=[exp.If(this=always, true=value)])
-    if pa.types.is_duration(stored.type) and pa.types.is_duration(column.type):
-        factor = _PER_SECOND[column.type.unit] // _PER_SECOND[stored.type.unit]
+    if pa.types.is_duration(stored) and pa.types.is_duration(column.type):
+        factor = _PER_SECOND[column.type.unit] // _PER_SECOND[stored.unit]
         return value if factor == 1 else value * exp.Literal.number(factor)
-    kind, own = sql_type(stored.type), sql_type(column.type)
+    kind, own = sql_type(stored), sql_type(column.type)
     if kind == own or kind is None or own is None:
         return value
     return exp.cast(value, exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=own))
@@ -222,7 +231,7 @@ def _changed_rows(
 
 def _rows_at(snapshot: Snapshot, changed: np.ndarray, columns: Sequence[Column]) -> pa.Table:
     """The rows with pending changes; nothing is decoded where those are all that is asked for."""
-    pending = [snapshot.overlay.changed(c.key) if snapshot.overlay else None for c in columns]
+    pending = [changed_cells(snapshot, c) for c in columns]
     if all(p is not None and len(p[0]) == len(changed) for p in pending):
         return pa.Table.from_arrays([p[1] for p in pending if p is not None], schema=schema_of(columns))
     return take_rows(snapshot, changed, columns)

@@ -18,7 +18,7 @@ from core.filters.kinds import value_type
 from core.filters.sql_literals import in_sql_units, literal
 from core.filters.to_sql import to_sql
 from core.filters.values import convert, natural
-from core.filters.walk import predicates
+from core.filters.walk import columns_read
 from core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
 from core.query.fields import Fields
 from core.query.operand import Value
@@ -135,5 +135,4 @@ def _call(expression: Call, fields: Fields, depth: int) -> Typed:
 
 def columns_of(bound: Any) -> Iterator[str]:
     """The columns, and paths, that a bound filter asks of."""
-    for predicate in predicates(bound):
-        yield predicate.column
+    yield from columns_read(bound)

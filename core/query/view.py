@@ -13,6 +13,7 @@ from core.query.fetch import fetch, fetch_next
 from core.query.found import Found
 from core.query.positions import find
 from core.query.query import Query
+from core.scan.paths import chosen
 from core.scan.pieces import schema_of
 from core.scan.rows import live_positions
 from core.scan.snapshot import Snapshot
@@ -42,14 +43,14 @@ class View:
 
     @property
     def schema(self) -> pa.Schema:
-        return schema_of(self.snapshot.select(self.query.columns))
+        return schema_of(chosen(self.snapshot, self.query.columns))
 
     def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
         """`count` rows from row `offset` of the answer, fewer at its end; any column may be named."""
-        chosen = self.snapshot.select(self.query.columns if columns is None else columns)
+        fields = chosen(self.snapshot, self.query.columns if columns is None else columns)
         if self._positions is None:
-            return fetch_next(self.snapshot, offset, count, chosen)
-        return fetch(self.snapshot, np.asarray(self._positions[offset : offset + count]), chosen)
+            return fetch_next(self.snapshot, offset, count, fields)
+        return fetch(self.snapshot, np.asarray(self._positions[offset : offset + count]), fields)
 
     def positions(self, offset: int, count: int) -> np.ndarray:
         """Where these rows of the answer stand in the snapshot."""

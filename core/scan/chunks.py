@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from core.arrays import take
 from core.errors import FileProblem
+from core.nested import project, type_at
 from core.scan.caches import ChunkCache, ChunkKey, Leaf, cache
 from core.scan.footers import Footer, unchanged, unreadable
-from core.scan.paths import project, type_at
 from core.scan.snapshot import Column, FileSegment
 
 

@@ -33,13 +33,25 @@ def cells_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> li
         cells = [column[0] for column in rows.columns]
     if snapshot.overlay is not None:
         changed = snapshot.overlay.of_row(position)
-        return [changed.get(column.key, cell) for column, cell in zip(columns, cells, strict=True)]
+        return [
+            field_of(changed[column.key], column) if column.key in changed else cell
+            for column, cell in zip(columns, cells, strict=True)
+        ]
     return cells
 
 
 def arrays_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> list[pa.Array]:
     """The same row as arrays of one value."""
     return [pa.repeat(cell, 1) for cell in cells_at(snapshot, position, columns)]
+
+
+def field_of(cell: pa.Scalar, column: Column) -> pa.Scalar:
+    """The field that `column` names inside the cell of the column it lies in."""
+    for name in column.path:
+        if not cell.is_valid:
+            return pa.nulls(1, column.type)[0]
+        cell = cell[name]
+    return cell
 
 
 def _from_file(segment: FileSegment, place: int, columns: Sequence[Column]) -> list[pa.Scalar]:

@@ -1,4 +1,4 @@
-"""Fields inside nested columns, named by their path: `address.city`."""
+"""Columns of a snapshot, and fields inside them, by the names that people give: `address.city`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from core.errors import BadData, UnknownColumn
+from core.nested import names_within, place_of
 from core.scan.snapshot import Column, Snapshot
 
 
@@ -18,7 +18,7 @@ def chosen(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = Fals
     A column whose own name holds dots comes before a path. `flatten` puts the fields of a struct in its place
     by their paths. Raises `UnknownColumn`, and `BadData` where two then have one name.
     """
-    found = snapshot.columns if names is None else tuple(_named(snapshot, name) for name in names)
+    found = snapshot.columns if names is None else tuple(named(snapshot, name) for name in names)
     if not flatten:
         return found
     flat = tuple(dict.fromkeys(leaf for column in found for leaf in _leaves(column)))
@@ -26,40 +26,16 @@ def chosen(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = Fals
     return flat
 
 
-def project(values: pa.ChunkedArray | pa.Array, path: tuple[str, ...]) -> pa.ChunkedArray | pa.Array:
-    """The field at `path`: null where anything it lies in is null."""
-    return pc.struct_field(values, list(path)) if path else values
-
-
-def type_at(kind: pa.DataType, path: Iterable[str]) -> pa.DataType | None:
-    """The type of the field at `path` inside a value of this type; None where there is none."""
-    for name in path:
-        place = kind.get_field_index(name) if pa.types.is_struct(kind) else -1
-        if place < 0:
-            return None
-        kind = kind.field(place).type
-    return kind
-
-
-def _named(snapshot: Snapshot, name: str) -> Column:
+def named(snapshot: Snapshot, name: str) -> Column:
+    """The column, or the field inside one, of this name; raises `UnknownColumn`."""
     for column in snapshot.columns:
         if column.name == name:
             return column
-    for column in snapshot.columns:
-        found = _inside(column, name)
-        if found is not None:
-            return found
-    raise UnknownColumn(name, snapshot.name, [c.name for known in snapshot.columns for c in _all(known)])
-
-
-def _inside(column: Column, name: str) -> Column | None:
-    """The field inside `column` that has this name; names of fields may hold dots too."""
-    if pa.types.is_struct(column.type) and name.startswith(f"{column.name}."):
-        for field in (_field(column, f) for f in column.type):
-            found = field if field.name == name else _inside(field, name)
-            if found is not None:
-                return found
-    return None
+    types = {column.name: column.type for column in snapshot.columns}
+    place = place_of(name, types)
+    if place is None:
+        raise UnknownColumn(name, snapshot.name, names_within(types))
+    return Column(name, place.type, snapshot.column(place.column).key, place.path)
 
 
 def _field(column: Column, field: pa.Field) -> Column:
@@ -73,13 +49,6 @@ def _leaves(column: Column) -> Iterator[Column]:
         return
     for field in column.type:
         yield from _leaves(_field(column, field))
-
-
-def _all(column: Column) -> Iterator[Column]:
-    yield column
-    if pa.types.is_struct(column.type):
-        for field in column.type:
-            yield from _all(_field(column, field))
 
 
 def _refuse_twice(snapshot: Snapshot, flat: tuple[Column, ...]) -> None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from core.nested import project, type_at
 from core.scan.caches import ChunkCache, cache
 from core.scan.chunks import run_chunks
 from core.scan.footers import unchanged
 from core.scan.overlay import Changed
-from core.scan.paths import project, type_at
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
 

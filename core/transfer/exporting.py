@@ -18,6 +18,7 @@ from core.filters.expr import Filter
 from core.jobs import Job
 from core.query.positions import find
 from core.scan.footers import footer
+from core.scan.paths import chosen
 from core.scan.rows import take_rows
 from core.scan.snapshot import Snapshot
 from core.scan.stream import tables
@@ -84,7 +85,7 @@ def export(
     """
     options = options or ExportOptions()
     target, work = Path(path).expanduser().absolute(), job or Job()
-    chosen = _format(target, options.format, options.partition_by)
+    kind = _format(target, options.format, options.partition_by)
     _refuse_target(target, options.overwrite)
     dataset.fill(Unreported(work))
     snapshot = dataset.snapshot()
@@ -93,10 +94,10 @@ def export(
     where = condition_of(options.where, "export: where", snapshot)
     for name in options.partition_by:
         if name not in names:
-            snapshot.column(name)
+            chosen(snapshot, [name])
             raise BadData(f"{dataset.name}: column '{name}' is not among those exported", fix="Name it, too")
     with published(target) as draft:
-        with closing(_writer(chosen, draft, schema, options.partition_by)) as writer:
+        with closing(_writer(kind, draft, schema, options.partition_by)) as writer:
             rows = _write_all(snapshot, names, where, writer, work)
         files = [p for p in draft.rglob("*") if p.is_file()] if draft.is_dir() else [draft]
         sizes = [file.stat().st_size for file in files]
@@ -150,22 +151,22 @@ def _columns(snapshot: Snapshot, columns: Sequence[str] | None, include_ids: boo
     own = include_ids or not any(c.name == ID and c.key == 0 for c in snapshot.columns[:1])
     if columns is None:
         return [c.name for c in snapshot.columns if own or c.name != ID]
-    chosen = [c.name for c in snapshot.select(columns)]
-    return [ID, *chosen] if include_ids and ID not in chosen else chosen
+    named = [c.name for c in chosen(snapshot, columns)]
+    return [ID, *named] if include_ids and ID not in named else named
 
 
 def _schema(dataset: Dataset, snapshot: Snapshot, names: Sequence[str]) -> pa.Schema:
     """With what is noted about the data; but not of other columns, as by pandas or an earlier export."""
     noted = {k: v for k, v in (dataset.schema.metadata or {}).items() if k not in OF_OTHER_COLUMNS}
     known = {field.name: field.metadata for field in dataset.schema}
-    fields = [pa.field(c.name, c.type, metadata=known.get(c.name)) for c in snapshot.select(names)]
+    fields = [pa.field(c.name, c.type, metadata=known.get(c.name)) for c in chosen(snapshot, names)]
     return pa.schema(fields, noted or None)
 
 
-def _writer(chosen: Format, draft: Path, schema: pa.Schema, partition_by: Sequence[str]) -> Writer:
+def _writer(kind: Format, draft: Path, schema: pa.Schema, partition_by: Sequence[str]) -> Writer:
     if partition_by:
         return PartitionedFolder(draft, schema, partition_by)
-    return chosen.open(draft, schema)
+    return kind.open(draft, schema)
 
 
 def _write_all(snapshot: Snapshot, names: list[str], where: Filter | None, writer: Writer, job: Job) -> int:
@@ -183,7 +184,7 @@ def _rows(
     snapshot: Snapshot, names: list[str], where: Filter | None, job: Job
 ) -> tuple[int, Iterator[pa.Table]]:
     """How many there are, and all of them in order."""
-    columns = snapshot.select(names)
+    columns = chosen(snapshot, names)
     if where is None:
         return snapshot.num_rows, tables(snapshot, columns, Unreported(job))
     found = find(snapshot, where, job=job).positions

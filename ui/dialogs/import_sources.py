@@ -10,7 +10,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from core.dataset import Dataset
-from core.filters.kinds import Kind, kind_of
+from core.filters.kinds import NESTED, Kind, kind_of
 from core.transfer.importing import free_name, table_columns
 from ui import theme
 
@@ -113,5 +113,5 @@ class ImportSources(QTreeWidget):
 
 def _column_item(item: QTreeWidgetItem, name: str, kind: pa.DataType) -> None:
     family = kind_of(kind)
-    child = QTreeWidgetItem(item, [name, str(kind) if family is Kind.OTHER else family.value])
+    child = QTreeWidgetItem(item, [name, str(kind) if family in NESTED else family.value])
     child.setData(0, Qt.ItemDataRole.UserRole, _ICONS.get(family, "table"))

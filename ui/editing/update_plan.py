@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from core.filters import Filter, Predicate, col
-from core.filters.kinds import Kind, kind_of
+from core.filters.kinds import NESTED, kind_of
 from core.jobs import Job
 from core.query.local import count, read
 from core.scan.snapshot import Snapshot
@@ -65,7 +65,7 @@ def as_filter(where: Filter | SelectedRows | None, job: Job) -> Filter | None:
 def _changing(plan: UpdatePlan, where: Filter | None, job: Job) -> int | None:
     if plan.value is None:
         other: Filter = Predicate(plan.column, "not_null")
-    elif kind_of(plan.type) is Kind.OTHER:
+    elif kind_of(plan.type) in NESTED:
         return None
     else:
         other = Predicate(plan.column, "ne", (plan.value,))

@@ -24,6 +24,7 @@ HINTS = {
     Kind.BOOLEAN: "true or false",
     Kind.TEXT: "text; nothing for empty text",
     Kind.BINARY: "hexadecimal digits: 00ff",
+    Kind.LIST: "JSON",
     Kind.OTHER: "JSON",
 }
 

@@ -18,9 +18,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from core.filters import OPERATORS, fits, fitting
+from core.filters import OPERATORS, fits
 from core.filters.kinds import Kind, kind_of
-from core.filters.operators import Arity
+from core.filters.operators import Arity, offered
 from ui import theme
 from ui.filters.breakable import breakable
 from ui.filters.column_box import ColumnBox
@@ -156,7 +156,7 @@ class ConditionRow(QWidget):
         self._operator.clear()
         if type_ is None:
             return
-        for operator in fitting(type_):
+        for operator in offered(type_):
             self._operator.addItem(operator.wording(kind_of(type_)), operator.id)
         place = self._operator.findData(self.condition.operator)
         if place < 0:
@@ -199,7 +199,7 @@ class ConditionRow(QWidget):
 
     def _adapt_operator(self, type_: pa.DataType) -> None:
         """To one that fits and still waits for a value; what would ask something at once is never chosen."""
-        first = fitting(type_)[0]
+        first = offered(type_)[0]
         if not fits(self.condition.operator, type_) and first.arity is not Arity.NONE:
             self.condition.operator = first.id
 

@@ -15,7 +15,7 @@ from core.errors import BadFilter, UnknownColumn
 from core.filters import OPERATORS, And, Filter, Not, Or, Predicate
 from core.filters.binding import Bound, bind_predicate
 from core.filters.kinds import kind_of
-from core.filters.operators import Arity, fitting
+from core.filters.operators import Arity, offered
 from ui.filters.typed import join_list, split_list, written
 
 _COMPLEMENTS = (
@@ -200,8 +200,8 @@ def _condition(predicate: Predicate) -> Condition:
 def first_condition(types: Types) -> Condition:
     """A fresh condition on the first column that can be compared."""
     for name, type_ in types.items():
-        if name != "_id" and len(fitting(type_)) > 2:
-            return Condition(name, fitting(type_)[0].id)
+        if name != "_id" and len(offered(type_)) > 2:
+            return Condition(name, offered(type_)[0].id)
     return Condition()
 
 

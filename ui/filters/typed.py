@@ -9,7 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from core.filters.expr import Filter, Reference
 from core.filters.kinds import NUMBERS, TEMPORAL, kind_of
+from core.filters.sentence import sentence
 
 _ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]*))(?:,|$)')
 _SIGNS = {">=": "gte", "<=": "lte", "<>": "ne", "!=": "ne", ">": "gt", "<": "lt", "=": "eq"}
@@ -37,6 +39,10 @@ def written(value: Any) -> str:
     """The text that reads back as `value`."""
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, Reference):
+        return value.name
+    if isinstance(value, Filter):
+        return sentence(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dt.datetime):

@@ -26,6 +26,8 @@ PLACEHOLDERS = {
     Kind.TIME: "17:30",
     Kind.TEXT: "text",
     Kind.BINARY: "00ff",
+    Kind.LIST: "list",
+    Kind.OTHER: "value",
 }
 PATTERN_HINTS = {"like": "A%", "regex": "^A.*[0-9]$"}
 NAMES = {0: "Value", 1: "Second value"}
@@ -79,7 +81,7 @@ class ValueFields(QWidget):
                 widget.deleteLater()
 
     def _add(self, place: int, operator: Operator, type_: pa.DataType, text: str) -> None:
-        kind = kind_of(type_)
+        kind = kind_of(operator.typed_as(type_))
         one = self._choice(text) if kind is Kind.BOOLEAN else self._line(operator, kind, text)
         one.setAccessibleName(NAMES[place])
         self._fields.append(one)

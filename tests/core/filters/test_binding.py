@@ -18,7 +18,7 @@ import pytest
 from core.datasets import open_dataset
 from core.errors import BadFilter, UnknownColumn
 from core.filters import Bound, Filter, Predicate, bind, col, fits, mask, sentence, to_sql
-from core.filters.operators import OPERATORS
+from core.filters.operators import OPERATORS, Takes
 
 NAN = float("nan")
 FLIGHTS = pa.schema(
@@ -51,7 +51,7 @@ def test_an_operator_that_does_not_fit_names_those_that_do() -> None:
         BadFilter, match=r"'contains' does not fit column 'dep_delay'.*int16.*gt, gte.*is_null"
     ):
         bound(col("dep_delay").contains("6"))
-    with pytest.raises(BadFilter, match=r"list.*Operators that fit: is_null, not_null"):
+    with pytest.raises(BadFilter, match=r"list.*Operators that fit: has, .*is_null, not_null"):
         bound(col("stops") == "JFK")
 
 
@@ -253,14 +253,24 @@ def test_bytes_are_compared_in_files_too(type_: pa.DataType, tmp_path: Path) -> 
         assert raw.read(where=tree).num_rows == count
 
 
+VALUES_TAKEN = {
+    Takes.COUNT: 1,
+    Takes.DIVISION: 1,
+    Takes.TYPES: "text",
+    Takes.FILTER: col("item") == "x",
+}
+
+
 @pytest.mark.parametrize("where", ["in memory", "in a file"])
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_a_column_of_nulls_alone_is_asked_like_nulls_of_any_type(
     tmp_path: Path, operator: str, where: str
 ) -> None:
-    kind = pa.string() if fits(operator, pa.string()) else pa.bool_()
+    kinds = (pa.string(), pa.bool_(), pa.int64(), pa.list_(pa.string()))
+    kind = next(kind for kind in kinds if fits(operator, kind))
     rows = pa.table({"untyped": pa.nulls(3), "typed": pa.nulls(3, kind)})
-    values = ("x",) * abs(OPERATORS[operator].arity.value)
+    value = VALUES_TAKEN.get(OPERATORS[operator].takes, "x")
+    values = (value,) * abs(OPERATORS[operator].arity.value)
     asked, like = Predicate("untyped", operator, values), Predicate("typed", operator, values)
     if where == "in memory":
         found = [mask(bind(f, rows.schema, "t"), rows).to_pylist() for f in (asked, like)]

@@ -1,0 +1,23 @@
+"""Lists of Arrow in any layout as their items, end to end, and where each list lies among them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from core.arrays import to_numpy
+
+Items = tuple[pa.Array, np.ndarray, np.ndarray]
+"""The items, and the first and the stop of each list; what stands for a list that is null is undefined."""
+
+
+def items_of(lists: pa.Array) -> Items:
+    if types.is_fixed_size_list(lists.type):
+        size = lists.type.list_size
+        starts = (lists.offset + np.arange(len(lists))) * size
+        return lists.values, starts, starts + size
+    offsets = to_numpy(lists.offsets).astype(np.int64)
+    if types.is_list_view(lists.type) or types.is_large_list_view(lists.type):
+        return lists.values, offsets, offsets + to_numpy(lists.sizes).astype(np.int64)
+    return lists.values, offsets[:-1], offsets[1:]

@@ -1,0 +1,182 @@
+"""What filters mean, in plain Python: slow, and plain to see."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.filters import And, Filter, Not, Predicate
+from core.filters.expr import Reference
+from core.filters.items import ITEM
+from core.filters.type_words import NULL, WORDS
+from core.nested import Place, place_of
+
+OPPOSITES = {
+    "ne": "eq",
+    "nin": "in",
+    "not_between": "between",
+    "not_contains": "contains",
+    "not_null": "is_null",
+    "exists": "missing",
+}
+Types = Mapping[str, pa.DataType]
+
+
+def expected(node: Filter, row: Mapping[str, Any], types: Types) -> bool:
+    if isinstance(node, Predicate):
+        return meets(node, row, types)
+    met = [expected(child, row, types) for child in node.children]  # type: ignore[attr-defined]
+    if isinstance(node, Not):
+        return not met[0]
+    return all(met) if isinstance(node, And) else any(met)
+
+
+def meets(p: Predicate, row: Mapping[str, Any], types: Types) -> bool:
+    base = OPPOSITES.get(p.operator, p.operator)
+    return positive(p, base, row, types) != (base != p.operator)
+
+
+def positive(p: Predicate, operator: str, row: Mapping[str, Any], types: Types) -> bool:
+    place = found(p.column, types)
+    cell = held(row, place)
+    if operator == "missing":
+        return held(row, place.around or place) is None
+    if operator == "is_null":
+        return cell is None
+    if operator == "type":
+        return any(
+            cell is None if word == NULL else WORDS[word](place.type) and cell is not None
+            for word in p.values
+        )
+    if cell is None:
+        return False
+    if operator in LIST_TESTS:
+        return LIST_TESTS[operator](p, cell, place.type.value_type)
+    if operator == "mod":
+        return leaves(cell, *p.values)
+    others = [compared(value, cell, row, place.type, types) for value in p.values]
+    return None not in others and test(p, operator, cell, others)
+
+
+def found(name: str, types: Types) -> Place:
+    place = place_of(name, types)
+    assert place is not None
+    return place
+
+
+def held(row: Mapping[str, Any], place: Place) -> Any:
+    value = row[place.column]
+    for name in place.path:
+        value = None if value is None else value[name]
+    return value
+
+
+def compared(value: Any, cell: Any, row: Mapping[str, Any], type_: pa.DataType, types: Types) -> Any:
+    """What a cell is compared with: a fraction asked of a float column stands for the nearest float there is,
+    and a decimal in another column for the nearest that is as long as any. None for null."""
+    if not isinstance(value, Reference):
+        return asked(value, type_)
+    other = held(row, found(value.name, types))
+    return float(other) if isinstance(cell, float) and isinstance(other, Decimal) else other
+
+
+def asked(value: Any, type_: pa.DataType) -> Any:
+    if not pa.types.is_floating(type_) or not math.isfinite(value) or value == int(value):
+        return value
+    with np.errstate(over="ignore"):
+        return float(type_.to_pandas_dtype()(float(value)))
+
+
+def test(p: Predicate, operator: str, cell: Any, others: list[Any]) -> bool:
+    cell, others = folded(cell, p), [folded(other, p) for other in others]
+    if isinstance(cell, str) and operator in TEXT_TESTS:
+        return TEXT_TESTS[operator](cell, *others)
+    if isinstance(cell, Decimal) and any(isinstance(value, Reference) for value in p.values):
+        cell = float(cell) if any(isinstance(other, float) for other in others) else cell
+    x, vs = ranked(cell), [ranked(other) for other in others]
+    return {
+        "eq": lambda: x == vs[0],
+        "gt": lambda: x > vs[0],
+        "gte": lambda: x >= vs[0],
+        "lt": lambda: x < vs[0],
+        "lte": lambda: x <= vs[0],
+        "between": lambda: vs[0] <= x <= vs[1],
+        "in": lambda: x in vs,
+        "is_true": lambda: cell is True,
+        "is_false": lambda: cell is False,
+        "is_empty": lambda: cell == "",
+        "not_empty": lambda: cell != "",
+    }[operator]()
+
+
+def folded(value: Any, p: Predicate) -> Any:
+    return value.lower() if p.ignore_case and isinstance(value, str) else value
+
+
+def ranked(value: Any) -> tuple[int, Any]:
+    """A key under which Python compares as filters do: NaN after every number."""
+    if isinstance(value, bool | str | bytes | dt.time):
+        return 0, value
+    if isinstance(value, dt.date):
+        moment = value if isinstance(value, dt.datetime) else dt.datetime(value.year, value.month, value.day)
+        return 0, moment
+    if isinstance(value, float) and not math.isfinite(value):
+        return (2, 0) if math.isnan(value) else (math.copysign(1, value), 0)  # type: ignore[return-value]
+    return 0, Fraction(value)
+
+
+def leaves(number: float, divisor: int, remainder: int) -> bool:
+    if not math.isfinite(number):
+        return False
+    exact, step = Fraction(number), abs(divisor)
+    return exact - step * math.trunc(exact / step) == remainder
+
+
+def holds(p: Predicate, items: list[Any], value: Any, type_: pa.DataType) -> bool:
+    wanted = ranked(folded(asked(value, type_), p))
+    return any(item is not None and ranked(folded(item, p)) == wanted for item in items)
+
+
+def item_meets(where: Filter, item: Any, type_: pa.DataType) -> bool:
+    if not pa.types.is_struct(type_):
+        return expected(where, {ITEM: item}, {ITEM: type_})
+    fields = item if item is not None else dict.fromkeys(type_.names)
+    return expected(where, fields, {field.name: field.type for field in type_})
+
+
+LIST_TESTS = {
+    "has": lambda p, items, type_: holds(p, items, p.values[0], type_),
+    "has_any": lambda p, items, type_: any(holds(p, items, value, type_) for value in p.values),
+    "has_all": lambda p, items, type_: all(holds(p, items, value, type_) for value in p.values),
+    "size": lambda p, items, type_: len(items) == p.values[0],
+    "elem_match": lambda p, items, type_: any(item_meets(p.values[0], item, type_) for item in items),
+}
+
+
+def like(text: str, pattern: str) -> bool:
+    if not pattern:
+        return not text
+    head, rest = pattern[0], pattern[1:]
+    if head == "%":
+        return any(like(text[start:], rest) for start in range(len(text) + 1))
+    if head == "\\":
+        head, rest = pattern[1], pattern[2:]
+        return text[:1] == head and like(text[1:], rest)
+    return bool(text) and head in ("_", text[0]) and like(text[1:], rest)
+
+
+TEXT_TESTS = {
+    "contains": lambda cell, value: value in cell,
+    "starts_with": str.startswith,
+    "ends_with": str.endswith,
+    "like": like,
+    "regex": lambda cell, pattern: re.search(pattern, cell) is not None,
+}
