@@ -6,7 +6,9 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -18,8 +20,12 @@ from core.index.sorted import Sorted
 from core.jobs import Job
 from core.scan.snapshot import Column, FileSegment, Snapshot
 
+if TYPE_CHECKING:
+    from core.index.fulltext.opened import OpenFulltext
+
 KEPT_OPEN = 4096
 SORTED = "sorted"
+FULLTEXT = "fulltext"
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +57,13 @@ class OpenIndexes:
             self.listed, self._complete = listed, None
         self._sorted = frozenset(index.keys[0] for index in self.listed if index.kind == SORTED)
 
+    @cached_property
+    def fulltext(self) -> OpenFulltext:
+        """Those that are searched by words."""
+        from core.index.fulltext.opened import OpenFulltext
+
+        return OpenFulltext(self.place)
+
     @property
     def any_sorted(self) -> bool:
         return bool(self._sorted)
@@ -71,11 +84,20 @@ class OpenIndexes:
                     self._open.popitem(last=False)
             return self._open[path]
 
+    def let_go(self) -> None:
+        """Keep no file open; those in use are opened again."""
+        with self._one_at_a_time:
+            self._open.clear()
+        if "fulltext" in vars(self):
+            self.fulltext.let_go()
+
     def forget(self, index: Index) -> None:
         """Let go of the files of an index that is gone."""
         with self._one_at_a_time:
             for path in [p for p in self._open if f".{index.stem}-" in p.name]:
                 del self._open[path]
+        if index.kind == FULLTEXT:
+            self.fulltext.forget(index)
 
     def keep_up(self, snapshot: Snapshot, job: Job) -> None:
         """Make what indexes lack for the data files of the newest version. What fails is logged, and made

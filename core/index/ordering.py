@@ -83,7 +83,9 @@ def ranked_bytes(values: pa.Array) -> tuple[np.ndarray, pa.Array]:
     order = to_numpy(pc.array_sort_indices(encoded.dictionary)).astype(np.int64)
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
-    codes = to_numpy(encoded.indices.fill_null(0)).astype(np.int64)
+    codes = to_numpy(encoded.indices).astype(np.int64)
+    if values.null_count:
+        codes[to_numpy(values.is_null())] = 0
     distinct = encoded.dictionary.take(from_numpy(order))
     return (places[codes] if len(order) else np.zeros(len(values), np.int64)), distinct
 

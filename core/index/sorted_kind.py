@@ -53,7 +53,7 @@ class SortedKind:
                 if path.exists():
                     sorted_file.read(path, segment, column, quick)
             except FileProblem as problem:
-                yield f"index file {problem}"
+                yield f"index file {problem} It is made anew when it is next used."
 
     def needs(self, index: Index, name: str, data_files: Collection[str]) -> bool:
         stem, _, rest = name.partition(".")

@@ -57,6 +57,10 @@ class Retention:
         self._connection.execute(
             f"DELETE FROM columns WHERE {_GONE} AND entry NOT IN ({_USED_COLUMNS})", values
         )
+        self._connection.execute(
+            "DELETE FROM indexes WHERE table_id = :table AND EXISTS (SELECT 1 FROM json_each(column_ids)"
+            " WHERE value NOT IN (SELECT column_id FROM columns WHERE table_id = :table))", values
+        )  # fmt: skip
 
     def drop_table(self, table_id: int) -> None:
         """Take out the table with all its versions, and queue its files."""

@@ -112,6 +112,7 @@ class Reader:
             self._current = self._draft = None
             self._old.clear()
             self._parsed.clear()
+            self.indexes.let_go()
 
     def forget_old(self) -> None:
         with self._lock:

@@ -14,8 +14,7 @@ from core.casts import exact_cast
 from core.errors import BadData, UnknownRow
 from core.filters.expr import Filter
 from core.jobs import Job
-from core.query import masks
-from core.query.positions import find
+from core.query.local import find
 from core.scan.rows import live_positions, take_rows
 from core.schema import ID
 from core.store.ids import ID_COLUMN
@@ -96,6 +95,4 @@ def ids_given(state: State, column: pa.ChunkedArray) -> np.ndarray:
 def _positions(state: State, where: Filter | None) -> np.ndarray:
     if where is None:
         return live_positions(state.snapshot, np.arange(state.snapshot.num_rows))
-    if masks.pays(state.snapshot):
-        return masks.find_by_mask(state.snapshot, where, Job())
-    return find(state.snapshot, where).positions
+    return find(state.snapshot, where, (), Job())

@@ -21,6 +21,7 @@ from core.store.commit import Commit
 from core.store.compact import Compaction
 from core.store.connection import BUSY_SECONDS
 from core.store.copying import copy_table
+from core.store.index_files import sweep
 from core.store.layout import CATALOG, OWN_NAMES, Layout
 from core.store.reader import Reader
 from core.store.readers import Readers
@@ -282,6 +283,7 @@ class Store(StoreRelations):
     def _remove_files(self) -> None:
         self._vacuum.remove()
         self._layout.sweep(self.catalog.known_paths)
+        sweep(self.catalog)
 
     def _table(self, table_id: int) -> Table:
         if table_id not in self._open:

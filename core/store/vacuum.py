@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from core.errors import StoreBusy
 from core.store.catalog import Catalog
 from core.store.catalog_retention import RemovedFile
+from core.store.index_files import sweep
 from core.store.layout import Layout
 from core.store.readers import Readers, Reading
 
@@ -52,7 +53,7 @@ class Vacuum:
             for table in self._catalog.tables():
                 transaction.retention.forget(table.table_id, oldest=0)
         report = self.remove()
-        strays = self._layout.sweep(self._catalog.known_paths)
+        strays = self._layout.sweep(self._catalog.known_paths) + sweep(self._catalog)
         freed = self._catalog.shrink()
         return VacuumReport(
             report.files + len(strays), report.bytes + sum(strays), freed, report.waiting

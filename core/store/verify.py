@@ -22,6 +22,7 @@ from core.store.catalog import Catalog, TableRow
 from core.store.catalog_schema import CHECKED
 from core.store.checksums import checksum_of, checksum_of_bytes
 from core.store.ids import ID_COLUMN
+from core.store.index_files import problems as index_problems
 from core.store.layout import Layout
 from core.store.reader import Reader
 from core.store.readers import Readers
@@ -186,6 +187,7 @@ class Verification:
         try:
             state = Reader(self.catalog, row.table_id, self.data, readers).current()
             yield from problems(state, self.damaged)
+            yield from index_problems(state, self.quick)
         finally:
             readers.close()
 

@@ -1,0 +1,271 @@
+"""Indexes of a table: made, used, kept true, and never trusted further than they can be checked."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from core import Store, col
+from core.errors import BadData, Cancelled, ReadOnlyStore, UnknownColumn, UnknownName
+from core.jobs import Job
+from core.store import Table
+
+ROWS = 5_000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store") as opened:
+        yield opened
+
+
+@pytest.fixture
+def table(store: Store) -> Table:
+    made = store.create_table("t", rows(0, ROWS))
+    made.flush()
+    return made
+
+
+def rows(first: int, stop: int) -> pa.Table:
+    numbers = range(first, stop)
+    return pa.table({"n": [i % 1_000 for i in numbers], "name": [f"name {i}" for i in numbers]})
+
+
+def index_files(store: Store) -> list[Path]:
+    return sorted(path for path in (store.path / "index").rglob("*") if path.is_file())
+
+
+def used(table: Table, **asked: object) -> str | None:
+    return table.explain(**asked).index
+
+
+def test_an_index_serves_filters_and_sorts_and_explain_names_it(table: Table) -> None:
+    assert used(table, where=col("n") == 7) is None
+    table.create_index("n")
+    table.create_index("name")
+    for condition, index in {
+        col("n") == 7: "n",
+        col("n").between(5, 9): "n",
+        col("n").is_in([1, 2]): "n",
+        col("n").is_null(): "n",
+        col("name").starts_with("name 12"): "name",
+        col("name").like("name 12%"): "name",
+        (col("n") == 7) & col("name").contains("1"): "n",
+        (col("n") == 7) | (col("name") == "name 9"): "n, sorted index on name",
+    }.items():
+        assert used(table, where=condition) == f"sorted index on {index}"
+    assert used(table, sort=["-n"], limit=3) == "sorted index on n"
+    assert table.read(["n"], sort=["-n", "name"], limit=3).column("n").to_pylist() == [999] * 3
+    assert table.count(col("n") == 7) == 5
+
+
+def test_where_most_rows_are_asked_for_all_are_looked_at(table: Table) -> None:
+    table.create_index("n")
+    assert used(table, where=col("n") > 100) is None
+    assert used(table, where=col("name").contains("12")) is None
+    assert used(table, where=col("n") != 3) is None
+
+
+def test_rows_skipped_by_an_index_are_told(table: Table) -> None:
+    table.create_index("n")
+    alone = table.explain(where=col("n") == 7)
+    assert (alone.row_groups_read, alone.rows) == (0, 5)
+    looked_at = table.explain(where=(col("n") == 7) & col("name").contains("7"))
+    assert looked_at.row_groups_read == looked_at.row_groups_total == 1
+
+
+def test_indexes_are_listed_by_the_present_names_of_columns(store: Store, table: Table) -> None:
+    made = table.create_index("n")
+    table.rename_column("n", "number")
+    assert str(made) == "sorted index on n"
+    assert [index.columns for index in table.indexes] == [("number",)]
+    assert used(table, where=col("number") == 7) == "sorted index on number"
+    table.drop_column("number")
+    assert table.indexes == []
+    table.undo()
+    assert [index.columns for index in table.indexes] == [("number",)]
+    with Store.open(store.path) as other:
+        assert other["t"].indexes == table.indexes
+
+
+def test_an_index_makes_no_version_and_stays_through_undo(table: Table) -> None:
+    version = table.version
+    table.update(pa.table({"_id": [3], "n": [77]}))
+    table.create_index("n")
+    assert table.version == version + 1
+    table.undo()
+    assert used(table, where=col("n") == 77) == "sorted index on n"
+    assert table.count(col("n") == 77) == 5
+    assert table.count(col("n") == 77, as_of=version + 1) == 6
+
+
+def test_another_process_finds_by_the_index_and_hears_of_its_end(store: Store, table: Table) -> None:
+    with Store.open(store.path) as other:
+        same = other["t"]
+        assert used(same, where=col("n") == 7) is None
+        table.create_index("n")
+        assert used(same, where=col("n") == 7) == "sorted index on n"
+        table.insert({"n": [7], "name": ["new"]})
+        assert same.count(col("n") == 7) == 6
+        table.drop_index("n")
+        assert used(same, where=col("n") == 7) is None
+        assert same.count(col("n") == 7) == 6
+
+
+def test_new_files_are_indexed_as_they_come(store: Store, table: Table) -> None:
+    table.create_index("n")
+    assert len(index_files(store)) == 1
+    table.insert(rows(ROWS, 2 * ROWS))
+    table.flush()
+    assert len(index_files(store)) == 2
+    table.update_where(None, {"$inc": {"n": 1}})
+    table.compact()
+    assert len(index_files(store)) == 3
+    assert used(table, where=col("n") == 7) == "sorted index on n"
+
+
+def test_files_of_dropped_indexes_tables_and_versions_go(store: Store, table: Table) -> None:
+    table.create_index("n")
+    table.create_index("name")
+    table.drop_index("n")
+    assert [".sorted-2-" in path.name for path in index_files(store)] == [True]
+    before = index_files(store)
+    table.update_where(None, {"$set": {"name": "x"}})
+    table.compact()
+    table.expire(keep_versions=1)
+    assert set(before) < set(index_files(store))
+    store.vacuum()
+    assert len(index_files(store)) == 1 and not set(before) & set(index_files(store))
+    store.drop_table("t")
+    assert index_files(store) == []
+
+
+def test_an_index_whose_column_no_version_has_is_forgotten(store: Store, table: Table) -> None:
+    table.create_index("n")
+    table.drop_column("n")
+    table.expire(keep_versions=1)
+    store.vacuum()
+    assert store.catalog.indexes(table.table_id) == [] and index_files(store) == []
+
+
+@pytest.mark.parametrize("harm", ["cut", "flipped", "emptied", "gone"])
+def test_a_damaged_index_is_noticed_and_made_anew(
+    store: Store, table: Table, harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    table.create_index("name")
+    (file,) = index_files(store)
+    whole = file.read_bytes()
+    harmed = {"cut": whole[:-9], "emptied": b"", "flipped": whole[:5000] + b"\xff\xff" + whole[5002:]}
+    if harm == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(harmed[harm])
+    with caplog.at_level(logging.INFO), Store.open(store.path) as other:
+        told = other.verify().problems
+        assert bool(told) == (harm != "gone") and all(str(file) in problem for problem in told)
+        assert other["t"].read(where=col("name") == "name 77").num_rows == 1
+        assert used(other["t"], where=col("name") == "name 77") == "sorted index on name"
+        assert str(file) in caplog.text and "made anew" in caplog.text
+        assert other.verify().problems == ()
+    assert file.read_bytes() == whole
+
+
+def test_where_an_index_cannot_be_made_rows_are_found_without(
+    store: Store, table: Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    table.create_index("n")
+    (file,) = index_files(store)
+    with Store.open(store.path, read_only=True) as other:
+        file.unlink()
+        assert used(other["t"], where=col("n") == 7) is None
+        assert other["t"].count(col("n") == 7) == 5
+    folder = file.parent
+    folder.rmdir()
+    folder.write_text("in the way")
+    with Store.open(store.path) as other:
+        assert other["t"].count(col("n") == 7) == 5
+        other["t"].insert(rows(0, ROWS))
+        other["t"].flush()
+        assert other["t"].count(col("n") == 7) == 10
+    assert "is not used" in caplog.text
+
+
+def test_a_cancelled_or_refused_index_leaves_nothing(store: Store, table: Table) -> None:
+    table.insert(pa.table({"tags": [[1], [2]]}))
+    job = Job()
+    job.cancel()
+    with pytest.raises(Cancelled):
+        table.create_index("n", job=job)
+    half = Job(lambda progress: half.cancel())
+    with pytest.raises(Cancelled):
+        table.create_index("n", job=half)
+    for refused, error, told in [
+        (lambda: table.create_index("tags"), BadData, "whose values have no order"),
+        (lambda: table.create_index(["n", "name"]), BadData, "is of one column, not of 2"),
+        (lambda: table.create_index("nam"), UnknownColumn, "Did you mean 'name'"),
+        (lambda: table.create_index("_id"), BadData, "needs no index"),
+        (lambda: table.create_index("n", kind="hash"), UnknownName, "sorted"),
+        (lambda: table.create_index("n", weights=2), BadData, "takes no option 'weights'"),
+        (lambda: table.drop_index("n"), BadData, "It has no indexes"),
+    ]:
+        with pytest.raises(error, match=told):
+            refused()
+    assert table.indexes == [] and index_files(store) == []
+    table.create_index("n")
+    with pytest.raises(BadData, match="has a sorted index on n already"):
+        table.create_index("n")
+    with Store.open(store.path, read_only=True) as other, pytest.raises(ReadOnlyStore):
+        other["t"].create_index("name")
+
+
+def test_a_transaction_that_is_taken_back_takes_its_index_along(store: Store, table: Table) -> None:
+    class Changed(Exception):
+        pass
+
+    with pytest.raises(Changed), store.transaction():
+        table.create_index("n")
+        table.insert(rows(0, ROWS))
+        assert table.count(col("n") == 7) == 10
+        raise Changed
+    assert table.indexes == [] and table.count(col("n") == 7) == 5
+    store.vacuum()
+    assert index_files(store) == []
+
+
+def test_a_backup_has_the_indexes_and_makes_their_files_when_they_are_needed(
+    store: Store, table: Table, tmp_path: Path
+) -> None:
+    table.create_index("n")
+    store.backup(tmp_path / "backup")
+    assert not (tmp_path / "backup" / "index").exists()
+    with Store.restore_backup(tmp_path / "backup", tmp_path / "again") as again:
+        assert used(again["t"], where=col("n") == 7) == "sorted index on n"
+        assert len(index_files(again)) == 1
+
+
+def test_changes_by_a_condition_are_found_by_the_index(table: Table) -> None:
+    table.create_index("n")
+    assert table.update_where(col("n") == 7, {"$set": {"name": "seven"}}).updated == 5
+    assert table.delete(where=(col("n") == 7) & (col("name") == "seven")).deleted == 5
+    assert table.count(col("n") == 7) == 0
+
+
+ASK = """
+import sys
+from core import Store, col
+table = Store.open(sys.argv[1])["t"]
+table.create_index("n")
+assert table.read(where=col("n") == 7, sort=["-name"]).num_rows == 5
+assert table.read(sort=["n"], limit=3).num_rows == 3
+assert "pandas" not in sys.modules
+"""
+
+
+def test_an_index_is_made_and_asked_without_pandas(store: Store, table: Table) -> None:
+    subprocess.run([sys.executable, "-c", ASK, str(store.path)], check=True)
