@@ -15,9 +15,8 @@ from core import Store
 def folder(tmp_path: Path) -> Path:
     with Store.open(tmp_path / "shop") as store:
         store.create_table("customers", {"code": ["a", "b", "c"], "name": ["Ann", "Bo", "Cy"]})
-        store.create_table(
-            "orders", {"customer": ["a", "b", "c", "zz"], "customer_code": ["c", "b", "a", None]}
-        )
+        sold = {"customer": ["a", "b", "a", "c", "zz"], "customer_code": ["c", "b", "a", None, "a"]}
+        store.create_table("orders", sold)
         store.relate("orders.customer", "customers.code")
     return tmp_path / "shop"
 
@@ -36,13 +35,13 @@ def test_relations_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) 
 def test_rows_that_point_at_nothing_are_damage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert told(capsys, folder, "--check") == (
         cli.DAMAGED,
-        ["orders_customer: 1 of 4 rows of orders point at nothing in customers: 'zz' (_id 3)"],
+        ["orders_customer: 1 of 5 rows of orders point at nothing in customers: 'zz' (_id 4)"],
     )
     _, (line,) = told(capsys, folder, "--check", "--json")
-    assert json.loads(line)["examples"] == [{"row_id": 3, "key": ["zz"]}]
+    assert json.loads(line)["examples"] == [{"row_id": 4, "key": ["zz"]}]
     with Store.open(folder) as store:
-        store["orders"].delete(ids=[3])
-    assert told(capsys, folder, "--check") == (0, ["orders_customer: 3 rows of orders, all is well"])
+        store["orders"].delete(ids=[4])
+    assert told(capsys, folder, "--check") == (0, ["orders_customer: 4 rows of orders, all is well"])
 
 
 def test_candidates_are_suggested_and_not_declared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
