@@ -1,0 +1,17 @@
+"""The page about relations holds from top to bottom."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "relations.md"
+
+
+def test_every_example_is_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf8"), re.DOTALL)
+    assert len(blocks) > 8
+    exec(compile("\n".join(blocks), PAGE.name, "exec"), {})
