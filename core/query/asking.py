@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -30,6 +30,32 @@ class Asking(Fluent):
     def __init__(self, sources: Mapping[str, Dataset], pipeline: Pipeline) -> None:
         """`sources` are the datasets that the pipeline names."""
         self.sources, self.pipeline = sources, pipeline
+
+    @classmethod
+    def of(cls, saved: Any, find: Callable[[str], Dataset]) -> Asking:
+        """The query that `to_json` gave; `find` gives the dataset of a name.
+
+        Raises `BadQuery` for what is none.
+        """
+        from core.query.pipeline_json import from_json
+
+        pipeline = from_json(saved)
+        return cls({name: find(name) for name in pipeline.sources()}, pipeline)
+
+    def to_json(self) -> dict[str, Any]:
+        """The query as dicts, lists, texts, numbers, true, false and null, for `Asking.of`.
+
+        Datasets are in it by their names.
+        """
+        from core.query.pipeline_json import to_json
+
+        return to_json(self.pipeline)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Asking) and (self.pipeline, self.sources) == (other.pipeline, other.sources)
+
+    def __hash__(self) -> int:
+        return hash(self.pipeline)
 
     def __repr__(self) -> str:
         steps = "".join(f".{type(step).__name__.lower()}" for step in self.pipeline.steps)

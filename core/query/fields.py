@@ -10,7 +10,7 @@ from pyarrow import types as is_
 from sqlglot import exp
 
 from core.errors import BadQuery, UnknownColumn
-from core.query.sql_parts import column, func, seen_through, text
+from core.query.sql_parts import column, func, text
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _inside(
     for part in kind:
         inner, inside = f"{path}.{part.name}", func("struct_extract", value, text(part.name))
         if inner == wanted:
-            return part.type, seen_through(inside) if is_.is_floating(part.type) else inside
+            return part.type, inside
         found = _inside(inner, part.type, inside, wanted)
         if found is not None:
             return found

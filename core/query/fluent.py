@@ -19,7 +19,6 @@ from core.query.steps import (
     Aggregates,
     Buckets,
     Compute,
-    Facets,
     Group,
     How,
     Limit,
@@ -27,7 +26,6 @@ from core.query.steps import (
     Sample,
     Select,
     Sort,
-    Step,
     Unpivot,
     Unwind,
     Where,
@@ -123,8 +121,9 @@ class Fluent:
         A query is a column, or columns, whose values are counted, the most frequent first, or a function:
         `.facets(carrier="carrier", late=lambda rows: rows.where(col("delay") > 60).agg(n=count()))`.
         """
-        rows = self.asking()
-        return rows.then(Facets(tuple((name, _facet(query, rows)) for name, query in queries.items())))
+        from core.query.facets import faceted
+
+        return faceted(self.asking(), queries)
 
     def join(
         self,
@@ -176,17 +175,6 @@ def _aggregates(given: Mapping[str, Aggregate], place: str) -> Aggregates:
                 fix="Give one of core.agg: count(), mean('price')",
             )
     return tuple(given.items())
-
-
-def _facet(query: Any, rows: Asking) -> tuple[Step, ...]:
-    if not callable(query):
-        counted = rows.group_by(*names_of(query, f"{rows.place}: facets")).agg(n=Aggregate("count"))
-        return (*counted.pipeline.steps[len(rows.pipeline.steps) :], Sort((SortKey("n", True),)))
-    answer: Asking = query(rows)
-    asked, before = answer.pipeline, rows.pipeline
-    if asked.source != before.source or asked.steps[: len(before.steps)] != before.steps:
-        raise BadQuery(f"{rows.place}: a facet asks something else", fix="Ask of the rows it is given")
-    return tuple(asked.steps[len(before.steps) :])
 
 
 def _key(name: str, known: set[str]) -> SortKey:

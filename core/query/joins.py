@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from core.arguments import names_of
 from core.errors import BadQuery
 from core.query.asking import Asking
 from core.query.pipeline import Pipeline
 from core.query.steps import How, Join
-
-if TYPE_CHECKING:
-    from core.dataset import Dataset
+from core.query.together import renamed, together
 
 Keys = str | Iterable[str] | None
 Names = tuple[str, ...]
@@ -21,8 +18,8 @@ Names = tuple[str, ...]
 def join(left: Asking, right: Asking, on: tuple[Names, Names], how: How, suffix: str | None) -> Asking:
     """By the columns of the left side that equal those of the right side."""
     ends = f"_{right.place}" if suffix is None else suffix
-    sources, names = _together(left.sources, right.sources)
-    steps = (*left.pipeline.steps, Join(_named(right.pipeline, names), *on, how, ends))
+    sources, names = together(left.sources, right.sources)
+    steps = (*left.pipeline.steps, Join(renamed(right.pipeline, names), *on, how, ends))
     return Asking(sources, Pipeline(left.pipeline.source, steps))
 
 
@@ -61,28 +58,3 @@ def _related(left: Asking, right: Asking, through: str | None) -> tuple[Names, N
         )
     link = ours.store.relation_between(ours.name, theirs.name, through)
     return link.columns, link.other_columns
-
-
-def _together(
-    left: Mapping[str, Dataset], right: Mapping[str, Dataset]
-) -> tuple[dict[str, Dataset], dict[str, str]]:
-    """The datasets of both sides, and what those of the right side are called there: two datasets may have
-    one name."""
-    sources, names = dict(left), {}
-    for name, dataset in right.items():
-        called, number = name, 2
-        while called in sources and sources[called] is not dataset:
-            called, number = f"{name}#{number}", number + 1
-        sources[called] = dataset
-        names[name] = called
-    return sources, names
-
-
-def _named(pipeline: Pipeline, names: Mapping[str, str]) -> Pipeline:
-    steps = tuple(
-        Join(_named(step.other, names), step.left_on, step.right_on, step.how, step.suffix)
-        if isinstance(step, Join)
-        else step
-        for step in pipeline.steps
-    )
-    return Pipeline(names[pipeline.source], steps)

@@ -19,10 +19,11 @@ from core.filters.expr import Filter, all_of
 from core.filters.to_sql import to_sql
 from core.jobs import Job
 from core.query.fields import Field, Fields
+from core.query.float_statistics import without_statistics
 from core.query.source import POSITION, identifier, relation
-from core.query.sql_parts import alias, column, every, func, number, quoted, seen_through
+from core.query.sql_parts import alias, column, every, func, number, quoted
 from core.scan.paths import chosen
-from core.scan.snapshot import Column, FileSegment, Snapshot
+from core.scan.snapshot import Column, Snapshot
 
 Needed = frozenset[str]
 
@@ -93,18 +94,13 @@ class Scan(Node):
         columns = self.columns_read(needed)
         rows = relation(self.snapshot, columns, running.cursor, job=running.job)
         wanted = [c for c in columns if self._called(c) in needed]
-        values = [alias(self._value(c), self._called(c)) for c in wanted]
+        values = [alias(without_statistics(self.snapshot, c), self._called(c)) for c in wanted]
         made = exp.select(alias(column(POSITION), self._position), *values, copy=False).from_(
             rows, copy=False
         )
         if not self.where:
             return made
         return made.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
-
-    def _value(self, one: Column) -> exp.Expr:
-        value = column(identifier(one))
-        in_files = any(isinstance(segment, FileSegment) for segment in self.snapshot.segments)
-        return seen_through(value) if is_.is_floating(one.type) and in_files else value
 
     def _called(self, one: Column) -> str:
         return f"s{self._number}c{one.key}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from core.query.steps import Step
+from core.query.steps import Facets, Join, Step
 
 
 @dataclass(frozen=True)
@@ -14,5 +15,15 @@ class Pipeline:
     source: str
     steps: tuple[Step, ...] = ()
 
-    def then(self, step: Step) -> Pipeline:
-        return Pipeline(self.source, (*self.steps, step))
+    def sources(self) -> tuple[str, ...]:
+        """The names of all datasets, those of joins among them, each once."""
+        return tuple(dict.fromkeys([self.source, *_joined(self.steps)]))
+
+
+def _joined(steps: Iterable[Step]) -> Iterator[str]:
+    for step in steps:
+        if isinstance(step, Join):
+            yield from step.other.sources()
+        if isinstance(step, Facets):
+            for _name, inside in step.queries:
+                yield from _joined(inside)

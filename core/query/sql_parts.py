@@ -58,9 +58,3 @@ def case(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr | None = None
 
 def every(conditions: Iterable[exp.Expr]) -> exp.Expr:
     return reduce(lambda a, b: exp.And(this=a, expression=b), map(paren, conditions))
-
-
-def seen_through(value: exp.Expr) -> exp.Expr:
-    """The same floats in a form that statistics are not carried through: those of Parquet leave NaN out, and
-    DuckDB would answer extremes, and skip what it takes for no candidate, by them."""
-    return exp.Neg(this=paren(exp.Neg(this=paren(value))))

@@ -1,0 +1,51 @@
+"""Several questions of the same rows, put together into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from core.arguments import names_of
+from core.errors import BadQuery
+from core.query.aggregate import Aggregate
+from core.query.asking import Asking
+from core.query.pipeline import Pipeline
+from core.query.query import SortKey
+from core.query.steps import Facets, Group, Sort, Step
+from core.query.together import steps_renamed, together
+
+Question = str | Iterable[str] | Callable[[Asking], Asking]
+
+
+def faceted(rows: Asking, queries: Mapping[str, Question]) -> Asking:
+    sources, found = dict(rows.sources), []
+    for name, query in queries.items():
+        if not callable(query):
+            found.append((name, _counted(names_of(query, f"{rows.place}: facets"))))
+            continue
+        answer = query(rows)
+        sources, names = together(sources, answer.sources)
+        found.append((name, steps_renamed(_behind(rows, answer), names)))
+    if not found:
+        raise BadQuery(f"{rows.place}: no facets", fix="Name at least one: facets(carrier='carrier')")
+    return Asking(sources, Pipeline(rows.pipeline.source, (*rows.pipeline.steps, Facets(tuple(found)))))
+
+
+def _counted(keys: list[str]) -> tuple[Step, ...]:
+    """Each value with its count, the most frequent first."""
+    return (Group(tuple(keys), (("n", Aggregate("count")),)), Sort((SortKey("n", True),)))
+
+
+def _behind(rows: Asking, answer: Any) -> tuple[Step, ...]:
+    """The steps that a facet adds."""
+    before = rows.pipeline
+    if not isinstance(answer, Asking) or answer.pipeline.source != before.source:
+        raise BadQuery(
+            f"{rows.place}: a facet gives {answer!r}", fix="Give a question of the rows it is given"
+        )
+    steps = answer.pipeline.steps
+    if steps[: len(before.steps)] != before.steps:
+        raise BadQuery(
+            f"{rows.place}: a facet changes the steps before it", fix="Add steps to the rows it is given"
+        )
+    return tuple(steps[len(before.steps) :])

@@ -1,0 +1,270 @@
+"""A query as JSON and back."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import BadFilter, BadQuery
+from core.filters import expr_json
+from core.filters.expr import Filter
+from core.query.aggregate import Aggregate
+from core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
+from core.query.pipeline import Pipeline
+from core.query.query import SortKey
+from core.query.steps import (
+    Aggregates,
+    Buckets,
+    Compute,
+    Facets,
+    Group,
+    Join,
+    Limit,
+    Pivot,
+    Sample,
+    Select,
+    Sort,
+    Step,
+    Unpivot,
+    Unwind,
+    Where,
+)  # fmt: skip
+
+_MICROSECOND = dt.timedelta(microseconds=1)
+Json = dict[str, Any]
+
+
+def to_json(pipeline: Pipeline) -> Json:
+    """Dicts, lists, texts, numbers, true, false and null only."""
+    return {"source": pipeline.source, "steps": [_step_json(step) for step in pipeline.steps]}
+
+
+def from_json(obj: Any) -> Pipeline:
+    """Raises `BadQuery` when `obj` is not what `to_json` makes."""
+    try:
+        return _pipeline(obj)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, BadFilter) as error:
+        raise BadQuery("the saved query cannot be read", f"{type(error).__name__}: {error}") from error
+
+
+def _pipeline(obj: Json) -> Pipeline:
+    return Pipeline(_text(obj["source"]), tuple(_step(step) for step in obj["steps"]))
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How one kind of step is written and read. What it is written as is a JSON object."""
+
+    kind: type[Any]
+    write: Callable[[Any], Json]
+    read: Callable[[Json], Step]
+
+
+def _step_json(step: Step) -> Json:
+    name, form = next((name, form) for name, form in _FORMS.items() if isinstance(step, form.kind))
+    return {name: form.write(step)}
+
+
+def _step(obj: Json) -> Step:
+    ((name, told),) = obj.items()
+    if name not in _FORMS:
+        raise BadQuery(f"the saved query has a step '{name}'", fix=f"There are: {', '.join(_FORMS)}")
+    return _FORMS[name].read(told)
+
+
+def _expression_json(expression: Expression) -> Json:
+    if isinstance(expression, Named):
+        return {"column": expression.name}
+    if isinstance(expression, Condition):
+        return {"condition": expr_json.to_json(expression.filter)}
+    if isinstance(expression, Call):
+        return {"call": expression.function, "arguments": [_expression_json(a) for a in expression.arguments]}
+    if isinstance(expression, Constant):
+        return {"value": _value_json(expression.value)}
+    raise BadQuery(f"{expression!r} cannot be saved as part of a query")
+
+
+def _expression(obj: Json, depth: int = 0) -> Expression:
+    if depth > DEEPEST:
+        raise ValueError(f"a computed value nests calls more than {DEEPEST} deep")
+    if "column" in obj:
+        return Named(_text(obj["column"]))
+    if "condition" in obj:
+        return Condition(expr_json.from_json(obj["condition"]))
+    if "call" in obj:
+        return Call(_text(obj["call"]), tuple(_expression(a, depth + 1) for a in obj["arguments"]))
+    return Constant(_value(obj["value"]))
+
+
+def _value_json(value: Any) -> Any:
+    return (
+        {"span_us": value // _MICROSECOND} if isinstance(value, dt.timedelta) else expr_json.value_json(value)
+    )
+
+
+def _value(obj: Any) -> Any:
+    return (
+        obj["span_us"] * _MICROSECOND
+        if isinstance(obj, dict) and "span_us" in obj
+        else expr_json.value_from_json(obj)
+    )
+
+
+def _aggregates_json(aggregates: Aggregates) -> list[Json]:
+    return [{"name": name, **_aggregate_json(aggregate)} for name, aggregate in aggregates]
+
+
+def _aggregate_json(aggregate: Aggregate) -> Json:
+    made: Json = {"aggregate": aggregate.function}
+    if aggregate.value is not None:
+        made["of"] = _expression_json(aggregate.value)
+    if aggregate.where is not None:
+        made["where"] = expr_json.to_json(aggregate.where)
+    return made if aggregate.parameter is None else {**made, "parameter": aggregate.parameter}
+
+
+def _aggregates(obj: list[Json]) -> Aggregates:
+    return tuple((_text(one["name"]), _aggregate(one)) for one in obj)
+
+
+def _aggregate(obj: Json) -> Aggregate:
+    value = _expression(obj["of"]) if "of" in obj else None
+    return Aggregate(_text(obj["aggregate"]), value, _filter(obj.get("where")), obj.get("parameter"))
+
+
+def _filter(obj: Any) -> Filter | None:
+    return None if obj is None else expr_json.from_json(obj)
+
+
+def _filter_json(filter: Filter | None) -> Any:
+    return None if filter is None else expr_json.to_json(filter)
+
+
+def _group_json(step: Group) -> Json:
+    made: Json = {"keys": list(step.keys), "aggregates": _aggregates_json(step.aggregates)}
+    return made if step.having is None else {**made, "having": _filter_json(step.having)}
+
+
+def _values_json(values: Iterable[Any] | int | None) -> Any:
+    return values if values is None or isinstance(values, int) else [_value_json(value) for value in values]
+
+
+def _values(obj: Any) -> tuple[Any, ...]:
+    return tuple(_value(value) for value in obj)
+
+
+def _facets_json(step: Facets) -> Json:
+    return {
+        "queries": [{"name": name, "steps": [_step_json(s) for s in steps]} for name, steps in step.queries]
+    }
+
+
+def _facets(obj: Json) -> Facets:
+    return Facets(tuple((_text(q["name"]), tuple(_step(s) for s in q["steps"])) for q in obj["queries"]))
+
+
+def _join_json(step: Join) -> Json:
+    return {
+        "other": to_json(step.other), "left_on": list(step.left_on), "right_on": list(step.right_on),
+        "how": step.how, "suffix": step.suffix,
+    }  # fmt: skip
+
+
+def _join(obj: Json) -> Join:
+    return Join(
+        _pipeline(obj["other"]),
+        _texts(obj["left_on"]),
+        _texts(obj["right_on"]),
+        obj["how"],
+        _text(obj["suffix"]),
+    )
+
+
+def _text(obj: Any) -> str:
+    if not isinstance(obj, str):
+        raise TypeError(f"{obj!r} is no text")
+    return obj
+
+
+def _texts(obj: Any) -> tuple[str, ...]:
+    return tuple(_text(one) for one in obj)
+
+
+def _whole(obj: Any) -> int:
+    if isinstance(obj, bool) or not isinstance(obj, int):
+        raise TypeError(f"{obj!r} is no whole number")
+    return obj
+
+
+_FORMS: dict[str, _Form] = {
+    "where": _Form(
+        Where,
+        lambda step: expr_json.to_json(step.condition),
+        lambda obj: Where(expr_json.from_json(obj)),
+    ),
+    "compute": _Form(
+        Compute,
+        lambda step: {"values": [{"name": n, **_expression_json(v)} for n, v in step.values]},
+        lambda obj: Compute(tuple((_text(v["name"]), _expression(v)) for v in obj["values"])),
+    ),
+    "select": _Form(
+        Select, lambda step: {"columns": list(step.columns)}, lambda obj: Select(_texts(obj["columns"]))
+    ),
+    "group": _Form(
+        Group,
+        _group_json,
+        lambda obj: Group(_texts(obj["keys"]), _aggregates(obj["aggregates"]), _filter(obj.get("having"))),
+    ),
+    "sort": _Form(
+        Sort,
+        lambda step: {"keys": [{"column": k.column, "descending": k.descending} for k in step.keys]},
+        lambda obj: Sort(tuple(SortKey(_text(k["column"]), bool(k["descending"])) for k in obj["keys"])),
+    ),
+    "limit": _Form(
+        Limit,
+        lambda step: {"count": step.count, "offset": step.offset},
+        lambda obj: Limit(None if obj["count"] is None else _whole(obj["count"]), _whole(obj["offset"])),
+    ),
+    "sample": _Form(
+        Sample,
+        lambda step: {"count": step.count, "seed": step.seed},
+        lambda obj: Sample(_whole(obj["count"]), _whole(obj["seed"])),
+    ),
+    "pivot": _Form(
+        Pivot,
+        lambda step: {
+            "keys": list(step.keys), "column": step.column,
+            "aggregates": _aggregates_json(step.aggregates), "values": _values_json(step.values),
+        },
+        lambda obj: Pivot(
+            _texts(obj["keys"]), _text(obj["column"]), _aggregates(obj["aggregates"]),
+            None if obj["values"] is None else _values(obj["values"]),
+        ),
+    ),
+    "unpivot": _Form(
+        Unpivot,
+        lambda step: {"columns": list(step.columns), "name": step.name, "value": step.value},
+        lambda obj: Unpivot(_texts(obj["columns"]), _text(obj["name"]), _text(obj["value"])),
+    ),
+    "unwind": _Form(
+        Unwind,
+        lambda step: {"column": step.column, "keep_empty": step.keep_empty},
+        lambda obj: Unwind(_text(obj["column"]), bool(obj["keep_empty"])),
+    ),
+    "buckets": _Form(
+        Buckets,
+        lambda step: {
+            "column": step.column, "edges": _values_json(step.edges),
+            "aggregates": _aggregates_json(step.aggregates),
+        },
+        lambda obj: Buckets(
+            _text(obj["column"]),
+            _whole(obj["edges"]) if isinstance(obj["edges"], int) else _values(obj["edges"]),
+            _aggregates(obj["aggregates"]),
+        ),
+    ),
+    "facets": _Form(Facets, _facets_json, _facets),
+    "join": _Form(Join, _join_json, _join),
+}  # fmt: skip
