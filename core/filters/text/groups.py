@@ -12,13 +12,13 @@ from core.filters.text.lexer import Token
 @dataclass
 class Group:
     """`opener` is None for the whole text. `make` makes a filter of what stands between the commas, of which
-    there is one where `commas` are not allowed; a plain parenthesis is what stands in it. `asks_items` is
-    the group of a condition on the items of a list."""
+    there is one where `commas` are not allowed; a plain parenthesis is what stands in it. `start` is the
+    token that a condition on the items of a list begins with, where the group belongs to one."""
 
     opener: Token | None = None
     make: Callable[[tuple[Filter, ...]], Filter] | None = None
     commas: bool = False
-    asks_items: bool = False
+    start: int | None = None
     nots: int = 0
     done: list[Filter] = field(default_factory=list)
     alternatives: list[list[Filter]] = field(default_factory=lambda: [[]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -69,7 +70,11 @@ class Reader:
     def _close(self) -> None:
         self._take()
         group = self._groups.pop()
-        self._groups[-1].add(group.value())
+        closed = group.value()
+        if group.start is None:
+            self._groups[-1].add(closed)
+        elif isinstance(closed, Predicate):
+            self._add(replace(closed, ignore_case=self._in_any_case()), group.start)
 
     def _connective(self) -> None:
         token, group = self._take(), self._groups[-1]
@@ -97,13 +102,15 @@ class Reader:
         if spelling.parts[-1] == FILTER:
             self._at += len(spelling.lead)
             make = partial(Predicate, column, spelling.operator)
-            self._groups.append(Group(self._opening(), make, asks_items=True))
+            self._groups.append(Group(self._opening(), make, start=first))
             return False
-        predicate = self._predicate(column, spelling)
-        if not any(group.asks_items for group in self._groups):
+        self._add(self._predicate(column, spelling), first)
+        return True
+
+    def _add(self, predicate: Predicate, first: int) -> None:
+        if all(group.start is None for group in self._groups):
             self.conditions.append((predicate, self._tokens[first : self._at]))
         self._groups[-1].add(predicate)
-        return True
 
     def _column(self) -> str:
         token = self._take()

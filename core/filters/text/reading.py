@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from core.errors import BadFilter, LamellaError, UnknownColumn
 from core.filters.binding import bind
-from core.filters.expr import Filter, Predicate
+from core.filters.expr import Filter, Predicate, Reference
+from core.filters.operators import OPERATORS, Takes
 from core.filters.text.lexer import Part, Token
 from core.filters.text.parser import Reader
 from core.filters.text.places import pointing
@@ -41,12 +42,16 @@ def _refuse_one(predicate: Predicate, spelled: list[Token], text: str, schema: p
     except UnknownColumn as error:
         token = _naming(error.name, spelled)
         if token is not spelled[0]:
-            raise meant_as_text(error, text, token) from None
+            raise meant_as_text(error, error.name, text, token) from None
         raise pointing(error, text, token.start, token.stop) from None
     except BadFilter as error:
+        named = next((value.name for value in predicate.values if isinstance(value, Reference)), None)
+        if named is not None and OPERATORS[predicate.operator].takes is not Takes.COLUMNS:
+            raise meant_as_text(error, named, text, _naming(named, spelled)) from None
         raise pointing(error, text, spelled[0].start, spelled[-1].stop) from None
 
 
 def _naming(name: str, spelled: list[Token]) -> Token:
-    named = (t for t in spelled if t.part in (Part.WORD, Part.NAME) and t.value == name)
+    """The last token of this name, for a value stands behind its column."""
+    named = (t for t in reversed(spelled) if t.part in (Part.WORD, Part.NAME) and t.value == name)
     return next(named, spelled[0])

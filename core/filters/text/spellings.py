@@ -15,6 +15,7 @@ ALSO = (
     ("ends_with", "ends_with {0}"),
     ("not_contains", "does not contain {0}"),
     ("regex", "matches {0}"),
+    ("mod", "% {0} = {1}"),
     ("is_empty", "is empty"),
     ("not_empty", "is not empty"),
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from core.errors import BadFilter, UnknownColumn, nearest
+from typing import TypeVar
+
+from core.errors import BadFilter, LamellaError, nearest
 from core.filters.text.lexer import Part, Token
 from core.filters.text.literals import quoted
 from core.filters.text.places import pointing, unreadable
 from core.filters.text.spellings import KEYWORDS, PHRASES
 
+E = TypeVar("E", bound=LamellaError)
 _COMPARISONS = frozenset({"=", "==", "!=", "<>", "<", "<=", ">", ">="})
 
 
@@ -81,9 +84,9 @@ def never_closed(text: str, opener: Token) -> BadFilter:
     return unreadable(text, opener.start, opener.stop, "The parenthesis that opens here is never closed")
 
 
-def meant_as_text(error: UnknownColumn, text: str, token: Token) -> UnknownColumn:
-    """`token` stands where a value does, so it was taken for a column to compare with."""
-    error.args = (f"{error} If it is text, write it in single quotes: {quoted(error.name)}.",)
+def meant_as_text(error: E, name: str, text: str, token: Token) -> E:
+    """`token` stands where a value does, so its `name` was taken for a column to compare with."""
+    error.args = (f"{error} If it is text, write it in single quotes: {quoted(name)}.",)
     return pointing(error, text, token.start, token.stop)
 
 

@@ -25,6 +25,7 @@ FLIGHTS = pa.schema(
         ("origin", pa.string()),
         ("time_hour", pa.timestamp("us", "America/New_York")),
         ("late", pa.bool_()),
+        ("stops", pa.list_(pa.string())),
     ]
 )
 
@@ -72,6 +73,16 @@ FLIGHTS = pa.schema(
         ("a = 0.12345678901234567890", col("a") == Decimal("0.12345678901234567890")),
         ("a = decimal '1.10' and b = x'00ff'", (col("a") == Decimal("1.10")) & (col("b") == b"\x00\xff")),
         ("a = nan or a = -inf", col("a").equals(math.nan) | (col("a") == -math.inf)),
+        ("a mod 7 = 3 and b % -7 = 3", col("a").mod(7, 3) & col("b").mod(-7, 3)),
+        ("t has 'x' and not t has any of (1, 2)", col("t").has("x") & ~col("t").has_any([1, 2])),
+        (
+            "t has item where (item > 1 and (item < 5 or item = 9))",
+            col("t").elem_match((col("item") > 1) & ((col("item") < 5) | (col("item") == 9))),
+        ),
+        (
+            "a has type ('number', 'null') and b exists",
+            col("a").has_type("number", "null") & col("b").exists(),
+        ),
         ("a==1 and b<>2", (col("a") == 1) & (col("b") != 2)),
         ("größe > 1\n\tand 価格 < 2", (col("größe") > 1) & (col("価格") < 2)),
     ],
@@ -153,8 +164,8 @@ def test_every_tree_reads_back_as_it_was(tree: Filter) -> None:
 
 @pytest.mark.parametrize(("operator", "spelling"), ALSO)
 def test_other_spellings_mean_the_same(operator: str, spelling: str) -> None:
-    wanted = OPERATORS[operator].spelling.format(5)
-    assert parse(f"a {spelling.format(5)}") == parse(f"a {wanted}")
+    wanted = OPERATORS[operator].spelling.format(5, 3)
+    assert parse(f"a {spelling.format(5, 3)}") == parse(f"a {wanted}")
 
 
 def test_values_of_numpy_and_arrow_are_written_too() -> None:
@@ -185,6 +196,12 @@ MISTAKES = [
     ("dep_delay «is» 5", "There are: .*is null"),
     ("«dep_delay > 'soon'»", "'soon' is not a number"),
     ("late is true and «carrier contains 5»", "not text"),
+    ("carrier = «AA»", "If it is text, write it in single quotes: 'AA'"),
+    ('carrier = «"AA"»', "If it is text, write it in single quotes: 'AA'"),
+    ("carrier contains «AA»", "If it is text, write it in single quotes: 'AA'"),
+    ("stops has item where («itm» = 'JFK')", "no column 'itm'. Did you mean 'item'"),
+    ("«stops has item where (item > 5)» and late is true", "not text"),
+    ("stops has any of «'JFK'»", r"Write \('JFK'\)"),
     ("«late» and dep_delay > 1", "late is true"),
     ("«1» < dep_delay", "a value, not a column"),
     ("dep_delay > 1 «<» 5", "dep|delay between"),
