@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ import pyarrow.parquet as pq
 
 from core.documents import whole
 from core.errors import TypeConflict
+from core.json_text import json_text
 from core.scan.python_value import python_rows, python_values
 
 ROWS_A_GROUP = 100_000
@@ -133,7 +132,7 @@ def _as_text(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Nested values as JSON, bytes as hexadecimal digits."""
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
         values = (
-            None if v is None else v.hex() if isinstance(v, bytes) else _json(whole(v))
+            None if v is None else v.hex() if isinstance(v, bytes) else json_text(whole(v))
             for v in python_values(column)
         )
         return pa.chunked_array([pa.array(values, pa.string())])
@@ -141,22 +140,4 @@ def _as_text(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _line(row: dict[str, Any]) -> str:
-    return _json({name: whole(value) for name, value in row.items()})
-
-
-def _json(value: Any) -> str:
-    return json.dumps(_finite(value), default=_plain, ensure_ascii=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bytes):
-        return value.hex()
-    return str(value.isoformat(" ") if hasattr(value, "hour") and hasattr(value, "year") else value)
+    return json_text({name: whole(value) for name, value in row.items()})
