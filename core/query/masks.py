@@ -45,7 +45,8 @@ def search_by_mask(
 ) -> Found:
     """The same, and which row groups were looked at for it, be they decoded now or kept from before."""
     bound = bind(where, snapshot.schema, snapshot.name)
-    columns = chosen(snapshot, columns_read(bound))
+    counted_by = [column.name for column in snapshot.columns[:1]]  # where the filter asks nothing of rows
+    columns = chosen(snapshot, columns_read(bound) or counted_by)
     found, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
     rows_at_once = ROWS_AT_ONCE if enough is None else enough
     for piece, low, high, chunks in _blocks(snapshot, columns, first, rows_at_once):

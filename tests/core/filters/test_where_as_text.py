@@ -13,6 +13,7 @@ import pytest
 from core import Store, col, open_dataset
 from core.dataset import Dataset
 from core.errors import BadFilter, UnknownColumn
+from core.filters import And, Or
 from core.store.table import Table
 from core.transfer.exporting import ExportOptions, export, options_of
 
@@ -49,6 +50,12 @@ def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Dataset:
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_text_reads_what_the_expression_reads(rows: Dataset, read: Callable[[Any, Any], object]) -> None:
     assert read(rows, WHERE) == read(rows, (col("n") > 1) & ~(col("code") == "DL")) != read(rows, None)
+
+
+@pytest.mark.parametrize("sort", [None, ["n"]])
+def test_a_filter_that_asks_nothing_is_met_by_all_rows_or_none(rows: Dataset, sort: list[str] | None) -> None:
+    assert rows.read(["n"], where="all()", sort=sort).num_rows == rows.count(And(())) == 4
+    assert rows.read(["n"], where="any()", sort=sort).num_rows == rows.count(Or(())) == 0
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
