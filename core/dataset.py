@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from core.arguments import Condition, condition_of
+from core.arguments import Condition, condition_of, text_of
 from core.jobs import Job
 from core.query.asking import Asking
 from core.query.fluent import Fluent
@@ -16,6 +16,7 @@ from core.scan.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from core.query.explain import Explain
+    from core.query.profile import ColumnProfile
 
 
 class Dataset(Fluent, ABC):
@@ -31,7 +32,7 @@ class Dataset(Fluent, ABC):
     def asking(self) -> Asking:
         return Asking({self.name: self}, Pipeline(self.name))
 
-    def fill(self, job: Job) -> None:  # noqa: B027 -- most datasets are complete from the start
+    def fill(self, job: Job) -> None:
         """Do the background work that makes every row reachable (a text file's columnar cache).
 
         `snapshot()` may be called from other threads meanwhile and grows. Cancelling leaves the
@@ -69,7 +70,7 @@ class Dataset(Fluent, ABC):
 
         Nulls come last in every sort, NaN counts as the greatest number. `columns` may name fields inside
         structs by their path ("address.city"); only these are decoded. `where` is an expression or text:
-        `col("n") > 1`, `"n > 1"`. `flatten` puts the fields of structs in their place, each named by its path.
+        `col("n") > 1`, `"n > 1"`. `flatten` puts the fields of structs in their place, named by their paths.
         Raises `UnknownColumn`, `BadFilter`, and `BadData` for a negative limit or offset.
         """
         from core.query.local import answer, asked
@@ -107,6 +108,16 @@ class Dataset(Fluent, ABC):
 
         snapshot = self._whole(job)
         return explain(snapshot, asked(snapshot, columns, where, sort, limit, offset), job)
+
+    def profile(self, column: str, where: Condition | None = None, job: Job | None = None) -> ColumnProfile:
+        """What a column, or a field inside one by its path, holds in the rows that meet `where`: counts, the
+        least, the greatest, how it is spread. Kept while the rows stay the same.
+        """
+        from core.query.profile import profile
+
+        snapshot = self._whole(job)
+        condition = condition_of(where, f"{snapshot.name}: where", snapshot)
+        return profile(snapshot, text_of(column, f"{snapshot.name}: the column"), condition, job)
 
     def _whole(self, job: Job | None) -> Snapshot:
         if not self.snapshot().complete:

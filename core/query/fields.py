@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ from pyarrow import types as is_
 from sqlglot import exp
 
 from core.errors import BadQuery, UnknownColumn
-from core.query.sql_parts import column, func, text
+from core.query.sql_parts import column
 
 
 @dataclass(frozen=True)
@@ -60,35 +60,14 @@ class Fields:
 
     def at_path(self, name: str) -> tuple[Field, pa.DataType, exp.Expr]:
         """The column of this name, or the field inside one at this path: column, type and value."""
-        for field in self.all:
-            if field.name == name:
-                return field, field.type, column(field.identifier)
-        for field in self.all:
-            found = _inside(field.name, field.type, column(field.identifier), name)
-            if found is not None:
-                return field, *found
-        raise UnknownColumn(name, self.place, [*self.names, *_paths(self.all)])
-
-
-def _inside(
-    path: str, kind: pa.DataType, value: exp.Expr, wanted: str
-) -> tuple[pa.DataType, exp.Expr] | None:
-    if not is_.is_struct(kind) or not wanted.startswith(f"{path}."):
-        return None
-    for part in kind:
-        inner, inside = f"{path}.{part.name}", func("struct_extract", value, text(part.name))
-        if inner == wanted:
-            return part.type, inside
-        found = _inside(inner, part.type, inside, wanted)
-        if found is not None:
-            return found
-    return None
-
-
-def _paths(fields: Sequence[Field]) -> list[str]:
-    return [
-        f"{field.name}.{part.name}" for field in fields if is_.is_struct(field.type) for part in field.type
-    ]
+        types = {field.name: field.type for field in self.all}
+        place = place_of(name, types)
+        if place is None:
+            raise UnknownColumn(name, self.place, names_within(types))
+        field = self[place.column]
+        value = field_in(column(field.identifier), field.type, place.path)
+        floats = is_.is_floating(place.type) and place.path
+        return field, place.type, seen_through(value) if floats else value
 
 
 def refuse_twice(names: Iterable[str], place: str) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import duckdb
-from pyarrow import types as is_
 from sqlglot import exp
 
 from core.filters.binding import bind
