@@ -68,7 +68,13 @@ def _sorted() -> Kind:
     return SortedKind()
 
 
-KINDS: dict[str, Callable[[], Kind]] = {"sorted": _sorted}
+def _fulltext() -> Kind:
+    from core.index.fulltext.kind import FulltextKind
+
+    return FulltextKind()
+
+
+KINDS: dict[str, Callable[[], Kind]] = {"sorted": _sorted, "fulltext": _fulltext}
 
 
 def kind_of(name: str) -> Kind:

@@ -1,0 +1,77 @@
+"""Text to words, and which words are the same to a search."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+
+LANGUAGES = (
+    "arabic", "armenian", "basque", "catalan", "danish", "dutch", "english", "estonian", "finnish", "french",
+    "german", "greek", "hindi", "hungarian", "indonesian", "irish", "italian", "lithuanian", "nepali",
+    "norwegian", "polish", "portuguese", "romanian", "russian", "serbian", "spanish", "swedish", "tamil",
+    "turkish", "yiddish",
+)  # fmt: skip
+"""Those whose words can be brought to their stems."""
+
+FROM_TEXT = "words"
+"""What the analyzer of the texts is registered as."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of a text, and where it stands there."""
+
+    word: str
+    start: int
+    stop: int
+
+
+def normal(text: str) -> str:
+    """Letters with accents as one character each: a word would end at an accent of its own otherwise."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+@lru_cache(1)
+def analyzer() -> TextAnalyzer:
+    """Runs of letters and digits, in lower case: what is indexed, whatever the language."""
+    return TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.lowercase()).build()
+
+
+def words(text: str) -> list[str]:
+    return list(analyzer().analyze(normal(text)))
+
+
+def tokens(text: str) -> list[Token]:
+    """The words of a text that is `normal` already."""
+    found = analyzer().pre_tokenize(text).tokens
+    return [Token(t.text, t.char_offset_from, t.char_offset_to or t.char_offset_from) for t in found]
+
+
+def folded(words: Sequence[str]) -> list[str]:
+    """Each word without its accents."""
+    return _each(words, None)
+
+
+def meanings(words: Sequence[str], language: str | None) -> list[str]:
+    """What is the same for words that a search does not tell apart: their stem, without accents."""
+    return _each(words, language)
+
+
+def _each(words: Sequence[str], language: str | None) -> list[str]:
+    """One result for each word. Words hold no white space, so they can be looked at as one text."""
+    found = list(_mapping(language).analyze(" ".join(words)))
+    if len(found) == len(words):
+        return found
+    return ["".join(_mapping(language).analyze(word)) or word for word in words]
+
+
+@lru_cache(64)
+def _mapping(language: str | None) -> TextAnalyzer:
+    built = TextAnalyzerBuilder(Tokenizer.whitespace())
+    if language is not None:
+        built = built.filter(Filter.stemmer(language))
+    return built.filter(Filter.ascii_fold()).build()

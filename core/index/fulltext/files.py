@@ -1,0 +1,248 @@
+"""The full-text index of one data file: a folder of parts, sealed with the checksums of all that is in it.
+
+<data file>.fulltext-3-4-<options>/
+    seal.json       what it was made of, its parts, a checksum for each file; written last
+    0/              a part: tantivy's files, and the part's vocabulary
+    1/              the next rows, where one part would have been too large
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import uuid
+import weakref
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import tantivy
+from tantivy.tantivy import __version__
+
+from core.errors import FileProblem
+from core.index.fulltext.part import Part, TooLarge, build, schema_of
+from core.index.fulltext.vocabulary import Vocabulary
+from core.index.registry import Index, Place
+from core.jobs import Job
+from core.scan.chunks import run_chunks
+from core.scan.footers import unchanged
+from core.scan.snapshot import Column, FileSegment
+
+FORMAT = 1
+SEAL, VOCABULARY = "seal.json", "vocabulary.arrow"
+DRAFT = ".part"
+LARGEST_PART = 128_000_000
+"""Bytes of text."""
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Covering:
+    """The parts of a data file, and the number of the first row of each."""
+
+    parts: tuple[Part, ...]
+    starts: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What is indexed of a data file: columns by their keys. `usual` are the lengths of the texts in the rest
+    of the table."""
+
+    segment: FileSegment
+    keys: Sequence[int]
+    language: str | None
+    usual: Mapping[int, float]
+
+
+def path_of(place: Place, segment: FileSegment, index: Index) -> Path:
+    options = zlib.crc32(json.dumps(dict(index.options), sort_keys=True).encode())
+    return place.folder / f"{segment.path.stem}.{index.stem}-{options:08x}"
+
+
+def write(path: Path, source: Source, job: Job) -> None:
+    """It is there whole or not at all. It is not synced: what a crash leaves of it is found damaged."""
+    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}{DRAFT}")
+    draft.mkdir(parents=True)
+    try:
+        told = list(_write_parts(draft, source, job))
+        job.check()
+        files = {name: _checksum(draft / name) for name in sorted(_names(draft))}
+        seal = {**_origin(source.segment), "parts": told, "files": files}
+        (draft / SEAL).write_text(json.dumps(seal))
+        _put_in_place(draft, path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def read(path: Path, segment: FileSegment, keys: Sequence[int], writable: bool) -> Covering:
+    """Raises `FileProblem` for what is damaged, or of another data file. Where nothing may be written, not
+    even tantivy's locks, its files are opened from elsewhere."""
+    told = checked(path, segment)
+    parts = [_opened(path / str(number), part, keys, writable) for number, part in enumerate(told["parts"])]
+    return Covering(tuple(parts), tuple(int(part["first"]) for part in told["parts"]))
+
+
+def in_memory(source: Source, job: Job) -> Covering:
+    """The same of a data file whose index can be neither read nor written."""
+    found = list(_parts(source, None, job))
+    return Covering(tuple(part for _, part in found), tuple(first for first, _ in found))
+
+
+def checked(path: Path, segment: FileSegment, quick: bool = False) -> dict[str, Any]:
+    """What the seal says, if it is true; `quick` leaves the checksums out. Raises `FileProblem`."""
+    try:
+        told: dict[str, Any] = json.loads((path / SEAL).read_bytes())
+        broken = [
+            name for name, checksum in told["files"].items() if not _whole(path / name, checksum, quick)
+        ]
+        same = {key: told[key] for key in _origin(segment)} == _origin(segment)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise FileProblem(path, "is no index that can be read", str(error)) from error
+    if broken or not same:
+        what = f"checksum of {broken[0]}" if broken else "origin"
+        raise FileProblem(path, f"is not the index that was written: its {what} differs")
+    return told
+
+
+def lengths_told(path: Path) -> list[tuple[int, dict[int, float]]]:
+    """For each part the number of its rows, and how long their texts are; nothing where there is no seal."""
+    try:
+        told = json.loads((path / SEAL).read_bytes())
+        return [(int(part["rows"]), _lengths(part)) for part in told["parts"]]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return []
+
+
+def remove(path: Path) -> None:
+    """Who comes across what is left of it meets no seal."""
+    (path / SEAL).unlink(missing_ok=True)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _write_parts(draft: Path, source: Source, job: Job) -> Iterator[dict[str, Any]]:
+    for number, (first, part) in enumerate(_parts(source, draft, job)):
+        folder = draft / str(number)
+        part.vocabulary.write(folder / VOCABULARY)
+        for lock in folder.glob("*.lock"):
+            lock.unlink()
+        yield {"first": first, "rows": part.rows, "lengths": {str(k): v for k, v in part.lengths.items()}}
+
+
+def _parts(source: Source, folder: Path | None, job: Job) -> Iterator[tuple[int, Part]]:
+    """Each with the number of its first row; in memory, or each in a folder of its own."""
+    waiting, number = _cuts(source)[::-1], 0
+    while waiting:
+        first, stop = waiting.pop()
+        own = folder / str(number) if folder else None
+        if own:
+            own.mkdir()
+        try:
+            texts = _texts(source, first, stop)
+            part = build(texts, stop - first, source.language, source.usual, own, job)
+        except TooLarge:
+            if own:
+                shutil.rmtree(own)
+            middle = (first + stop) // 2
+            waiting += [(middle, stop), (first, middle)]
+            continue
+        yield first, part
+        number += 1
+
+
+def _cuts(source: Source) -> list[tuple[int, int]]:
+    """Runs of rows whose texts are not too large together, as far as the file tells."""
+    told, named = unchanged(source.segment), source.segment.names
+    names = {named[key] for key in source.keys if key in named}
+    cuts, size = [0], 0
+    for group, start in enumerate(told.row_group_starts[:-1].tolist()):
+        there = told.metadata.row_group(group)
+        leaves = (there.column(i) for i in range(there.num_columns))
+        own = sum(x.total_uncompressed_size for x in leaves if x.path_in_schema.split(".")[0] in names)
+        if size and size + own > LARGEST_PART:
+            cuts.append(start)
+            size = 0
+        size += own
+    return list(zip(cuts, [*cuts[1:], source.segment.num_rows], strict=True))
+
+
+def _texts(source: Source, first: int, stop: int) -> dict[int, Sequence[Any]]:
+    told, names = unchanged(source.segment), source.segment.names
+    there = [Column(names[k], told.schema.field(names[k]).type, k) for k in source.keys if k in names]
+    starts = told.row_group_starts
+    groups = [g for g in range(len(starts) - 1) if starts[g] < stop and starts[g + 1] > first]
+    chunks = run_chunks(source.segment, groups, there, None)[0] if groups and there else []
+    begin = first - int(starts[groups[0]]) if groups else 0
+    found: dict[int, Sequence[Any]] = dict.fromkeys(source.keys, [None] * (stop - first))
+    for column, chunk in zip(there, chunks, strict=True):
+        found[column.key] = chunk.slice(begin, stop - first).to_pylist()
+    return found
+
+
+def _opened(folder: Path, told: Mapping[str, Any], keys: Sequence[int], writable: bool) -> Part:
+    opened = folder if writable else _copy(folder)
+    try:
+        searcher = tantivy.Index.open(str(opened)).searcher()
+        vocabulary = Vocabulary.read(folder / VOCABULARY)
+        part = Part(int(told["rows"]), searcher, schema_of(tuple(keys)), vocabulary, _lengths(told))
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise FileProblem(folder, "is no index that can be read", str(error)) from error
+    if opened is not folder:
+        weakref.finalize(part, shutil.rmtree, opened, ignore_errors=True)
+    return part
+
+
+def _copy(folder: Path) -> Path:
+    """Where tantivy may write its locks, beside what it reads."""
+    copy = Path(tempfile.mkdtemp(prefix="lamella-fulltext-"))
+    for file in folder.iterdir():
+        try:
+            (copy / file.name).symlink_to(file)
+        except OSError:
+            shutil.copyfile(file, copy / file.name)
+    return copy
+
+
+def _lengths(told: Mapping[str, Any]) -> dict[int, float]:
+    return {int(key): float(length) for key, length in told["lengths"].items()}
+
+
+def _put_in_place(draft: Path, path: Path) -> None:
+    """Another process may have been quicker: its index is as good, unless it has no seal."""
+    if path.exists() and not (path / SEAL).exists():
+        remove(path)
+    try:
+        draft.rename(path)
+    except OSError:
+        if not (path / SEAL).exists():
+            raise
+
+
+def _origin(segment: FileSegment) -> dict[str, Any]:
+    """`tantivy` is the version of its format."""
+    made_by = __version__.rpartition(" ")[2]
+    return {"format": FORMAT, "tantivy": made_by, "file": segment.path.name, "rows": segment.num_rows}
+
+
+def _names(draft: Path) -> Iterator[str]:
+    for file in draft.rglob("*"):
+        if file.is_file():
+            yield file.relative_to(draft).as_posix()
+
+
+def _whole(path: Path, checksum: Sequence[int], quick: bool) -> bool:
+    size, code = checksum
+    return path.stat().st_size == size and (quick or _checksum(path)[1] == code)
+
+
+def _checksum(path: Path) -> tuple[int, int]:
+    """Size and CRC-32."""
+    size = code = 0
+    with path.open("rb") as file:
+        while block := file.read(CHUNK):
+            size, code = size + len(block), zlib.crc32(block, code)
+    return size, code

@@ -1,0 +1,128 @@
+"""The full-text indexes of a table that are open, as its snapshots are searched by them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from core.ascending import union
+from core.errors import FileProblem, LamellaError
+from core.forks import let_go_in_children
+from core.index.fulltext import files
+from core.index.fulltext.files import Covering, Source
+from core.index.fulltext.pending import Pending, Placed, changed
+from core.index.registry import Index, Place
+from core.jobs import Job
+from core.scan.snapshot import FileSegment, Snapshot
+
+KEPT_OPEN = 1_024
+KEPT_PLACED = 4
+
+log = logging.getLogger(__name__)
+
+
+class OpenFulltext:
+    """One for each open table. Any thread."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._open: OrderedDict[Path, Covering] = OrderedDict()
+        self._pending: dict[Index, Pending] = {}
+        self._placed: OrderedDict[tuple[object, ...], list[Placed]] = OrderedDict()
+        self._one_at_a_time = threading.RLock()
+        let_go_in_children(self)
+
+    def forked(self) -> None:
+        """Whoever held the lock is not in the child."""
+        self._one_at_a_time = threading.RLock()
+
+    def parts(self, index: Index, snapshot: Snapshot, job: Job) -> list[Placed]:
+        """Parts that have every live row once. What is missing or damaged of them is made first."""
+        at = (index, language_of(index), snapshot.token)
+        with self._one_at_a_time:
+            if at not in self._placed:
+                self._placed[at] = self._parts(index, snapshot, job)
+                if len(self._placed) > KEPT_PLACED:
+                    self._placed.popitem(last=False)
+            self._placed.move_to_end(at)
+            return self._placed[at]
+
+    def let_go(self) -> None:
+        """Keep nothing open; what is in use is opened again."""
+        with self._one_at_a_time:
+            self._open.clear()
+            self._placed.clear()
+            self._pending.clear()
+
+    def forget(self, index: Index) -> None:
+        """Let go of an index that is gone."""
+        with self._one_at_a_time:
+            self._placed.clear()
+            self._pending.pop(index, None)
+            for path in [p for p in self._open if f".{index.stem}-" in p.name]:
+                del self._open[path]
+
+    def _parts(self, index: Index, snapshot: Snapshot, job: Job) -> list[Placed]:
+        columns = [c for c in snapshot.columns if c.key in index.keys and not c.path]
+        gone = union(snapshot.deleted, changed(snapshot, columns))
+        placed = []
+        for number, segment in enumerate(snapshot.segments):
+            if isinstance(segment, FileSegment):
+                job.check()
+                covering = self._covering(index, segment, snapshot, job)
+                start = int(snapshot.segment_starts[number])
+                parts = zip(covering.starts, covering.parts, strict=True)
+                placed += [Placed(part, None, start + first, gone) for first, part in parts]
+        pending = self._pending.setdefault(index, Pending(language_of(index)))
+        return placed + pending.of(snapshot, columns, _usual((p.part.rows, p.part.lengths) for p in placed))
+
+    def _covering(self, index: Index, segment: FileSegment, snapshot: Snapshot, job: Job) -> Covering:
+        path = files.path_of(self._place, segment, index)
+        if path not in self._open:
+            self._open[path] = self._read_or_made(path, source_of(self._place, index, segment, snapshot), job)
+            if len(self._open) > KEPT_OPEN:
+                self._open.popitem(last=False)
+        return self._open[path]
+
+    def _read_or_made(self, path: Path, source: Source, job: Job) -> Covering:
+        try:
+            if path.exists():
+                return files.read(path, source.segment, source.keys, self._place.writable)
+            log.info("%s: the full-text index is missing, and made anew", path)
+        except FileProblem as problem:
+            log.warning("%s It is made anew", problem)
+        try:
+            if self._place.writable:
+                files.remove(path)
+                files.write(path, source, job)
+                return files.read(path, source.segment, source.keys, writable=True)
+        except (LamellaError, OSError, ValueError, pa.ArrowException) as error:
+            log.warning("%s: the full-text index is kept in memory: %s", path, error)
+        return files.in_memory(source, job)
+
+
+def language_of(index: Index) -> str | None:
+    language = index.options.get("language")
+    return None if language is None else str(language)
+
+
+def source_of(place: Place, index: Index, segment: FileSegment, snapshot: Snapshot) -> Source:
+    """What a data file's index is made of, and of the snapshot's other files as far as they are indexed."""
+    others = [s for s in snapshot.segments if isinstance(s, FileSegment) and s is not segment]
+    told = (known for other in others for known in files.lengths_told(files.path_of(place, other, index)))
+    return Source(segment, index.keys, language_of(index), _usual(told))
+
+
+def _usual(told: Iterable[tuple[int, Mapping[int, float]]]) -> dict[int, float]:
+    """The average length of texts, by column key, of parts with so many rows and such lengths."""
+    rows, words = 0, defaultdict[int, float](float)
+    for count, lengths in told:
+        rows += count
+        for key, length in lengths.items():
+            words[key] += count * length
+    return {key: total / rows for key, total in words.items() if rows}

@@ -1,0 +1,81 @@
+"""The best rows of a snapshot for a search text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from tantivy import Query
+
+from core.ascending import among
+from core.index.fulltext.compiling import Search
+from core.index.fulltext.opened import OpenFulltext, language_of
+from core.index.fulltext.pending import Placed
+from core.index.fulltext.tree import Node
+from core.index.registry import Index
+from core.jobs import Job
+from core.scan.snapshot import Snapshot
+
+FEWEST_HITS = 64
+MORE = 8
+"""By so many times more rows are asked for where too many of the best were left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Positions of rows, the best first, and their scores. Equal scores come in the rows' own order."""
+
+    positions: np.ndarray
+    scores: np.ndarray
+
+
+def search_of(index: Index, snapshot: Snapshot, placed: list[Placed]) -> Search:
+    """In the index's columns that the snapshot has."""
+    given = index.options.get("weights") or [1.0] * len(index.keys)
+    told = dict(zip(index.keys, given, strict=True))
+    keys = {column.name: column.key for column in snapshot.columns if column.key in index.keys}
+    weights = {key: told[key] for key in keys.values()}
+    return Search([one.part for one in placed], language_of(index), weights, keys)
+
+
+def search(
+    snapshot: Snapshot,
+    index: Index,
+    opened: OpenFulltext,
+    node: Node,
+    count: int,
+    within: np.ndarray | None,
+    job: Job,
+) -> Hits:
+    """The `count` best rows; `within`: among these positions, ascending, alone."""
+    placed = opened.parts(index, snapshot, job)
+    asked = search_of(index, snapshot, placed)
+    found = []
+    for one in placed:
+        job.check()
+        found.append(_best(one, asked.query(node, one.part), count, within))
+    positions = np.concatenate([hits.positions for hits in found] or [np.empty(0, np.int64)])
+    scores = np.concatenate([hits.scores for hits in found] or [np.empty(0)])
+    order = np.lexsort((positions, -scores))[:count]
+    return Hits(positions[order], scores[order])
+
+
+def _best(placed: Placed, query: Query, count: int, within: np.ndarray | None) -> Hits:
+    for wanted in _growing(count, placed.part.documents):
+        rows, scores = placed.part.best(query, wanted)
+        positions = placed.at(rows)
+        valid = positions >= 0
+        if within is not None:
+            valid &= among(positions, within)
+        if int(valid.sum()) >= count:
+            break
+    return Hits(positions[valid][:count], scores[valid][:count])
+
+
+def _growing(count: int, most: int) -> Iterator[int]:
+    wanted = max(FEWEST_HITS, 2 * count)
+    while wanted < most:
+        yield wanted
+        wanted *= MORE
+    yield most

@@ -1,0 +1,169 @@
+"""Rows of a table found by words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.arguments import MOST_ROWS, condition_of, count_of, names_of, text_of
+from core.arrays import from_numpy, from_values
+from core.errors import BadData, BadSearch, UnknownColumn
+from core.filters.expr import Filter
+from core.index.fulltext.kind import is_text
+from core.index.fulltext.opened import language_of
+from core.index.fulltext.reading import read
+from core.index.fulltext.searching import Hits, search
+from core.index.fulltext.snippets import Highlight, snippet
+from core.index.fulltext.tree import Leaf, Node, leaves
+from core.index.opened import FULLTEXT
+from core.index.registry import Index
+from core.jobs import Job
+from core.query import local
+from core.scan.paths import chosen
+from core.scan.rows import take_rows
+from core.scan.snapshot import Column, Snapshot
+from core.store.handle import TableHandle
+from core.store.ids import ID_COLUMN
+from core.store.versions import When
+
+SCORE = pa.field("_score", pa.float64())
+SNIPPET = "_snippet_"
+
+
+@dataclass(frozen=True)
+class _Search:
+    """A search text as an index of the snapshot reads it."""
+
+    snapshot: Snapshot
+    index: Index
+    node: Node
+
+    @property
+    def columns(self) -> list[Column]:
+        return [column for column in self.snapshot.columns if column.key in self.index.keys]
+
+
+class TableSearch(TableHandle):
+    """Answers come from a full-text index: `create_index(["title", "body"], kind="fulltext")`."""
+
+    def search(  # noqa: PLR0913 -- all that can be asked of a search, by keyword
+        self,
+        text: str,
+        columns: list[str] | None = None,
+        where: Filter | str | None = None,
+        limit: int | None = 20,
+        offset: int = 0,
+        highlight: bool | str | Sequence[str] | Highlight = False,
+        job: Job | None = None,
+        *,
+        on: str | Sequence[str] | None = None,
+        as_of: When | None = None,
+    ) -> pa.Table:
+        """The rows that the words of `text` are in, the best first: `_id`, `_score`, and the columns.
+
+        Words next to each other: one of them has to be there. `+word` has to, `-word` must not; and, or, not,
+        parentheses; "words in a row", begin*, near~1 (a letter differs), title:word (in this column). Rows
+        of equal score come in `_id` order. `where` chooses rows before any are counted. `highlight`: a column
+        `_snippet_title` beside `title`, null where nothing was found in it. `on`: the columns of the index,
+        where there are several.
+
+        Raises `BadSearch` with the place in the text, also where there is no index for it.
+        """
+        job, snapshot = job or Job(), self.state(as_of).snapshot
+        name = snapshot.name
+        count = MOST_ROWS if limit is None else count_of(limit, f"{name}: limit")
+        first = count_of(offset, f"{name}: offset")
+        named = None if columns is None else names_of(columns, f"{name}: columns")
+        wanted = [c for c in chosen(snapshot, named) if c.key != ID_COLUMN.key]
+        asked = self._asked(snapshot, text_of(text, f"{name}: the search text"), on)
+        how = _highlight(asked, highlight)
+        condition = condition_of(where, f"{name}: where", snapshot)
+        within = None if condition is None else np.sort(local.find(snapshot, condition, (), job))
+        last = min(first + count, snapshot.num_rows)
+        hits = search(snapshot, asked.index, self._reader.indexes.fulltext, asked.node, last, within, job)
+        return _answer(asked, Hits(hits.positions[first:], hits.scores[first:]), wanted, how)
+
+    def _asked(self, snapshot: Snapshot, text: str, on: str | Sequence[str] | None) -> _Search:
+        """By the first index that has the columns named in the text."""
+        unknown: UnknownColumn | None = None
+        for index in self._fulltext(snapshot, on):
+            names = [column.name for column in snapshot.columns if column.key in index.keys]
+            try:
+                return _Search(snapshot, index, read(text, f"The full-text index of {snapshot.name}", names))
+            except UnknownColumn as error:
+                unknown = unknown or error
+        raise unknown or _no_index(snapshot)
+
+    def _fulltext(self, snapshot: Snapshot, on: str | Sequence[str] | None) -> list[Index]:
+        present = {column.key for column in snapshot.columns}
+        found = [i for i in self._reader.indexes.listed if i.kind == FULLTEXT and present & set(i.keys)]
+        if on is None:
+            return found
+        keys = {snapshot.column(name).key for name in names_of(on, f"{snapshot.name}: on")}
+        named = [index for index in found if set(index.keys) == keys]
+        if not named:
+            raise _no_index(snapshot, names_of(on, f"{snapshot.name}: on"))
+        return named
+
+
+def _answer(asked: _Search, hits: Hits, wanted: Sequence[Column], how: Highlight | None) -> pa.Table:
+    snapshot = asked.snapshot
+    shown = [] if how is None else [c for c in asked.columns if c.name in (how.columns or ())]
+    needed = dict.fromkeys([ID_COLUMN, *wanted, *shown])
+    rows = take_rows(snapshot, hits.positions, list(needed))
+    by_column = dict(zip(needed, rows.columns, strict=True))
+    fields = [pa.field(ID_COLUMN.name, ID_COLUMN.type), SCORE, *(pa.field(c.name, c.type) for c in wanted)]
+    values: list[Any] = [by_column[ID_COLUMN], from_numpy(hits.scores), *(by_column[c] for c in wanted)]
+    sought = leaves(asked.node)
+    for column in shown if how is not None else ():
+        cells = by_column[column].to_pylist()
+        here = [leaf for leaf in sought if leaf.column in (None, column.name)]
+        values.append(_snippets(cells, here, language_of(asked.index), how or Highlight()))
+        fields.append(pa.field(f"{SNIPPET}{column.name}", pa.string()))
+    _refuse_twice(snapshot, [field.name for field in fields])
+    return pa.Table.from_arrays(values, schema=pa.schema(fields))
+
+
+def _snippets(
+    cells: Sequence[object], sought: Sequence[Leaf], language: str | None, how: Highlight
+) -> pa.Array:
+    return from_values([snippet(cell, sought, language, how) for cell in cells], pa.string())
+
+
+def _highlight(asked: _Search, given: bool | str | Sequence[str] | Highlight) -> Highlight | None:
+    """With the columns that are meant; None for no snippets."""
+    if given is False:
+        return None
+    if not isinstance(given, (bool, Highlight)):
+        given = Highlight(tuple(names_of(given, f"{asked.snapshot.name}: highlight")))
+    how = Highlight() if given is True else given
+    known = [column.name for column in asked.columns]
+    for name in how.columns or ():
+        if name not in known:
+            raise UnknownColumn(name, f"The full-text index of {asked.snapshot.name}", known)
+    return how if how.columns is not None else replace(how, columns=tuple(known))
+
+
+def _refuse_twice(snapshot: Snapshot, names: Sequence[str]) -> None:
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise BadData(
+            f"{snapshot.name}: the answer would have two columns '{twice[0]}'",
+            "the table has a column of that name",
+            "Name the columns you want: columns=[…]",
+        )
+
+
+def _no_index(snapshot: Snapshot, on: Sequence[str] | None = None) -> BadSearch:
+    texts = [column.name for column in snapshot.columns if is_text(column.type)]
+    names, there = list(on or texts[:3]), f" on {', '.join(on)}" if on else ""
+    made = f"table.create_index({names!r}, kind='{FULLTEXT}')"
+    return BadSearch(
+        f"{snapshot.name} has no full-text index{there}",
+        "words are found by an index alone",
+        f"Make one: {made}" if names else "It has no columns of text",
+    )

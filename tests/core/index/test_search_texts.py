@@ -1,0 +1,89 @@
+"""What search texts mean, and where those that cannot be read are wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.errors import BadSearch, UnknownColumn
+from core.index.fulltext.reading import read
+from core.index.fulltext.tree import Beginning, Clauses, Near, Node, Words
+
+A, B, C = (Words((letter,)) for letter in "abc")
+COLUMNS = ["title", "body"]
+
+
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("a", A),
+        ("A", A),
+        ("a b", Clauses(wanted=(A, B))),
+        ("a or b", Clauses(wanted=(A, B))),
+        ("a AND b", Clauses(required=(A, B))),
+        ("a and b or c", Clauses(wanted=(Clauses(required=(A, B)), C))),
+        ("a and (b or c)", Clauses(required=(A, Clauses(wanted=(B, C))))),
+        ("+a -b c", Clauses(required=(A,), wanted=(C,), excluded=(B,))),
+        ("a not b", Clauses(wanted=(A,), excluded=(B,))),
+        ("a and not b", Clauses(required=(A,), excluded=(B,))),
+        ("not not a", A),
+        ("-(a b)", Clauses(excluded=(Clauses(wanted=(A, B)),))),
+        ('"a b" c', Clauses(wanted=(Words(("a", "b")), C))),
+        ('"and"', Words(("and",))),
+        ("wi-fi", Words(("wi", "fi"))),
+        ("a & b", Clauses(wanted=(A, B))),
+        ("(!!) a", A),
+        ("appl*", Beginning("appl")),
+        ("appel~", Near("appel", 1)),
+        ("appel~2", Near("appel", 2)),
+        ("title:a", Words(("a",), "title")),
+        ("title:(a* body:b)", Clauses(wanted=(Beginning("a", "title"), Words(("b",), "body")))),
+        ("Cafe\u0301", Words(("café",))),
+    ],
+)
+def test_a_text_is_read_as_a_tree(text: str, node: Node) -> None:
+    assert read(text, "t", COLUMNS) == node
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "said"),
+    [
+        ("a and", 2, "'and' needs something behind it"),
+        ("or a", 0, "'or' stands where a word should"),
+        ("a or and b", 5, "'and' stands where a word should"),
+        ("not", 0, "'not' needs something behind it"),
+        ("(a", 0, "not closed"),
+        ("a)", 1, "closes nothing"),
+        ('a "b', 2, "not closed"),
+        ("a - b", 2, "stands apart"),
+        ("fo*o", 0, "at the end of a word"),
+        ("a b~3", 2, "1 or 2 letters"),
+        ("wi-fi*", 0, "for one word"),
+        ("a *", 2, "for one word"),
+        ("(" * 60 + "a" + ")" * 60, 50, "parentheses are open"),
+    ],
+)
+def test_a_text_that_cannot_be_read_shows_its_place(text: str, start: int, said: str) -> None:
+    with pytest.raises(BadSearch, match=f"character {start + 1}") as caught:
+        read(text, "t", COLUMNS)
+    assert said in str(caught.value)
+    assert caught.value.span is not None
+    assert caught.value.span[0] == start
+    assert "^" in str(caught.value).splitlines()[-1]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "!!", "()", '""'])
+def test_a_text_without_words_is_refused(text: str) -> None:
+    with pytest.raises(BadSearch, match="needs a word"):
+        read(text, "t", COLUMNS)
+
+
+def test_a_column_that_is_not_there_is_told_with_the_nearest_one() -> None:
+    with pytest.raises(UnknownColumn, match="Did you mean 'title'") as caught:
+        read("fox titel:fox", "t", COLUMNS)
+    assert caught.value.span == (4, 10)
+
+
+def test_ten_thousand_words_are_read() -> None:
+    node = read(" or ".join(f"w{i}" for i in range(10_000)), "t", COLUMNS)
+    assert isinstance(node, Clauses)
+    assert len(node.wanted) == 10_000

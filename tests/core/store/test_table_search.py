@@ -1,0 +1,399 @@
+"""Rows found by words: which, in what order, and as long as the store lives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from math import log
+from pathlib import Path
+
+import pytest
+
+from core import Store, col
+from core.errors import BadData, BadFilter, BadSearch, Cancelled, UnknownColumn, UnknownName
+from core.index.fulltext import part
+from core.index.fulltext.snippets import Highlight
+from core.jobs import Job
+from core.store import Table
+
+BOOKS = {
+    "title": ["The Running Fox", "Red apples", "Café society", None, "Green pear trees", "Tea"],
+    "body": [
+        "A fox runs over the lazy dogs",
+        "An apple is red; apples are good",
+        "Coffee & tea",
+        "nothing",
+        "Pears in the tree run wild",
+        "",
+    ],
+    "n": [0, 1, 2, 3, 4, 5],
+    "tags": [["big red", "fox"], ["fruit"], None, [], ["red big", None], ["tea time"]],
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store") as opened:
+        yield opened
+
+
+@pytest.fixture
+def books(store: Store) -> Table:
+    table = store.create_table("books", BOOKS)
+    table.create_index(["title", "body"], kind="fulltext", weights={"title": 2})
+    table.create_index("tags", kind="fulltext", language=None)
+    return table
+
+
+@pytest.fixture(params=["pending", "flushed", "in two files"])
+def placed(request: pytest.FixtureRequest, books: Table) -> Table:
+    if request.param == "in two files":
+        books.delete(ids=[4, 5])
+        books.flush()
+        books.undo()
+    if request.param != "pending":
+        books.flush()
+    return books
+
+
+def ids(table: Table, text: str, **options: object) -> list[int]:
+    found: list[int] = table.search(text, limit=None, **options).column("_id").to_pylist()  # type: ignore[arg-type]
+    return found
+
+
+def index_folders(store: Store) -> list[Path]:
+    return sorted((store.path / "index").glob("*/*.fulltext-*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("run", [0, 4]),
+        ("RUNNING", [0, 4]),
+        ("apple fox", [0, 1]),
+        ("apple and good", [1]),
+        ("run -pear", [0]),
+        ("run not fox", [4]),
+        ("not run", [1, 2, 3, 5]),
+        ("+tea coffee", [2, 5]),
+        ("cafe", [2]),
+        ("CAFÉ", [2]),
+        ("caf*", [2]),
+        ("café*", [2]),
+        ("run*", [0, 4]),
+        ("runs*", [0]),
+        ("pare~1", [1]),
+        ("pera~1", [4]),
+        ("aple~1", [1]),
+        ("title:run", [0]),
+        ("body:(run or tea)", [0, 2, 4]),
+        ('"lazy dog"', [0]),
+        ('"dog lazy"', []),
+        ('"fox runs"', [0]),
+        ('title:"fox runs"', []),
+        ("tags:fox", [0]),
+        ('tags:"big red"', [0]),
+        ('tags:"red fox"', []),
+        ("tags:times", []),
+        ("zebra", []),
+    ],
+)
+def test_rows_are_found_wherever_they_are(placed: Table, text: str, rows: list[int]) -> None:
+    assert sorted(ids(placed, text)) == rows
+
+
+def test_an_answer_has_id_score_and_the_columns_asked_for(books: Table) -> None:
+    found = books.search("run", columns=["n"])
+    assert found.column_names == ["_id", "_score", "n"]
+    assert found.column("n").to_pylist() == [0, 4]
+    assert books.search("run").column_names == ["_id", "_score", "title", "body", "n", "tags"]
+
+
+def test_a_word_in_a_heavier_column_counts_more(store: Store) -> None:
+    table = store.create_table("t", {"a": ["fox", "dog"], "b": ["dog", "fox"]})
+    table.create_index(["a", "b"], kind="fulltext", weights={"b": 3})
+    found = table.search("fox", columns=["_id"])
+    assert found.column("_id").to_pylist() == [1, 0]
+    first, second = found.column("_score").to_pylist()
+    assert first == pytest.approx(3 * second)
+
+
+def test_scores_are_bm25(store: Store) -> None:
+    texts = ["fox", "fox fox dog", "dog dog dog dog cat", "cat fox dog cat", "bird"] * 3
+    table = store.create_table("t", {"text": texts})
+    table.create_index("text", kind="fulltext", language=None)
+    table.flush()
+    found = table.search("fox cat", columns=["text"], limit=None)
+    words = [text.split() for text in texts]
+    usual = sum(map(len, words)) / len(words)
+
+    def score(word: str, text: list[str]) -> float:
+        having, often = sum(word in other for other in words), text.count(word)
+        rare = log(1 + (len(words) - having + 0.5) / (having + 0.5))
+        return rare * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * len(text) / usual))
+
+    for text, told in zip(found.column("text").to_pylist(), found.column("_score").to_pylist(), strict=True):
+        assert told == pytest.approx(score("fox", text.split()) + score("cat", text.split()), rel=1e-5)
+
+
+def test_equal_scores_come_in_the_order_of_ids_and_pages_follow_each_other(store: Store) -> None:
+    table = store.create_table("t", {"text": ["fox", "a fox here", "dog"] * 40})
+    table.create_index("text", kind="fulltext")
+    whole = ids(table, "fox")
+    scores = table.search("fox", limit=None).column("_score").to_pylist()
+    assert sorted(zip(scores, whole, strict=True), key=lambda hit: (-hit[0], hit[1])) == list(
+        zip(scores, whole, strict=True)
+    )
+    pages = [
+        table.search("fox", limit=7, offset=first).column("_id").to_pylist() for first in range(0, 90, 7)
+    ]
+    assert [row for page in pages for row in page] == whole
+
+
+def test_a_condition_chooses_rows_before_any_are_counted(store: Store) -> None:
+    table = store.create_table("t", {"text": ["fox"] * 500 + ["a fox in the wood"], "n": list(range(501))})
+    table.create_index("text", kind="fulltext")
+    assert table.search("fox", where="n >= 499", limit=2).column("_id").to_pylist() == [499, 500]
+    assert table.search("fox", where=col("n") == 500, limit=1).column("_id").to_pylist() == [500]
+    assert ids(table, "fox", where="n < 0") == []
+
+
+def test_a_pending_row_scores_like_its_twin_in_a_file(store: Store) -> None:
+    texts = [f"word{i % 50} " * (1 + i % 7) + "fox" for i in range(2_000)] + ["a fox and a long line of dogs"]
+    table = store.create_table("t", {"text": texts})
+    table.create_index("text", kind="fulltext")
+    table.insert([{"text": texts[-1]}])
+    twin = len(texts)
+    for _ in ("pending", "in a file of its own"):
+        found = table.search("long line dogs", columns=["_id"])
+        assert set(found.column("_id").to_pylist()) == {2_000, twin}
+        first, second = found.column("_score").to_pylist()
+        assert first == pytest.approx(second, rel=0.01)
+        table.flush()
+
+
+def test_changes_undo_and_earlier_versions_are_searched_as_they_were(books: Table) -> None:
+    books.flush()
+    before = books.version
+    books.update([{"_id": 1, "title": "Slow fox"}])
+    books.insert([{"title": "foxes"}])
+    books.delete(ids=[0])
+    assert sorted(ids(books, "fox")) == [1, 6]
+    assert ids(books, "fox", as_of=before) == [0]
+    books.undo()
+    assert sorted(ids(books, "fox")) == [0, 1, 6]
+    books.restore(before)
+    assert ids(books, "fox") == [0]
+    assert sorted(ids(books, "red")) == [1]
+
+
+def test_columns_keep_their_index_by_another_name_and_lose_it_when_dropped(books: Table) -> None:
+    books.rename_column("title", "heading")
+    assert ids(books, "heading:cafe") == [2]
+    version = books.version
+    books.drop_column("body")
+    assert [index.columns for index in books.indexes] == [("tags",)]
+    with pytest.raises(UnknownColumn, match="has no column 'body'"):
+        ids(books, "body:tea")
+    assert ids(books, "body:tea", as_of=version) == [2]
+
+
+def test_a_search_sees_the_transaction_it_is_in(books: Table) -> None:
+    with pytest.raises(RuntimeError), books.store.transaction():
+        books.insert([{"title": "zebra"}])
+        assert ids(books, "zebra") == [6]
+        raise RuntimeError
+    assert ids(books, "zebra") == []
+
+
+def test_snippets_show_where_the_words_are(books: Table) -> None:
+    found = books.search("run tree* pera~1", columns=["n"], highlight=True)
+    assert found.column_names == ["_id", "_score", "n", "_snippet_title", "_snippet_body"]
+    by_row = {row["n"]: row for row in found.to_pylist()}
+    assert by_row[4]["_snippet_title"] == "Green **pear** **trees**"
+    assert by_row[4]["_snippet_body"] == "Pears in the **tree** **run** wild"
+    assert by_row[0]["_snippet_title"] == "The **Running** Fox"
+    found = books.search('"lazy dog" -x', highlight="body")
+    assert found.column("_snippet_body").to_pylist() == ["A fox runs over the **lazy** **dogs**"]
+
+
+def test_a_snippet_of_a_long_text_shows_the_piece_with_most_of_the_words(store: Store) -> None:
+    text = "fox " + "filling words " * 50 + "a <fox> met dogs " + "filling words " * 50
+    table = store.create_table("t", {"text": [text], "other": ["dog"]})
+    table.create_index("text", kind="fulltext")
+    how = Highlight(before="<b>", after="</b>", length=60, escape=True)
+    (shown,) = table.search("fox dog", highlight=how).column("_snippet_text").to_pylist()
+    assert "&lt;<b>fox</b>&gt; met <b>dogs</b>" in shown
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+    plain = shown.replace("<b>", "").replace("</b>", "").replace("&lt;", "<").replace("&gt;", ">").strip("…")
+    assert plain in text
+    assert len(plain) <= 60
+
+
+def test_without_an_index_the_way_to_one_is_told(store: Store) -> None:
+    table = store.create_table("t", {"n": [1], "text": ["fox"]})
+    with pytest.raises(BadSearch, match=r"create_index\(\['text'\], kind='fulltext'\)"):
+        table.search("fox")
+    table.create_index("text", kind="fulltext")
+    with pytest.raises(BadSearch, match="no full-text index on n"):
+        table.search("fox", on="n")
+    assert ids(table, "fox", on="text") == [0]
+    table.drop_index("text", kind="fulltext")
+    with pytest.raises(BadSearch):
+        table.search("fox")
+    assert index_folders(store) == []
+
+
+def test_arguments_that_mean_nothing_are_refused(books: Table) -> None:
+    with pytest.raises(BadData, match="limit"):
+        books.search("fox", limit=-1)
+    with pytest.raises(BadData, match="search text"):
+        books.search(5)  # type: ignore[arg-type]
+    with pytest.raises(UnknownColumn, match="zz"):
+        books.search("fox", columns=["zz"])
+    with pytest.raises(UnknownColumn, match="Did you mean 'title'"):
+        books.search("fox", highlight="titel")
+    with pytest.raises((BadFilter, UnknownColumn)):
+        books.search("fox", where="zz > 1")
+    assert books.search("fox", limit=0).num_rows == 0
+
+
+def test_indexes_that_cannot_be_are_refused(store: Store) -> None:
+    table = store.create_table("t", {"n": [1], "text": ["fox"]})
+    with pytest.raises(BadData, match="holds no words"):
+        table.create_index(["text", "n"], kind="fulltext")
+    with pytest.raises(BadData, match="english"):
+        table.create_index("text", kind="fulltext", language="englsh")
+    with pytest.raises(UnknownName, match="weights"):
+        table.create_index("text", kind="fulltext", weight=2)
+    with pytest.raises(UnknownColumn, match="text"):
+        table.create_index("text", kind="fulltext", weights={"txt": 2})
+    with pytest.raises(BadData, match="above 0"):
+        table.create_index("text", kind="fulltext", weights={"text": 0})
+    assert table.indexes == []
+
+
+def test_a_language_brings_its_own_words_together(store: Store) -> None:
+    table = store.create_table("t", {"text": ["les chansons mangées", "chanson", "manger"]})
+    table.create_index("text", kind="fulltext", language="french")
+    assert sorted(ids(table, "chanson")) == [0, 1]
+    assert sorted(ids(table, "mange")) == [0, 2]
+    table.create_index(["text"], kind="sorted")
+    table.drop_index("text", kind="fulltext")
+    table.create_index("text", kind="fulltext", language=None)
+    assert ids(table, "chanson") == [1]
+
+
+def test_cancelled_an_index_leaves_nothing(store: Store) -> None:
+    table = store.create_table("t", {"text": ["fox"] * 5_000})
+    table.flush()
+    job = Job()
+    job.cancel()
+    with pytest.raises(Cancelled):
+        table.create_index("text", kind="fulltext", job=job)
+    assert table.indexes == []
+    assert index_folders(store) == []
+
+
+@pytest.mark.parametrize("damage", ["a byte", "a file", "the seal", "all", "another file's"])
+def test_a_damaged_index_is_noticed_and_made_anew(tmp_path: Path, damage: str) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("books", BOOKS)
+        table.create_index(["title", "body"], kind="fulltext")
+        table.flush()
+        right = table.search("run tea").to_pylist()
+        (folder,) = index_folders(store)
+    (terms,) = (folder / "0").glob("*.term")
+    if damage == "a byte":
+        content = bytearray(terms.read_bytes())
+        content[len(content) // 2] ^= 1
+        terms.write_bytes(content)
+    elif damage == "a file":
+        terms.unlink()
+    elif damage == "the seal":
+        (folder / "seal.json").write_text("{}")
+    elif damage == "all":
+        folder.rename(tmp_path / "gone")
+    else:
+        seal = folder / "seal.json"
+        seal.write_text(seal.read_text().replace('"file": "', '"file": "x'))
+    with Store.open(tmp_path / "s") as store:
+        problems = store.verify().problems
+        assert len(problems) == (0 if damage == "all" else 1)
+        assert store["books"].search("run tea").to_pylist() == right
+        assert store.verify().problems == ()
+
+
+def test_where_nothing_may_be_written_searches_are_answered(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("books", BOOKS)
+        table.create_index(["title", "body"], kind="fulltext")
+        table.flush()
+        right = table.search("run tea").to_pylist()
+        (folder,) = index_folders(store)
+    for there in (True, False):
+        if not there:
+            folder.rename(tmp_path / "gone")
+        before = sorted(path for path in (tmp_path / "s").rglob("*") if "readers" not in path.parts)
+        with Store.open(tmp_path / "s", read_only=True) as store:
+            assert store["books"].search("run tea").to_pylist() == right
+            after = sorted(path for path in (tmp_path / "s").rglob("*") if "readers" not in path.parts)
+            assert [p for p in after if "index" in p.parts] == [p for p in before if "index" in p.parts]
+
+
+def test_processes_that_make_the_same_index_do_not_disturb_each_other(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"text": [f"fox {i}" for i in range(3_000)]})
+        table.create_index("text", kind="fulltext")
+        table.flush()
+        (folder,) = index_folders(store)
+    folder.rename(tmp_path / "gone")
+    script = (
+        "import sys; from core import Store\n"
+        "with Store.open(sys.argv[1]) as store: print(store['t'].search('2999 fox', limit=1).to_pylist())"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "s")]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    answers = {process.communicate()[0] for process in running}
+    assert [process.returncode for process in running] == [0, 0, 0]
+    assert len(answers) == 1
+    assert "'fox 2999'" in answers.pop()
+    assert len(list((tmp_path / "s" / "index").glob("*/*"))) == 1
+
+
+def test_what_does_not_fit_one_part_makes_several(books: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"w{i} fox" if i % 3 else f"w{i} dog" for i in range(300)]
+    right = [i for i in range(300) if i % 3]
+    real = part.build
+    sizes = []
+
+    def small(texts: part.Texts, rows: int, *rest: object, **named: object) -> part.Part:
+        if rows > 100:
+            raise part.TooLarge
+        sizes.append(rows)
+        return real(texts, rows, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("core.index.fulltext.files.build", small)
+    monkeypatch.setattr("core.index.fulltext.pending.build", small)
+    table = books.store.create_table("t", {"text": texts})
+    table.create_index("text", kind="fulltext")
+    for _ in ("pending", "flushed"):
+        assert ids(table, "fox") == right
+        assert ids(table, "w250") == [250]
+        table.flush()
+    assert max(sizes) <= 100
+    assert len(sizes) >= 8
+
+
+def test_vacuum_removes_what_belongs_to_files_that_are_gone(books: Table) -> None:
+    books.flush()
+    books.insert([{"title": "foxes"}])
+    books.flush()
+    assert len(index_folders(books.store)) == 4
+    books.compact()
+    books.expire(keep_versions=1)
+    books.store.vacuum()
+    assert len(index_folders(books.store)) == 2
+    assert sorted(ids(books, "fox")) == [0, 6]
