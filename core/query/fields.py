@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyarrow import types as is_
 from sqlglot import exp
 
 from core.errors import BadQuery, UnknownColumn
+from core.filters.to_sql import field_in
+from core.nested import names_within, place_of
 from core.query.sql_parts import column
 
 
@@ -66,8 +67,7 @@ class Fields:
             raise UnknownColumn(name, self.place, names_within(types))
         field = self[place.column]
         value = field_in(column(field.identifier), field.type, place.path)
-        floats = is_.is_floating(place.type) and place.path
-        return field, place.type, seen_through(value) if floats else value
+        return field, place.type, value
 
 
 def refuse_twice(names: Iterable[str], place: str) -> None:
