@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from core.filters.binding import Bound, bind
 from core.filters.column import Column, col
-from core.filters.expr import And, Filter, Not, Or, Predicate, all_of, any_of
+from core.filters.expr import And, Filter, Not, Or, Predicate, Reference, all_of, any_of
 from core.filters.expr_json import from_json, to_json
+from core.filters.mongo import from_mongo, to_mongo
 from core.filters.operators import OPERATORS, fits, fitting
 from core.filters.sentence import sentence
 from core.filters.text import parse, to_text
@@ -21,6 +22,7 @@ __all__ = [
     "Not",
     "Or",
     "Predicate",
+    "Reference",
     "all_of",
     "any_of",
     "bind",
@@ -28,10 +30,12 @@ __all__ = [
     "fits",
     "fitting",
     "from_json",
+    "from_mongo",
     "mask",
     "parse",
     "sentence",
     "to_json",
+    "to_mongo",
     "to_sql",
     "to_text",
 ]

@@ -16,12 +16,13 @@ def as_regex(pattern: str) -> str:
             place += 1
             if place == len(pattern):
                 raise ValueError("the pattern ends with a backslash that escapes nothing")
-            parts.append(_literal(pattern[place]))
+            parts.append(literal(pattern[place]))
         else:
-            parts.append({"%": ".*", "_": "."}.get(char) or _literal(char))
+            parts.append({"%": ".*", "_": "."}.get(char) or literal(char))
         place += 1
     return r"(?s)\A" + "".join(parts) + r"\z"
 
 
-def _literal(char: str) -> str:
-    return r"\x00" if char == "\0" else re.escape(char)
+def literal(text: str) -> str:
+    """The regular expression that finds just this."""
+    return re.escape(text).replace("\0", r"\x00")
