@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import from_numpy, to_numpy
-from core.index.ordering import as_bytes, as_numbers, in_order, is_bytes, ranked_bytes
+from core.index.ordering import as_bytes, as_numbers, differ, in_order, is_bytes, ranked_bytes
 
 Value = int | float | bytes
 
@@ -42,7 +42,7 @@ class Sorted:
         numbers = numbers if there is None else numbers[there]
         order = in_order(numbers)
         ordered = numbers[order]
-        firsts = np.flatnonzero(np.append(True, _differ(ordered))) if len(ordered) else np.empty(0, np.int64)
+        firsts = np.flatnonzero(np.append(True, differ(ordered))) if len(ordered) else np.empty(0, np.int64)
         rows = order if there is None else there[order]
         return cls(
             from_numpy(ordered[firsts], pa.from_numpy_dtype(ordered.dtype)) if distinct is None else distinct,
@@ -112,11 +112,3 @@ class _Bytes(Sequence[bytes]):
 
     def __getitem__(self, number: int) -> bytes:  # type: ignore[override]
         return bytes(self._data[self._offsets[number] : self._offsets[number + 1]])
-
-
-def _differ(ordered: np.ndarray) -> np.ndarray:
-    """Whether each differs from the one before it; NaN does not differ from NaN."""
-    differ: np.ndarray = ordered[1:] != ordered[:-1]
-    if ordered.dtype.kind == "f":
-        differ &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
-    return differ

@@ -13,6 +13,7 @@ from core.filters.expr import Filter
 from core.jobs import Job
 from core.query import masks
 from core.query.cursor import Cursor, compared, parsed, refuse_unordered, written
+from core.query.indexed import find_by_index
 from core.query.local import find
 from core.query.query import SortKey
 from core.scan.lru import LruCache
@@ -52,10 +53,8 @@ class Asked:
         cursor = None if after is None else parsed(self.snapshot, after, self.keys)
         if self.where is None and not self.keys:
             return self._next_rows(size, cursor)
-        if not self.keys and masks.pays(self.snapshot) and self.where is not None:
-            first = 0 if cursor is None else self.behind(cursor.row_id)
-            found = masks.find_by_mask(self.snapshot, self.where, job, first, size + 1)
-        else:
+        found = self._next_met(size + 1, cursor, job)
+        if found is None:
             found = self._next_found(size + 1, cursor, job)
         rows = take_rows(self.snapshot, found[:size], self.columns)
         return Page(rows, self._cursor(int(found[size - 1])) if len(found) > size else None)
@@ -68,6 +67,18 @@ class Asked:
             return Page(rows, None)
         last = live_positions(self.snapshot, np.array([offset + size - 1]))
         return Page(rows, self._cursor(int(last[0])))
+
+    def _next_met(self, count: int, cursor: Cursor | None, job: Job) -> np.ndarray | None:
+        """Of rows in their own order; None where finding all of them and keeping them costs less."""
+        if self.keys or self.where is None:
+            return None
+        first = 0 if cursor is None else self.behind(cursor.row_id)
+        served = find_by_index(self.snapshot, self.where)
+        if served is not None:
+            return served.positions[np.searchsorted(served.positions, first) :]
+        if masks.pays(self.snapshot):
+            return masks.find_by_mask(self.snapshot, self.where, job, first, count)
+        return None
 
     def _cursor(self, position: int) -> str:
         return written(self.snapshot, position, self.id_column, self.keys)
