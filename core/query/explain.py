@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from core.ascending import EMPTY
 from core.filters.binding import bind
 from core.filters.walk import columns_read
 from core.jobs import Job
-from core.query.found import Found, found_in
+from core.query.found import Found, files_of, found_in
 from core.query.local import search
+from core.query.pruning import may_meet
 from core.query.query import Query
 from core.scan.paths import chosen
 from core.scan.pieces import pieces
@@ -70,6 +71,8 @@ def explain(snapshot: Snapshot, query: Query, job: Job | None = None) -> Explain
         stop = None if query.limit is None else query.offset + query.limit
         found = search(snapshot, query.where, query.sort, job or Job(), first=stop)
         rows = len(found.positions[query.offset : stop])
+        if found.files_read is None:
+            found = replace(found, files_read=_files_read(snapshot, query))
     return explained(snapshot, query, found, rows, time.perf_counter() - started)
 
 
@@ -105,6 +108,15 @@ def _columns_read(snapshot: Snapshot, query: Query) -> set[int]:
         used += columns_read(bind(query.where, snapshot.schema, snapshot.name))
     named = (*chosen(snapshot, used), *chosen(snapshot, query.columns))
     return {column.key for column in named}
+
+
+def _files_read(snapshot: Snapshot, query: Query) -> int:
+    """Those in which statistics do not rule every row group out."""
+    if query.where is None:
+        return len(files_of(snapshot))
+    asked = may_meet(snapshot, bind(query.where, snapshot.schema, snapshot.name))
+    read = {id(piece.segment) for piece in pieces(snapshot, 0, snapshot.num_positions) if asked(piece)}
+    return sum(id(file) in read for file in files_of(snapshot))
 
 
 def _part(some: int, total: int) -> str:

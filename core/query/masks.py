@@ -3,7 +3,7 @@ once is kept, so asking again costs a fraction of starting a query engine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from core.filters.expr import Filter
 from core.filters.walk import columns_read
 from core.jobs import Job
 from core.query.found import Found, found_in
+from core.query.pruning import may_meet
 from core.scan.caches import cache
 from core.scan.paths import chosen
 from core.scan.pieces import Piece, runs
@@ -49,7 +50,10 @@ def search_by_mask(
     columns = chosen(snapshot, columns_read(bound) or counted_by)
     found, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
     rows_at_once = ROWS_AT_ONCE if enough is None else enough
-    for piece, low, high, chunks in _blocks(snapshot, columns, first, rows_at_once):
+    pieces = runs(
+        snapshot, first, snapshot.num_positions, max(rows_at_once, FEWEST_ROWS), may_meet(snapshot, bound)
+    )
+    for piece, low, high, chunks in _blocks(snapshot, pieces, columns, first, rows_at_once):
         job.check()
         looked_at[piece.first] = piece
         met = mask(bound, with_changes(snapshot, low, high, columns, chunks))
@@ -62,11 +66,11 @@ def search_by_mask(
 
 
 def _blocks(
-    snapshot: Snapshot, columns: Sequence[Column], first: int, rows: int
+    snapshot: Snapshot, pieces: Iterable[Piece], columns: Sequence[Column], first: int, rows: int
 ) -> Iterator[tuple[Piece, int, int, list[pa.ChunkedArray]]]:
     """The columns from position `first` on: a few rows at first, then more and more."""
     rows = max(rows, FEWEST_ROWS)
-    for piece in runs(snapshot, first, snapshot.num_positions, rows):
+    for piece in pieces:
         chunks = piece.stored(snapshot, columns, cache)
         low = max(first, piece.first)
         while low < piece.stop:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,11 +63,21 @@ def pieces(snapshot: Snapshot, first: int, stop: int) -> Iterator[Piece]:
         at += 1
 
 
-def runs(snapshot: Snapshot, first: int, stop: int, most_rows: int) -> Iterator[Piece]:
-    """The same as longer pieces: row groups of one file, about `most_rows` together."""
+def runs(
+    snapshot: Snapshot,
+    first: int,
+    stop: int,
+    most_rows: int,
+    wanted: Callable[[Piece], bool] = lambda piece: True,
+) -> Iterator[Piece]:
+    """The same as longer pieces: row groups of one file, about `most_rows` together; only those `wanted`."""
     run: Piece | None = None
     for piece in pieces(snapshot, first, stop):
-        if run is None:
+        if not wanted(piece):
+            if run is not None:
+                yield run
+            run = None
+        elif run is None:
             run = piece
         elif run.segment is piece.segment and piece.stop - run.first <= most_rows:
             groups = range(run.row_groups.start, piece.row_groups.stop)

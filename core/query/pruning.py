@@ -1,0 +1,212 @@
+"""Row groups that statistics rule out: none of their rows can meet a filter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, reduce
+from typing import Any, NoReturn, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import types as is_
+
+from core.filters.binding import Bound
+from core.filters.expr import And, Branch, Filter, Not, Predicate
+from core.filters.like import ESCAPE
+from core.filters.narrowing import narrow
+from core.filters.operand import Operand
+from core.filters.operators import OPERATORS
+from core.filters.values import value_range
+from core.filters.walk import columns_read, fold
+from core.scan.footers import Footer, unchanged
+from core.scan.paths import chosen
+from core.scan.pieces import Piece, changed_cells
+from core.scan.snapshot import Column, FileSegment, Snapshot
+
+_NUMBERS = (int, float, Fraction)
+_UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+
+
+class NotTold(Exception):
+    """Statistics do not answer this."""
+
+
+@dataclass(frozen=True)
+class Might:
+    """Whether a row group may hold rows that meet a condition, and rows that do not."""
+
+    meet: bool = True
+    fail: bool = True
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The least and the greatest value, None where they are not known; whether there may be nulls, values."""
+
+    low: Any = None
+    high: Any = None
+    nulls: bool = True
+    values: bool = True
+
+
+UNKNOWN, ALL_NULL = Extent(), Extent(values=False)
+
+
+def may_meet(snapshot: Snapshot, bound: Filter) -> Callable[[Piece], bool]:
+    """Whether rows of a piece may meet the filter; those with pending cells of its columns always may."""
+    columns = {column.name: column for column in chosen(snapshot, columns_read(bound))}
+
+    def asked(piece: Piece) -> bool:
+        if not isinstance(piece.segment, FileSegment) or _is_changed(snapshot, piece, columns.values()):
+            return True
+        told = {name: _extents(piece.segment, column) for name, column in columns.items()}
+        return any(_might(bound, {n: e[group] for n, e in told.items()}).meet for group in piece.row_groups)
+
+    return asked
+
+
+def _is_changed(snapshot: Snapshot, piece: Piece, columns: Any) -> bool:
+    for column in columns:
+        changed = changed_cells(snapshot, column)
+        if changed is not None:
+            low, high = changed[0].searchsorted([piece.first, piece.stop])
+            if low < high:
+                return True
+    return False
+
+
+def _might(bound: Filter, extents: dict[str, Extent]) -> Might:
+    def leaf(condition: Predicate) -> Might:
+        if not isinstance(condition, Bound) or condition.ignore_case:
+            return Might()
+        operand = StatisticsOperand(extents.get(condition.place.name, UNKNOWN), condition.place.type)
+        try:
+            made: Might = OPERATORS[condition.operator].test(cast(Operand[Might], operand), condition.exact)
+        except NotTold:
+            return Might()
+        return made
+
+    return fold(bound, leaf, _branch)
+
+
+def _branch(node: Branch, parts: list[Might]) -> Might:
+    if isinstance(node, Not):
+        return Might(parts[0].fail, parts[0].meet)
+    if isinstance(node, And):
+        return Might(all(p.meet for p in parts), any(p.fail for p in parts))
+    return Might(any(p.meet for p in parts), all(p.fail for p in parts))
+
+
+class StatisticsOperand:
+    """A column of a row group by its statistics; `NotTold` for all that they do not tell."""
+
+    def __init__(self, extent: Extent, type_: pa.DataType) -> None:
+        self._extent, self._type = extent, type_
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise NotTold(name)
+
+    def compare(self, how: str, value: Any) -> Might:
+        if isinstance(value, str | bytes):
+            return self._compared(how, value.encode() if isinstance(value, str) else value)
+        if not self._extent.values or self._extent.low is None or isinstance(self._extent.low, bytes):
+            return self._compared(how, None)
+        narrowed = narrow(how, value, *value_range(self._type)) if _is_number(value) else None
+        if narrowed is None:
+            raise NotTold(how)
+        return self.always(narrowed) if isinstance(narrowed, bool) else self._compared(*narrowed)
+
+    def one_of(self, values: Sequence[Any]) -> Might:
+        return reduce(self.either, (self.compare("eq", value) for value in values), Might(False))
+
+    def starts_with(self, text: str) -> Might:
+        start, (low, high) = text.encode(), (self._extent.low, self._extent.high)
+        if not self._extent.values or not isinstance(low, bytes):
+            return Might(self._extent.values)
+        return Might(low[: len(start)] <= start <= high)
+
+    def like(self, pattern: str) -> Might:
+        """By what the pattern begins with."""
+        place = next((i for i, char in enumerate(pattern) if char in ("%", "_", ESCAPE)), len(pattern))
+        return self.starts_with(pattern[:place])
+
+    def always(self, answer: bool) -> Might:
+        held = self._extent
+        return Might(answer and held.values, held.nulls or (held.values and not answer))
+
+    def is_null(self) -> Might:
+        return Might(self._extent.nulls, self._extent.values)
+
+    def opposite(self, condition: Might) -> Might:
+        return Might(condition.fail, condition.meet)
+
+    def both(self, one: Might, other: Might) -> Might:
+        return Might(one.meet and other.meet, one.fail or other.fail)
+
+    def either(self, one: Might, other: Might) -> Might:
+        return Might(one.meet or other.meet, one.fail and other.fail)
+
+    def _compared(self, how: str, value: Any) -> Might:
+        held = self._extent
+        if not held.values:
+            return Might(False)
+        if held.low is None or not isinstance(held.low, type(value)):
+            return Might()
+        some, every = _COMPARED[how](held.low, held.high, value)
+        return Might(some, held.nulls or not every)
+
+
+_COMPARED: dict[str, Callable[[Any, Any, Any], tuple[bool, bool]]] = {
+    "eq": lambda low, high, v: (low <= v <= high, low == v == high),
+    "lt": lambda low, high, v: (low < v, high < v),
+    "lte": lambda low, high, v: (low <= v, high <= v),
+    "gt": lambda low, high, v: (high > v, low > v),
+    "gte": lambda low, high, v: (high >= v, low >= v),
+}
+"""Whether some value may, and whether all have to."""
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, _NUMBERS)
+
+
+def _extents(segment: FileSegment, column: Column) -> list[Extent]:
+    told = unchanged(segment)
+    groups = told.metadata.num_row_groups
+    name = segment.names.get(column.key)
+    if name is None:
+        return [UNKNOWN if column.key in segment.constants else ALL_NULL] * groups
+    return [UNKNOWN] * groups if column.path else _of_column(told, name, column.type)
+
+
+@lru_cache(4096)
+def _of_column(told: Footer, name: str, type_: pa.DataType) -> list[Extent]:
+    """By row group; unknown where the file holds another type, or one whose extremes are not exact."""
+    groups, schema = range(told.metadata.num_row_groups), told.metadata.schema
+    places = [i for i in range(told.metadata.num_columns) if schema.column(i).path == name]
+    if len(places) != 1 or not told.schema.field(name).type.equals(type_):
+        return [UNKNOWN for _ in groups]
+    if not _is_told(type_, schema.column(places[0])):
+        return [UNKNOWN for _ in groups]
+    return [_extent(told.metadata.row_group(group).column(places[0])) for group in groups]
+
+
+def _is_told(type_: pa.DataType, leaf: pq.ColumnSchema) -> bool:
+    if is_.is_timestamp(type_):
+        unit = json.loads(leaf.logical_type.to_json()).get("timeUnit", "")
+        return bool(leaf.physical_type == "INT64" and _UNITS.get(unit) == type_.unit)
+    texts = is_.is_string(type_) or is_.is_large_string(type_) or is_.is_binary(type_)
+    return bool(texts or is_.is_signed_integer(type_) or is_.is_date32(type_))
+
+
+def _extent(chunk: pq.ColumnChunkMetaData) -> Extent:
+    told = chunk.statistics
+    if told is None:
+        return UNKNOWN
+    nulls = not told.has_null_count or told.null_count > 0
+    if told.has_null_count and told.null_count == chunk.num_values:
+        return ALL_NULL
+    return Extent(told.min_raw, told.max_raw, nulls) if told.has_min_max else Extent(nulls=nulls)
