@@ -98,7 +98,8 @@ def _alike(one: pa.DataType, other: pa.DataType) -> bool:
 def _nanoseconds(side: Side) -> exp.Expr:
     """Since 1970-01-01, or since midnight."""
     if types.is_date(side.type):
-        count: exp.Expr = exp.func("date_diff", exp.Literal.string("day"), _epoch(), side.value)
+        day = exp.Literal.string("day")
+        count = exp.Anonymous(this="date_diff", expressions=[day, _epoch(), side.value])
     else:
         fine = sql_unit_ns(side.type) == 1
         count = exp.Anonymous(this="epoch_ns" if fine else "epoch_us", expressions=[side.value])
