@@ -140,11 +140,19 @@ def _in_file(start: int, index: Sorted, found: Runs) -> np.ndarray:
 
 def _in_memory(loose: list[tuple[int, MemorySegment]], condition: Bound, column: Column) -> np.ndarray:
     """All segments are looked at as one: there may be many small ones."""
-    values = [chunk for _, segment in loose for chunk in in_memory(segment, [column]).column(0).chunks]
+    values = [chunk for _, segment in loose for chunk in _values(segment, column).chunks]
     places = np.concatenate([np.arange(start, start + segment.num_rows) for start, segment in loose])
     together = in_one(pa.chunked_array(values, column.type))
     found: np.ndarray = places[to_numpy(mask(condition, _table(column, together)))]
     return found
+
+
+def _values(segment: MemorySegment, column: Column) -> pa.ChunkedArray:
+    """A segment that has the column as it is, as most do, needs no table made of it."""
+    place = segment.rows.schema.get_field_index(str(column.key))
+    if place >= 0 and segment.rows.column(place).type.equals(column.type):
+        return segment.rows.column(place)
+    return in_memory(segment, [column]).column(0)
 
 
 def _table(column: Column, values: pa.Array) -> pa.Table:
