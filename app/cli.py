@@ -123,6 +123,12 @@ def _query(arguments: argparse.Namespace) -> int:
     return query.run(arguments)
 
 
+def _sqlite(arguments: argparse.Namespace) -> int:
+    from app.commands import sqlite
+
+    return sqlite.run(arguments)
+
+
 def _make_data(arguments: argparse.Namespace) -> int:
     from app.commands import making
 
@@ -218,6 +224,12 @@ def _query_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(work=_query)
 
 
+def _sqlite_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("sources", nargs="+", metavar="STORE|FILE", help="stores, files, folders or patterns")
+    parser.add_argument("--command", action="append", metavar="SQL", help="run this and end; may be repeated")
+    parser.set_defaults(work=_sqlite)
+
+
 def _make_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", choices=("mixed",), help="mixed: 20 columns of every common type")
     parser.add_argument("--rows", type=whole_number, default=1_000_000, metavar="N")
@@ -280,6 +292,7 @@ COMMANDS = {
     "bench": ("race the store against other systems", _bench_arguments),
     "import": ("copy a file into a table of a store", _import_arguments),
     "query": ("ask a store, in SQL or by a condition", _query_arguments),
+    "sqlite": ("open files and stores in SQLite's shell", _sqlite_arguments),
     "export": ("copy a table into a file, or a folder of Parquet files", _export_arguments),
     "compact": ("merge small files and work in what is pending", _compact_arguments),
     "verify": ("look for damage in a store", _verify_arguments),

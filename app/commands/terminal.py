@@ -19,7 +19,7 @@ CLEAR_LINE = "\r\x1b[K"
 @contextmanager
 def job() -> Iterator[Job]:
     """Main thread only. Progress is shown when standard error is a terminal."""
-    _follow_settings()
+    follow_settings()
     shown = sys.stderr.isatty()
     made = Job(_show if shown else None)
 
@@ -35,7 +35,8 @@ def job() -> Iterator[Job]:
             sys.stderr.write(CLEAR_LINE)
 
 
-def _follow_settings() -> None:
+def follow_settings() -> None:
+    """What the settings say of memory holds for this process."""
     settings, problems = _settings()
     for problem in problems:
         print(f"lamella: {problem}", file=sys.stderr)

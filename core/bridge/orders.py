@@ -19,7 +19,6 @@ from core.arrays import to_numpy
 from core.bridge.decimals import doubles
 from core.bridge.wanted import NOTHING, VALUES, Range, Wanted, any_of
 
-LARGEST_EXACT = 1 << 53
 BEYOND_INTEGERS = 1 << 64
 FEW_RANGES = 4
 
@@ -80,7 +79,7 @@ class Floats(Numbers):
 
     def compared(self, op: str, low: int | float, high: int | float) -> Wanted:
         first, last = float(low), float(high)
-        strict = self.exact and abs(first) <= LARGEST_EXACT and low == high
+        strict = self.exact and first == low == high
         if op in ("<", "<="):
             return Wanted(((None, math.nextafter(last, -math.inf) if strict and op == "<" else last),))
         if op in (">", ">="):

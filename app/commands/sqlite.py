@@ -1,0 +1,40 @@
+"""`lamella sqlite`: SQLite's shell with files, and the tables of stores, as tables of its own."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+
+from app import cli
+from app.commands import terminal
+from core import bridge
+from core.errors import LamellaError
+
+BANNER = "SQLite {}. .tables lists the tables, .help the commands.\n"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Main thread only: Ctrl+C ends the statement that runs. Who types may err; a script, or what is given by
+    --command, ends at its first error."""
+    import apsw
+    from apsw.shell import Shell
+
+    terminal.follow_settings()
+    connection = bridge.connect(arguments.sources)
+    try:
+        given = None if arguments.command is None else io.StringIO("\n".join(map(_ended, arguments.command)))
+        shell = Shell(stdin=given or sys.stdin, db=connection)
+        shell.bail = not shell.interactive
+        shell.cmdloop(BANNER.format(apsw.sqlite_lib_version()), " ")
+    except (apsw.Error, Shell.Error, LamellaError) as error:
+        if not getattr(error, "_handle_exception_saw_this", False):
+            raise
+        return cli.REFUSED
+    finally:
+        connection.close()
+    return cli.OK
+
+
+def _ended(command: str) -> str:
+    return command if command.startswith(".") or command.rstrip().endswith(";") else f"{command};"

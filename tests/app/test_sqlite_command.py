@@ -1,0 +1,68 @@
+"""`lamella sqlite` as people call it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import resources
+from app import cli
+from core import Store
+
+AIRLINES, PLANES = (str(resources.sample(name)) for name in ("airlines", "planes"))
+
+
+def test_files_and_stores_are_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Store.open(tmp_path / "taxi") as store:
+        store.create_table("trips", {"carrier": ["AA", "AA", "UA"]})
+    sql = "select name, count(*) from trips join airlines using (carrier) group by 1"
+    assert (
+        cli.main(["sqlite", str(tmp_path / "taxi"), AIRLINES, "--command", sql, "--command", ".tables"]) == 0
+    )
+    assert capsys.readouterr().out.splitlines() == [
+        *("American Airlines Inc.|2", "United Air Lines Inc.|1"),
+        *("airlines", "trips"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("delete from airlines", "may not be modified"),
+        ("select nope from airlines", "no such column: nope"),
+        (".nope", 'Unknown command "nope"'),
+        ("create virtual table t using lamella('nowhere.parquet')", "nowhere.parquet: is not there"),
+    ],
+)
+def test_what_fails_is_told_once_and_ends_it(
+    command: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["sqlite", AIRLINES, "--command", command, "--command", "select 'later'"]) == cli.REFUSED
+    printed = capsys.readouterr()
+    assert printed.err.count(told) == 1
+    assert "later" not in printed.out
+
+
+def test_a_file_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["sqlite", AIRLINES.replace("airlines", "airlinez")]) == cli.REFUSED
+    assert "Did you mean" in capsys.readouterr().err
+
+
+def test_a_script_comes_from_standard_input() -> None:
+    """pandas, which takes long to import, stays out of it."""
+    code = (
+        "import sys; from app import cli; code = cli.main(sys.argv[1:]);"
+        "assert 'pandas' not in sys.modules; sys.exit(code)"
+    )
+    script = "select count(*) from planes where year between 1990 and '1999';\n.quit\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "sqlite", PLANES],
+        input=script,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "977\n")
