@@ -27,8 +27,7 @@ class DeclaredRelations:
 
     def all(self) -> tuple[Relation, ...]:
         """The first declared first, those that cannot be followed any more among them."""
-        rows = self._catalog.relations.all()
-        names = {row.table_id: row.name for row in self._catalog.tables()} if rows else {}
+        rows, names = self._entered()
         return tuple(self._relation(row, names) for row in rows)
 
     def declare(self, one: Any, other: Any, name: str | None) -> Relation:
@@ -88,27 +87,32 @@ class DeclaredRelations:
         meant[0].relation.usable()
         return meant[0]
 
+    def _entered(self) -> tuple[list[RelationRow], dict[int, str]]:
+        """Relations, and the names of tables by their ids, of one moment."""
+        with self._catalog.unchanging():
+            return self._catalog.relations.all(), {row.table_id: row.name for row in self._catalog.tables()}
+
     def _leading(self, table: str, other: str) -> list[Relation]:
-        names = {row.table_id: row.name for row in self._catalog.tables()}
+        rows, names = self._entered()
         for name in (table, other):
             if text_of(name, f"store {self._store}: the table name") not in names.values():
                 raise UnknownTable(name, f"store {self._store}", list(names.values()))
-        ends = [(row, {names[row.from_table], names[row.to_table]}) for row in self._catalog.relations.all()]
+        ends = [(row, {names[row.from_table], names[row.to_table]}) for row in rows]
         return [self._relation(row, names) for row, tables in ends if tables == {table, other}]
 
     def _relation(self, row: RelationRow, names: dict[int, str]) -> Relation:
         start, target = names[row.from_table], names[row.to_table]
         froms, lost = self._columns(row.from_table, row.from_columns)
         tos, lost_too = self._columns(row.to_table, row.to_columns)
-        problems = [f"column '{name}' of {start} was dropped" for name in lost]
-        problems += [f"column '{name}' of {target} was dropped" for name in lost_too]
+        problems = [f"{column} of {start} was dropped" for column in lost]
+        problems += [f"{column} of {target} was dropped" for column in lost_too]
         if not problems:
             pairs = zip(froms, tos, strict=True)
             problems = [told for a, b in pairs if (told := apart(start, a, target, b))]
         return Relation(row.name, start, _names(froms), target, _names(tos), "; ".join(problems))
 
     def _columns(self, table_id: int, ids: ColumnIds) -> tuple[list[Column], list[str]]:
-        """The columns as they are now, and the names of those that are gone."""
+        """The columns as they are now, and in words those that are gone."""
         columns = {c.key: c for c in self._table_of(table_id).snapshot().columns}
         if all(column_id in columns for column_id in ids):
             return [columns[column_id] for column_id in ids], []
@@ -117,9 +121,9 @@ class DeclaredRelations:
         for column_id in ids:
             now = columns.get(column_now(entries, column_id) or ID_COLUMN.key, ID_COLUMN)
             if column_id != ID_COLUMN.key and now is ID_COLUMN:
-                name = last_name(entries, column_id) or f"number {column_id}"
-                lost.append(name)
-                now = Column(name, ID_COLUMN.type, column_id)
+                name = last_name(entries, column_id)
+                lost.append("a column" if name is None else f"column '{name}'")
+                now = Column(name or "?", ID_COLUMN.type, column_id)
             found.append(now)
         return found, lost
 

@@ -81,7 +81,7 @@ class TableRelations(TableHandle):
         ids = ids_listed(row_ids, f"{self.name}: ids")
         link = self.store.relation_between(self.name, to, through, direction)
         other = self.store[to].snapshot()
-        met = condition_of(where, f"{other.name}: where")
+        met = condition_of(where, f"{other.name}: where", other)
         return counts(link, self._reader.current(), ids, other, met, job or Job())
 
     def _related(
@@ -97,6 +97,6 @@ class TableRelations(TableHandle):
 
         link = self.store.relation_between(self.name, to, through, direction)
         other = self.store[to].state()
-        met = condition_of(where, f"{other.row.name}: where")
+        met = condition_of(where, f"{other.row.name}: where", other.snapshot)
         pointed = condition(link, self._reader.current(), row_id, other, job or Job())
         return pointed if met is None else all_of((pointed, met))

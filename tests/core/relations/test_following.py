@@ -61,6 +61,7 @@ def test_what_is_related_is_filtered_sorted_and_cut_like_any_rows(store: Store) 
     titles = store["titles"]
     assert ids(titles.related(0, "cast", sort=["billing"])) == [1, 0]
     assert ids(titles.related(0, "cast", where=col("billing") > 1)) == [0]
+    assert ids(titles.related(0, "cast", where="billing > 1")) == [0]
     assert ids(titles.related(0, "cast", sort=["billing"], limit=1, offset=1)) == [0]
     with pytest.raises(UnknownColumn, match=r"'biling'.*'billing'"):
         titles.related(2, "cast", where=col("biling") > 1)
@@ -258,6 +259,9 @@ def test_a_dropped_column_is_said_and_comes_back_with_undo(store: Store) -> None
     cast.undo()
     assert ids(titles.related(0, "cast")) == [0, 1]
     cast.drop_column("title")
+    cast.compact()
+    cast.expire(keep_versions=1)
+    assert store.relations[0].problem == "a column of cast was dropped"
     store.unrelate("cast_title")
     assert [relation.name for relation in store.relations] == ["cast_person"]
 
