@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from core.arguments import Condition, condition_of, count_of, names_of
 from core.ascending import among
 from core.filters.expr import Filter
+from core.index.sorting import in_sort_order, key_columns
 from core.jobs import Job
 from core.query import masks, positions
 from core.query.found import Found
@@ -22,6 +24,7 @@ from core.scan.snapshot import Column, Snapshot
 from core.scan.stream import read_all, stream_columns
 
 CELLS_A_BATCH = 1 << 22
+FEW_TO_ORDER = 10_000
 
 
 def count(snapshot: Snapshot, where: Filter | None = None, job: Job | None = None) -> int:
@@ -119,10 +122,23 @@ def search(
     snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job, first: int | None = None
 ) -> Found:
     """The same, and what was read for it."""
-    if where is not None and not keys and masks.pays(snapshot):
-        served = find_by_index(snapshot, where, limit=first)
+    if where is None or not masks.pays(snapshot):
+        return positions.find(snapshot, where, keys, job, first)
+    served = find_by_index(snapshot, where, keys, first)
+    if served is not None or not keys:
         return served or masks.search_by_mask(snapshot, where, job, enough=first)
-    return positions.find(snapshot, where, keys, job, first)
+    return _few_in_order(snapshot, where, keys, job) or positions.find(snapshot, where, keys, job, first)
+
+
+def _few_in_order(snapshot: Snapshot, where: Filter, keys: tuple[SortKey, ...], job: Job) -> Found | None:
+    """The same where few rows meet `where`: putting them in order costs less than starting a query engine."""
+    columns = key_columns(snapshot, keys)
+    if columns is None:
+        return None
+    found = masks.search_by_mask(snapshot, where, job, enough=FEW_TO_ORDER + 1)
+    if len(found.positions) > FEW_TO_ORDER:
+        return None
+    return replace(found, positions=in_sort_order(snapshot, found.positions, keys, columns))
 
 
 def sort_keys(snapshot: Snapshot, names: Iterable[str] | None) -> tuple[SortKey, ...]:
