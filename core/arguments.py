@@ -10,10 +10,12 @@ import pyarrow as pa
 
 from core.errors import BadData, BadFilter
 from core.filters.expr import Filter
+from core.filters.mongo import from_mongo
 from core.filters.text import parse
 
-Condition = Filter | str
-"""What can be asked of rows: an expression, `col("n") > 1`, or text, `"n > 1"`."""
+Condition = Filter | str | Mapping[str, Any]
+"""What can be asked of rows: an expression, `col("n") > 1`, text, `"n > 1"`, or a dict as MongoDB has them,
+`{"n": {"$gt": 1}}`."""
 
 
 class Described(Protocol):
@@ -87,7 +89,7 @@ def ids_listed(given: Any, what: str) -> list[Any]:
 
 
 def condition_of(given: Any, what: str, about: Described | None = None) -> Filter | None:
-    """A filter as it is, one read from text, or None; raises `BadFilter` for anything else.
+    """A filter as it is, one read from text or from a dict, or None; raises `BadFilter` for anything else.
 
     With the rows that text is `about`, what does not fit them is refused with its place in the text.
     """
@@ -95,6 +97,8 @@ def condition_of(given: Any, what: str, about: Described | None = None) -> Filte
         return given
     if isinstance(given, str):
         return parse(given, about.schema, about.name) if about is not None else parse(given)
+    if isinstance(given, Mapping):
+        return from_mongo(given)
     fix = "Write one, as an expression or as text: col('n') > 1, or \"n > 1\""
     raise BadFilter(f"{what} takes a condition, not {given!r}", fix=fix)
 

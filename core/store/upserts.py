@@ -11,7 +11,7 @@ import pyarrow as pa
 from core.arguments import text_of
 from core.arrays import in_one
 from core.errors import BadData
-from core.filters.expr import And, Filter, Predicate
+from core.filters.expr import And, Filter, Predicate, Reference
 from core.given import Given
 from core.schema import ID
 from core.store.cells import Cells
@@ -19,7 +19,7 @@ from core.store.changes import TakeIds, completed, fitted, refuse_keys, refuse_m
 from core.store.commit import Change
 from core.store.evolution import ColumnPlan
 from core.store.keys import Matches, matches
-from core.store.operators import Assignment, applied
+from core.store.operators import Assignment, applied, assignments
 from core.store.operators.meeting import array_of, as_held, repeated
 from core.store.row_ids import Where
 from core.store.state import State
@@ -61,21 +61,24 @@ def inserted_instead(
             "Choose rows by a filter",
         )  # fmt: skip
     types = {c.name: c.type for c in state.columns}
-    held = {column: as_held(array_of([value]), types[column]) for column, value in _equalities(where)}
+    equal = list(_equalities(where))
+    inside = {path: value for path, value in equal if path not in types}
+    held = {column: as_held(array_of([value]), types[column]) for column, value in equal if column in types}
     held |= {column: pa.nulls(1, kind) for column, kind in types.items() if column not in held}
     given = {column: value for column, value in held.items() if value.null_count == 0}
-    row = given | applied(found, held, 1, name, inserted=True)
+    placed = assignments({"$set": inside}, state.columns, name) if inside else []
+    row = given | applied([*placed, *found], held, 1, name, inserted=True)
     plan, values = fitted(state, pa.Table.from_arrays(list(row.values()), names=list(row)), take_ids)
     return _with_rows(Change(message, plan.applied(state.columns)), plan, values)
 
 
 def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
-    """Columns and the values they have to be equal to wherever the condition is met."""
+    """Columns, or fields inside them, and the values they are equal to wherever the condition is met."""
     if isinstance(where, And):
         for child in where.children:
             yield from _equalities(child)
     elif isinstance(where, Predicate) and where.operator == "eq" and where.column != ID:
-        yield where.column, where.values[0]
+        yield from ((where.column, value) for value in where.values if not isinstance(value, Reference))
 
 
 def _refuse(name: str, data: pa.Table, set_on_insert: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ REFUSED: list[tuple[str, Ask]] = [
     ("Give a condition as where=", lambda t: t.delete(col("n") > 1)),
     (r"update_where takes a condition, not 0", lambda t: t.update_where(0, {"$set": {"n": 1}})),
     (r"not 5.5. Write one, .*col\('n'\) > 1", lambda t: t.update_where(5.5, {"$set": {"n": 1}})),
-    ("takes a condition, not {'code': 'a'}", lambda t: t.update_where({"code": "a"}, {"$set": {"n": 1}})),
+    (r"Did you mean '\$gt'", lambda t: t.update_where({"n": {"$gtt": 1}}, {"$set": {"n": 1}})),
     ("where takes a condition, not True", lambda t: t.delete(where=True)),
     ("where takes a condition, not 5", lambda t: t.read(where=5)),
     ("where takes a condition, not 5", lambda t: t.count(5)),
