@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -269,3 +270,13 @@ assert "pandas" not in sys.modules
 
 def test_an_index_is_made_and_asked_without_pandas(store: Store, table: Table) -> None:
     subprocess.run([sys.executable, "-c", ASK, str(store.path)], check=True)
+
+
+def test_the_page_about_indexes_holds_from_top_to_bottom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[3] / "docs" / "indexes.md").read_text(encoding="utf8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) > 3
+    exec(compile("\n".join(blocks), "docs/indexes.md", "exec"), {})
