@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from core.arguments import text_of
-from core.errors import ReadOnlyStore, StoreProblem, UnknownTable
+from core.errors import BadData, ReadOnlyStore, StoreProblem, UnknownTable
 from core.jobs import Job
 from core.store import creating
 from core.store.backup import Backup, back_up, restore
@@ -241,6 +241,7 @@ class Store(StoreRelations):
         seconds: float | None = None,
         memory: int | None = None,
         files: bool = False,
+        write: bool = False,
         job: Job | None = None,
     ) -> pa.Table:
         """The answer of one SELECT (DuckDB's dialect) over the tables of the store, as they are at the call.
@@ -248,14 +249,30 @@ class Store(StoreRelations):
         `parameters`: a list for `?`, a dict for `$name`. `as_of`: a version, for all tables or by table; a
         statement may also say `FROM orders AT (VERSION => 3)`. `seconds` and `memory` (bytes) are what it may
         take at most. `files`: whether it may read files that it names, such as read_csv('x.csv').
+        `write` allows INSERT INTO … SELECT, UPDATE, DELETE and CREATE TABLE … AS SELECT, which are commits
+        like others; the answer is one row that tells table, version, inserted, updated and deleted.
 
         Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
         """
         from core.query.sql import Asked, Sources, run_sql
+        from core.query.sql.changing import changing
+        from core.store.sql_changes import change
 
         text = text_of(text, f"store {self.name}: the statement")
         sources = Sources(f"store {self.name}", self.tables, self._at, (f"{self._layout.data}{os.sep}",))
-        return run_sql(text, sources, Asked(parameters, as_of, seconds, memory, files), job)
+        asked = Asked(parameters, as_of, seconds, memory, files)
+        wanted = changing(text) if write else None
+        if wanted is None:
+            return run_sql(text, sources, asked, job)
+        if self.read_only:
+            raise self._read_only()
+        if as_of is not None:
+            raise BadData(
+                "a change is made to what is there now", fix="Leave as_of= out, or say AT (…) in it"
+            )
+        return change(
+            self, wanted, lambda question: run_sql(question, sources, asked, job), text, job or Job()
+        )
 
     def _at(self, name: str, when: When | None) -> RowsById:
         return self[name] if when is None else self[name].as_of(when)

@@ -1,0 +1,110 @@
+"""Changes that a statement in SQL asks for, made as commits like all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from core.arrays import from_values, to_numpy
+from core.errors import BadSql, UnknownColumn
+from core.jobs import Job
+from core.query.sql.changing import Changing
+from core.schema import ID
+from core.store.commit import Commit
+from core.store.table import Table
+
+if TYPE_CHECKING:
+    from core.store.store import Store
+
+Answer = Callable[[str], pa.Table]
+
+
+def change(store: Store, asked: Changing, answer: Answer, message: str, job: Job) -> pa.Table:
+    """Make the change, and tell as one row what it was: table, version, inserted, updated, deleted.
+
+    `answer` gives the rows of a question. What is read for a change and the change are one step: others who
+    write have to wait meanwhile.
+    """
+    if asked.kind == "create":
+        made = store.create_table(asked.table, answer(asked.question), message, job)
+        return _told(made.history()[-1])
+    with store.transaction():
+        table = _table(store, asked.table)
+        return _told(_MADE[asked.kind](table, asked, answer(asked.question), message, job))
+
+
+def _table(store: Store, name: str) -> Table:
+    """SQL does not tell upper from lower case in names."""
+    alike = [known for known in store.tables if known.casefold() == name.casefold()]
+    return store[alike[0] if len(alike) == 1 and name not in store.tables else name]
+
+
+def _insert(table: Table, asked: Changing, rows: pa.Table, message: str, job: Job) -> Commit:
+    own = [name for name in table.schema.names if name != ID]
+    names = rows.column_names if asked.by_name else list(asked.columns or own)
+    if len(names) != rows.num_columns:
+        raise BadSql(
+            f"{table.name}: {rows.num_columns} values were given for {len(names)} columns",
+            f"The columns are {', '.join(names)}; {ID} is given by the store",
+            f"Name the columns, and leave {ID} out: SELECT * EXCLUDE ({ID})",
+        )
+    return table.insert(_named(table, rows, _known(table, names)), message, job)
+
+
+def _update(table: Table, asked: Changing, rows: pa.Table, message: str, job: Job) -> Commit:
+    _refuse_twice(table, rows)
+    return table.update(_named(table, rows, [ID, *_known(table, asked.columns or ())]), ID, message, job)
+
+
+def _delete(table: Table, asked: Changing, rows: pa.Table, message: str, job: Job) -> Commit:
+    return table.delete(ids=rows.column(0).to_pylist(), message=message, job=job)
+
+
+_MADE = {"insert": _insert, "update": _update, "delete": _delete}
+
+
+def _known(table: Table, names: Sequence[str]) -> list[str]:
+    """As the table calls them. Raises `UnknownColumn`, `BadSql` for one that is set twice, and for `_id`."""
+    own = table.schema.names
+    lower = {name.lower(): name for name in own}
+    found = [name if name in own else lower.get(name.lower(), name) for name in names]
+    for name in found:
+        if name not in own:
+            raise UnknownColumn(name, table.name, own)
+        if name == ID or found.count(name) > 1:
+            what = "cannot be set" if name == ID else "is named twice"
+            raise BadSql(f"{table.name}: column '{name}' {what}", fix="Leave it out")
+    return found
+
+
+def _named(table: Table, rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """A column that is null throughout has the table's own type: the engine gives it any."""
+    columns = [
+        pa.nulls(len(values), table.schema.field(name).type) if values.null_count == len(values) else values
+        for name, values in zip(names, rows.columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, names=list(names))
+
+
+def _refuse_twice(table: Table, rows: pa.Table) -> None:
+    ids, times = np.unique(to_numpy(rows.column(0)), return_counts=True)
+    twice = ids[times > 1]
+    if len(twice):
+        raise BadSql(
+            f"{table.name}: row {twice[0]} would be set more than once",
+            "It meets several rows of what it is joined with",
+            "Join with one row for each, by GROUP BY or DISTINCT",
+        )
+
+
+def _told(commit: Commit) -> pa.Table:
+    told = {
+        "table": commit.table, "version": commit.version, "inserted": commit.inserted,
+        "updated": commit.updated, "deleted": commit.deleted,
+    }  # fmt: skip
+    kinds = [pa.string(), *[pa.int64()] * 4]
+    columns = [from_values([value], kind) for value, kind in zip(told.values(), kinds, strict=True)]
+    return pa.Table.from_arrays(columns, list(told))
