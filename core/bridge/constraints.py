@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from itertools import product
 from typing import Any
 
 from core.bridge.column_types import ColumnType, Storage
 from core.bridge.orders import Bytes, as_bytes
-from core.bridge.wanted import EVERYTHING, NOTHING, NULLS, VALUES, Wanted, any_of
+from core.bridge.wanted import EVERYTHING, NOTHING, NULLS, VALUES, Range, Wanted, any_of
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+LETTERS_IN_BOTH_CASES = 3
 _WHITE = " \t\n\v\f\r"
 _NUMBER = re.compile(rf"[{_WHITE}]*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)[{_WHITE}]*", re.ASCII)
 _NUMBER_SIGNS = frozenset(f"{_WHITE}+-.0123456789eE")
@@ -104,5 +106,20 @@ def _beginning(column: ColumnType, op: str, pattern: Any) -> Wanted:
     text = beginning[0] if beginning else ""
     if not text:
         return VALUES
-    low, high = (text.upper(), text.lower()) if op == "like" else (text, text)
-    return Wanted(((as_bytes(low), as_bytes(high) + b"\xff"),))
+    if op == "glob":
+        return Wanted((_from_to(text, text),))
+    return Wanted(
+        tuple(_from_to(head + rest.upper(), head + rest.lower()) for head, rest in _in_any_case(text))
+    )
+
+
+def _in_any_case(text: str) -> Iterator[tuple[str, str]]:
+    """The first letters in either case, which is where most ranges part, and the rest."""
+    first, rest = text[:LETTERS_IN_BOTH_CASES], text[LETTERS_IN_BOTH_CASES:]
+    heads = product(*(dict.fromkeys((letter.upper(), letter.lower())) for letter in first))
+    return (("".join(head), rest) for head in heads)
+
+
+def _from_to(low: str, high: str) -> Range:
+    """Nothing in a text is encoded as the byte 255."""
+    return as_bytes(low), as_bytes(high) + b"\xff"

@@ -49,7 +49,7 @@ def found_again(told: Declared, snapshot: Snapshot) -> Column:
     now = next((column for column in snapshot.columns if column.key == told.key), None)
     if now is not None and column_type(now.type).declared == told.type.declared:
         return now
-    became = "was dropped" if now is None else f"is of type {now.type} now"
+    became = "was dropped or cast" if now is None else f"is of type {now.type} now"
     raise LamellaError(
         f"{snapshot.name}: column '{told.name}' {became}",
         "The table changed after SQLite was connected to it",
