@@ -1,0 +1,126 @@
+"""The page about filters holds from top to bottom, and its table is the table of operators."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from math import nan
+from pathlib import Path
+
+import pytest
+
+from app import cli
+from core import col
+from core.errors import UnknownColumn
+from core.filters import OPERATORS, Filter, from_mongo, parse
+from core.filters.kinds import ALL, COMPARABLE, NUMBERS, ORDERED, TEMPORAL, Kind
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "filters.md").read_text(encoding="utf8")
+ASKED_OF = {
+    ALL: "any type",
+    COMPARABLE: "all but nested types",
+    ORDERED: "numbers, text, dates and times",
+    NUMBERS | TEMPORAL | {Kind.TEXT, Kind.BINARY}: "numbers, text, dates, times and bytes",
+    frozenset({Kind.TEXT}): "text",
+    frozenset({Kind.INTEGER, Kind.FLOAT}): "whole numbers and floats",
+    frozenset({Kind.LIST}): "lists",
+    frozenset({Kind.BOOLEAN}): "true and false",
+}
+NAMES = {
+    "date": date,
+    "datetime": datetime,
+    "time": time,
+    "Decimal": Decimal,
+    "UTC": UTC,
+    "nan": nan,
+    "col": col,
+}
+
+
+def rows_under(header: str) -> list[list[str]]:
+    """The cells of a table of the page, without the ticks around code."""
+    table = PAGE.partition(header)[2].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split(" | ")] for line in table]
+
+
+OPERATIONS = rows_under("| id | typed | as an expression | as a dict | asks columns of |")
+VALUES = rows_under("| value | typed | in Python |")
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """What the first examples make; they are run in a folder of their own."""
+    folder = tmp_path_factory.mktemp("page")
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert len(blocks) == 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        exec(compile("\n".join(blocks), "docs/filters.md", "exec"), names := {})
+    yield names["items"]
+    names["store"].close()
+
+
+def test_every_operator_is_in_the_table_and_in_its_order():
+    assert [row[0] for row in OPERATIONS] == list(OPERATORS)
+
+
+@pytest.mark.parametrize(("operator", "typed", "built", "asked", "kinds"), OPERATIONS, ids=lambda cell: cell)
+def test_all_three_ways_in_ask_for_the_same(shop, operator, typed, built, asked, kinds):
+    tree = parse(typed)
+    assert tree.operator == operator
+    assert eval(built, dict(NAMES)) == tree
+    query = eval(asked)
+    assert isinstance(from_mongo(query), Filter)
+    found = [shop.read(["_id"], where=where).column(0).to_pylist() for where in (typed, query)]
+    assert found[0] == found[1]
+    assert 0 < len(found[0]) < shop.num_rows
+    assert ASKED_OF[OPERATORS[operator].kinds] == kinds
+
+
+@pytest.mark.parametrize(("what", "typed", "python"), VALUES, ids=lambda cell: cell)
+def test_values_are_typed_as_the_page_says(what, typed, python):
+    value, wanted = parse(f"a ~ {typed}").values[0], eval(python, dict(NAMES))
+    assert type(value) is type(wanted)
+    assert repr(value) == repr(wanted) or value == wanted
+
+
+def test_the_mistake_is_shown_as_the_page_shows_it(shop):
+    (shown,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    with pytest.raises(UnknownColumn) as caught:
+        shop.count(shown.splitlines()[1].strip())
+    assert f"{caught.value}\n" == shown
+
+
+@pytest.mark.parametrize("command", re.findall(r"^lamella .*", PAGE, re.MULTILINE))
+def test_commands_do_what_the_page_says(shop, command, monkeypatch, capsys):
+    monkeypatch.chdir(shop.store.path.parent)
+    assert cli.main(shlex.split(command)[1:]) == 0
+    assert re.search(r"table .*120|1 row|2 rows", capsys.readouterr().out)
+
+
+def test_conditions_on_null_are_not_met_and_their_opposites_are(shop):
+    for where in ("price != 4", "price not in (4)", "not price = 4"):
+        assert shop.count(f"({where}) and price is null") == 1
+    assert shop.count("price = 4 and price is null") == 0
+
+
+def test_a_zone_that_duckdb_wrote_is_utc(tmp_path):
+    import duckdb
+
+    from core import open_dataset
+
+    with duckdb.connect() as engine:
+        engine.execute("set timezone = 'America/New_York'")
+        engine.execute("create table t as select timestamptz '2013-01-01 05:00:00' as at")
+        engine.execute(f"copy t to '{tmp_path / 'at.parquet'}' (format parquet)")
+    assert open_dataset(tmp_path / "at.parquet").count("at = 2013-01-01 10:00") == 1
+
+
+def test_sixty_groups_within_each_other_run_and_ten_thousand_conditions(shop):
+    deep = "price = 4"
+    for level in range(60):
+        deep = f"({deep}) {'and' if level % 2 else 'or'} city is null"
+    assert shop.count(deep) == shop.count("city is null")
+    assert shop.count(" or ".join(f"stock = {n}" for n in range(10_000))) == shop.num_rows
