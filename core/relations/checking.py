@@ -13,6 +13,7 @@ from core.arrays import take, to_numpy
 from core.jobs import Job
 from core.relations.matching import Keys, key_rows, valid_in_all
 from core.relations.relation import Relation
+from core.scan.key_codes import KeyCodes
 from core.scan.python_value import python_values
 from core.scan.snapshot import Column, Snapshot
 from core.store.ids import ID_COLUMN
@@ -31,8 +32,9 @@ class Dangling:
 @dataclass(frozen=True)
 class RelationCheck:
     """Of the `rows` that may point, `unset` have a null in their key, and `dangling` a key that no row of the
-    other table has; `examples` are the first of those. `repeated` rows of the other table have a key that an
-    earlier one has, so that one row points at several. Nothing is counted where the relation has a problem.
+    other table has; `examples` are rows with different such keys. `repeated` rows of the other table have a
+    key that an earlier one has, so that one row points at several. Nothing is counted where the relation has
+    a problem.
     """
 
     relation: Relation
@@ -51,10 +53,9 @@ class RelationCheck:
         if not self.dangling:
             return ()
         shown = ", ".join(f"{_told(each.key)} (_id {each.row_id})" for each in self.examples)
-        more = ", …" if self.dangling > len(self.examples) else ""
         return (
             f"{relation.name}: {self.dangling:,} of {self.rows:,} rows of {relation.from_table} point at"
-            f" nothing in {relation.to_table}: {shown}{more}",
+            f" nothing in {relation.to_table}, such as {shown}",
         )
 
     def __str__(self) -> str:
@@ -92,15 +93,22 @@ def _with(so_far: RelationCheck, keys: Keys, rows: pa.Table) -> RelationCheck:
         rows=so_far.rows + rows.num_rows,
         unset=so_far.unset + unset,
         dangling=so_far.dangling + len(lost),
-        examples=so_far.examples + _examples(values, ids, lost[: EXAMPLES - len(so_far.examples)]),
+        examples=_examples(values, to_numpy(ids), lost, so_far.examples),
     )
 
 
 def _examples(
-    values: Sequence[pa.ChunkedArray], ids: pa.ChunkedArray, rows: np.ndarray
-) -> tuple[Dangling, ...]:  # fmt: skip
+    values: Sequence[pa.ChunkedArray], ids: np.ndarray, lost: np.ndarray, known: tuple[Dangling, ...]
+) -> tuple[Dangling, ...]:
+    """Those known, and rows with other keys, as long as they are few."""
+    if len(known) == EXAMPLES or not len(lost):
+        return known
+    first = KeyCodes([take(column, lost) for column in values]).first
+    rows = lost[np.flatnonzero(first == np.arange(len(first)))[: EXAMPLES + len(known)]]
     keys = zip(*(python_values(take(column, rows)) for column in values), strict=True)
-    return tuple(Dangling(int(i), key) for i, key in zip(to_numpy(ids)[rows], keys, strict=True))
+    told = {each.key for each in known}
+    found = [Dangling(int(i), key) for i, key in zip(ids[rows], keys, strict=True) if key not in told]
+    return (*known, *found)[:EXAMPLES]
 
 
 def _all_values(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> list[pa.ChunkedArray]:

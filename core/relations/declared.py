@@ -39,6 +39,8 @@ class DeclaredRelations:
         if name is not None and not text_of(name, f"store {self._store}: the relation's name").strip():
             raise BadData(f"store {self._store}: a relation needs a name", fix="Give one, or leave it out")
         with self._catalog.transaction() as transaction:
+            for end in (start, target):
+                self._refuse_dropped(end.table, tables[end.table])
             self._refuse_again(start, target)
             taken = [row.name for row in transaction.relations.all()]
             if name in taken:
@@ -126,6 +128,11 @@ class DeclaredRelations:
                 now = Column(name or "?", ID_COLUMN.type, column_id)
             found.append(now)
         return found, lost
+
+    def _refuse_dropped(self, table: str, table_id: int) -> None:
+        """Somebody else may have dropped it since it was looked at."""
+        if self._catalog.table(table_id) is None:
+            raise UnknownTable(table, f"store {self._store}", [row.name for row in self._catalog.tables()])
 
     def _refuse_again(self, start: End, target: End) -> None:
         wanted = Relation("", start.table, start.names, target.table, target.names)

@@ -42,12 +42,13 @@ class Keys:
         met = [meeting_type(v.type, c.type) for v, c in zip(values, columns, strict=True)]
         self._kinds = [kind for kind in met if kind is not None]
         given = [brought(v, kind) for v, kind in zip(values, self._kinds, strict=True)]
-        self._rows = np.flatnonzero(valid_in_all(given))
-        self._values = [take(value, self._rows) for value in given]
-        self._codes = KeyCodes(self._values)
+        rows = np.flatnonzero(valid_in_all(given))
         self.first = np.full(len(values[0]), -1, np.int64)
         """For each key the number of the first that is equal to it; -1 for one that holds a null."""
-        self.first[self._rows] = self._rows[self._codes.first]
+        self.first[rows] = rows[KeyCodes([take(value, rows) for value in given]).first]
+        self._rows = np.flatnonzero(self.first == np.arange(len(self.first)))
+        self._values = [take(value, self._rows) for value in given]
+        self._codes = KeyCodes(self._values)
 
     def found(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
         """The rows that have a key, and the number of the first such key."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
     from core.store.store import Store
 
 
-class StoreRelations:
+class StoreRelations(ABC):
     """Relations belong to the store, not to a version: they are neither undone nor restored. They follow what
     tables and columns are called, and what a cast makes of a column; dropping a table drops its own."""
 
     catalog: Catalog
 
     @property
-    def tables(self) -> list[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def tables(self) -> list[str]: ...
 
     def relate(
         self, one: str | Iterable[str], other: str | Iterable[str], name: str | None = None
@@ -119,11 +120,11 @@ class StoreRelations:
 
         return tables_of(cast("Store", self), graph, nodes, edges, key, ends, job)
 
-    def __getitem__(self, name: str) -> Table:
-        raise NotImplementedError
+    @abstractmethod
+    def __getitem__(self, name: str) -> Table: ...
 
-    def _table(self, table_id: int) -> Table:
-        raise NotImplementedError
+    @abstractmethod
+    def _table(self, table_id: int) -> Table: ...
 
     def _relations(self) -> DeclaredRelations:
         from core.relations.declared import DeclaredRelations

@@ -35,7 +35,7 @@ def test_relations_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) 
 def test_rows_that_point_at_nothing_are_damage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert told(capsys, folder, "--check") == (
         cli.DAMAGED,
-        ["orders_customer: 1 of 5 rows of orders point at nothing in customers: 'zz' (_id 4)"],
+        ["orders_customer: 1 of 5 rows of orders point at nothing in customers, such as 'zz' (_id 4)"],
     )
     _, (line,) = told(capsys, folder, "--check", "--json")
     assert json.loads(line)["examples"] == [{"row_id": 4, "key": ["zz"]}]

@@ -147,7 +147,8 @@ class RelatedTables(RuleBasedStateMachine):
         lost = [i for i in sorted(rows) if not wanted[i] and i not in unset]
         (checked,) = self.store.check_relations(through)
         assert (checked.rows, checked.unset, checked.dangling) == (len(rows), len(unset), len(lost))
-        assert [each.row_id for each in checked.examples] == lost[:5]
+        assert {each.row_id for each in checked.examples} <= set(lost)
+        assert bool(checked.examples) == bool(lost)
 
     def expected(self, row: Row, columns: list[str], to: str, others: list[str]) -> list[int]:
         return [
