@@ -11,9 +11,9 @@ from core.errors import BadQuery
 from core.filters.kinds import value_type
 from core.query.common_type import brought, common_type
 from core.query.fields import Field, Fields, refuse_twice
-from core.query.nodes import Computed, Joined, Needed, Node
+from core.query.nodes import Chosen, Computed, Joined, Needed, Node, Rank
 from core.query.operand import Value
-from core.query.sql_parts import column, func
+from core.query.sql_parts import column, func, number
 from core.query.steps import Join
 
 if TYPE_CHECKING:
@@ -43,8 +43,17 @@ def joined(compiler: Compiler, step: Join, left: Node, right: Node) -> Node:
     renamed = [_renamed(field, left.fields, step.suffix) for field in kept]
     refuse_twice([*left.fields.names, *(field.name for field in renamed)], left.fields.place)
     fields = Fields(f"{left.fields.place} with {right.fields.place}", (*left.fields.all, *renamed))
+    if step.how in ("right", "full"):
+        left = _marked(compiler, left)
     rows: Node = Joined(left, right, fields, equal, step.how)
     return _with_keys(compiler, rows, list(both.values())) if step.how in ("right", "full") else rows
+
+
+def _marked(compiler: Compiler, left: Node) -> Node:
+    """With a column in its order that is never null, so that rows without a left side come last."""
+    mark = compiler.new()
+    marked = Computed(left, left.fields, {mark: (number(1), Needed())})
+    return Chosen(marked, left.fields, (Rank(mark), *left.order))
 
 
 def _with_keys(compiler: Compiler, rows: Node, keys: list[tuple[Field, Field]]) -> Node:

@@ -192,7 +192,8 @@ class Unnested(Node):
 
 
 class Joined(Node):
-    """Rows of two sides whose keys are equal; `keys` are pairs of columns."""
+    """Rows of two sides whose keys are equal; `keys` are pairs of columns. `left.order` tells rows that have
+    no left side by nulls."""
 
     def __init__(
         self, left: Node, right: Node, fields: Fields, keys: Sequence[tuple[exp.Expr, exp.Expr]], how: str
