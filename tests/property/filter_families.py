@@ -106,6 +106,18 @@ FAMILIES = {
         whole_seconds(MOMENTS).map(lambda moment: moment.replace(tzinfo=dt.UTC)),
         MOMENTS.map(lambda moment: moment.replace(tzinfo=dt.timezone(dt.timedelta(hours=5)))),
     ),
+    "utc": Family(
+        pa.timestamp("us", "UTC"),
+        MOMENTS.map(lambda moment: moment.replace(tzinfo=dt.UTC)),
+        MOMENTS.map(lambda moment: moment.replace(tzinfo=dt.UTC)),
+    ),
+    "i32": integers(pa.int32(), -(2**31), 2**31 - 1),
+    "dec2": Family(
+        pa.decimal128(20, 4),
+        st.decimals(-9, 9, places=4) | st.decimals(-9, 9, places=2) | st.integers(-9, 9).map(Decimal),
+        ANY_NUMBER,
+    ),
+    "tick": Family(pa.time32("s"), st.times().map(lambda clock: clock.replace(microsecond=0)), st.times()),
     "clock": Family(pa.time64("us"), st.times(), st.times()),
     "numbers": lists_of(SMALL, pa.list_(pa.int16())),
     "pair": lists_of(F64, pa.list_(pa.float64(), 2), 2, 2),

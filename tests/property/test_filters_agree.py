@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from sqlglot import exp
 
 from core.filters import Filter, Not, Predicate, bind, mask, to_sql
 from core.filters.expr import Reference
 from core.filters.operators import OPERATORS, Operator, Takes
+from core.filters.pairs import refusal
 from core.filters.to_sql import field_in
 from core.filters.walk import columns_read
 from core.nested import place_of
@@ -70,6 +72,35 @@ def agree(cells: dict[str, list[Any]], trees: Sequence[Filter], ask: Ask) -> Non
 def test_duckdb_arrow_and_plain_python_agree(case: tuple[dict[str, list[Any]], Filter], ask: Ask) -> None:
     cells, tree = case
     agree(cells, [tree], ask)
+
+
+PAIRS = [
+    (one, other)
+    for one in FAMILIES
+    for other in FAMILIES
+    if OPERATORS["eq"].fits(FAMILIES[one].type)
+    and one != other
+    and refusal(FAMILIES[one].type, FAMILIES[other].type) is None
+]
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> dict[str, list[Any]]:
+    """Two columns of different types that are compared with each other."""
+    names = draw(st.sampled_from(PAIRS))
+    size = draw(st.integers(1, 6))
+    return {
+        name: draw(st.lists(st.none() | FAMILIES[name].cells, min_size=size, max_size=size)) for name in names
+    }
+
+
+@settings(max_examples=60)
+@given(cells=pairs())
+def test_columns_of_different_types_are_compared_exactly(cells: dict[str, list[Any]], ask: Ask) -> None:
+    one, other = cells
+    fitting = [o for o in OPERATORS.values() if o.takes is Takes.COLUMNS and o.fits(FAMILIES[one].type)]
+    trees = [Predicate(one, o.id, (Reference(other),) * o.arity.value) for o in fitting]
+    agree(cells, [*trees, *map(Not, trees)], ask)
 
 
 NAN_CELLS = [
