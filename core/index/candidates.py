@@ -16,7 +16,6 @@ from core.filters.expr import Filter
 from core.filters.to_arrow import mask
 from core.index.runs import NotServed, Runs, runs_of
 from core.index.sorted import Sorted
-from core.scan.overlay import Changed
 from core.scan.pieces import changed_cells, in_memory
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
 
@@ -34,6 +33,17 @@ class Candidates:
     positions: Callable[[], np.ndarray]
     indexes: tuple[str, ...]
     rest: tuple[Filter, ...] = ()
+
+
+@dataclass(frozen=True)
+class LaidOver:
+    """Pending cells of a column: the positions `changed`, and which of these may meet the condition; they do
+    if `exact`. `rows` is how many have to be looked at for that."""
+
+    changed: np.ndarray
+    met: Callable[[], np.ndarray]
+    rows: int
+    exact: bool = True
 
 
 def most_served(snapshot: Snapshot) -> int:
@@ -83,14 +93,13 @@ def candidates(snapshot: Snapshot, condition: Bound) -> Candidates | None:
     if held is None:
         return None
     runs = [(start, index, runs_of(index, condition)) for start, index in held]
-    changed = changed_cells(snapshot, column)
+    laid_over = _laid_over(snapshot, condition, column)
     loose = sum(segment.num_rows for _, segment in memory_segments(snapshot))
     rows = sum(index.count(*span) for _, index, found in runs for span in found.spans)
-    rows += loose + (0 if changed is None else len(changed[0]))
-    exact = all(found.exact for _, _, found in runs)
+    exact = all(found.exact for _, _, found in runs) and (laid_over is None or laid_over.exact)
     return Candidates(
-        rows,
-        partial(_positions, snapshot, condition, column, runs, changed),
+        rows + loose + (0 if laid_over is None else laid_over.rows),
+        partial(_positions, snapshot, condition, column, runs, laid_over),
         (index_name(column),),
         () if exact else (condition,),
     )
@@ -105,12 +114,27 @@ def _is_answered(condition: Bound) -> bool:
     return True
 
 
+def _laid_over(snapshot: Snapshot, condition: Bound, column: Column) -> LaidOver | None:
+    changed = changed_cells(snapshot, column)
+    if changed is None:
+        return None
+    positions, values = changed
+    index = snapshot.indexes.changes.of(column, values) if snapshot.indexes else None
+    if index is None:
+        return LaidOver(
+            positions, lambda: to_numpy(mask(condition, _table(column, values))), len(positions)
+        )  # fmt: skip
+    runs = runs_of(index, condition)
+    rows = sum(index.count(*span) for span in runs.spans)
+    return LaidOver(positions, partial(_in_file, 0, index, runs), rows, runs.exact)
+
+
 def _positions(
     snapshot: Snapshot,
     condition: Bound,
     column: Column,
     runs: list[tuple[int, Sorted, Runs]],
-    changed: Changed | None,
+    laid_over: LaidOver | None,
 ) -> np.ndarray:
     parts = [_in_file(start, index, found) for start, index, found in runs]
     loose = memory_segments(snapshot)
@@ -120,10 +144,9 @@ def _positions(
     found = filled[0] if len(filled) == 1 else np.concatenate([EMPTY, *filled])
     if loose:
         found.sort()
-    if changed is None:
+    if laid_over is None:
         return found
-    met = to_numpy(mask(condition, _table(column, changed[1])))
-    return union(without(found, changed[0]), changed[0][met])
+    return union(without(found, laid_over.changed), laid_over.changed[laid_over.met()])
 
 
 def _in_file(start: int, index: Sorted, found: Runs) -> np.ndarray:

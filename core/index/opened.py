@@ -15,6 +15,7 @@ import pyarrow as pa
 from core.errors import FileProblem, LamellaError
 from core.forks import let_go_in_children
 from core.index import sorted_file
+from core.index.changed import SortedChanges
 from core.index.registry import Index, Place, kind_of
 from core.index.sorted import Sorted
 from core.jobs import Job
@@ -43,6 +44,7 @@ class OpenIndexes:
         self._sorted: frozenset[int] = frozenset()
         self._complete: tuple[FileSegment, ...] | None = None
         self._open: OrderedDict[Path, Sorted | None] = OrderedDict()
+        self.changes = SortedChanges()
         self._one_at_a_time = threading.Lock()
         let_go_in_children(self)
 
@@ -88,6 +90,7 @@ class OpenIndexes:
         """Keep no file open; those in use are opened again."""
         with self._one_at_a_time:
             self._open.clear()
+        self.changes.let_go()
         if "fulltext" in vars(self):
             self.fulltext.let_go()
 

@@ -124,7 +124,8 @@ def _packed(ranked: np.ndarray, places: np.ndarray) -> np.ndarray:
     bits = len(places).bit_length()
     packed = (ranked << np.uint64(bits)) | places
     packed.sort()
-    return (packed & np.uint64((1 << bits) - 1)).astype(np.uint32)
+    found: np.ndarray = (packed & np.uint64((1 << bits) - 1)).astype(np.uint32)
+    return found
 
 
 def _plain(values: pa.Array) -> pa.Array:

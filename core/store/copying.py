@@ -33,6 +33,7 @@ class Original:
     entries: dict[str, list[Entry]]
     columns: dict[int, Entry]
     valid_columns: frozenset[int]
+    indexes: tuple[tuple[str, str, str], ...]
 
 
 def copy_table(catalog: Catalog, layout: Layout, table_id: int, rows: int, name: str) -> int:
@@ -72,7 +73,8 @@ def _read(catalog: Catalog, table_id: int, rows: int) -> Original:
             for found in catalog.every("columns", table_id, wanted)
         }
         valid = catalog.valid("columns", table_id, row.version, ("entry",))
-        return Original(row, rows, entries, columns, frozenset(entry for (entry,) in valid))
+        indexes = tuple(catalog.indexes(table_id))
+        return Original(row, rows, entries, columns, frozenset(entry for (entry,) in valid), indexes)
 
 
 def _copied_files(original: Original, layout: Layout, staging: Staging, folder: str) -> dict[str, str]:
@@ -117,6 +119,8 @@ def _enter(
     for kind in VERSIONED.keys() - {"columns"}:
         for values in _of_copy(kind, original, columns, paths):
             transaction.add(kind, table_id, version, values)
+    for index in original.indexes:
+        transaction.add_index(table_id, index)
     counts = (original.rows, 0, 0)
     said = f"copy of {original.row.name}"
     transaction.move_on(table_id, commit_row(version, "create", None, counts, started, said))

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from core.scan.footers import unchanged
 from core.scan.snapshot import Column, FileSegment
 from core.store.catalog import Catalog
+from core.store.index_entries import described, listed
 from core.store.state import State
 
 MOST_COLUMNS = 40
@@ -55,6 +56,8 @@ def _facts(catalog: Catalog, state: State) -> Iterator[str]:
     cells = sum(len(c.ids) * len(c.values) for c in state.cells.values())
     pending = (rows, "row"), (cells, "changed cell"), (len(state.snapshot.deleted), "deleted row")
     yield f"pending   {', '.join(_counted(*each) for each in pending)}"
+    for index in listed(catalog, state):
+        yield f"index     {described(index, state)}"
     for column, key in state.metadata:
         if column == 0:
             yield f"metadata  {key.decode(errors='replace')}"

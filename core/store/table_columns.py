@@ -17,6 +17,7 @@ from core.store.column_cast import Cast
 from core.store.column_types import TypeName, type_named, type_of
 from core.store.commit import Change, Commit
 from core.store.handle import TableHandle
+from core.store.index_entries import follow
 from core.store.metadata import Values
 from core.store.state import State
 
@@ -129,7 +130,11 @@ class TableColumns(TableHandle):
             take_ids = self._writer.take_column_ids
             return columns_change.cast(state, name, how, take_ids, work, said)
 
-        return self._writer.commit(build, work)
+        before = self._reader.current()
+        done = self._writer.commit(build, work)
+        if follow(self.store.catalog, before, self._reader.current()):
+            self._writer.index_new_files(work)
+        return done
 
 
 def _shown(key: str | bytes) -> str:

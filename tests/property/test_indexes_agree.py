@@ -23,6 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from core import Store
 from core.errors import StoreProblem
 from core.filters import And, Filter, Or, Predicate
+from core.index import changed
 from core.jobs import Job
 from core.query import masks, positions
 from core.query.local import search
@@ -31,7 +32,7 @@ from core.scan.snapshot import Snapshot
 from core.store import Table
 from tests.property.test_store_model import small_sizes
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "30"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "24"))
 TEXT = st.text("aAbBé😀%_\\\0 0", max_size=3)
 FLOATS = st.sampled_from([0.0, -0.0, 1.0, 1.5, -2.5, math.nan, math.inf, -math.inf])
 MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))
@@ -158,6 +159,7 @@ class Changing(RuleBasedStateMachine):
     @initialize(data=st.data(), count=st.integers(0, 20))
     def create(self, data: st.DataObject, count: int) -> None:
         self.sizes = small_sizes()
+        self.sizes.setattr(changed, "FEWEST", 2)
         self.folder = Path(tempfile.mkdtemp())
         self.store = Store.open(self.folder / "s")
         chosen = data.draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=2, max_size=2))
@@ -263,4 +265,4 @@ class Changing(RuleBasedStateMachine):
 
 
 TestChanging = Changing.TestCase
-TestChanging.settings = settings(max_examples=RUNS, stateful_step_count=25, deadline=None)
+TestChanging.settings = settings(max_examples=RUNS, stateful_step_count=20, deadline=None)

@@ -257,6 +257,24 @@ def test_changes_by_a_condition_are_found_by_the_index(table: Table) -> None:
     assert table.count(col("n") == 7) == 0
 
 
+def test_a_column_that_is_cast_and_a_table_that_is_copied_keep_their_indexes(
+    store: Store, table: Table
+) -> None:
+    table.create_index("n")
+    table.cast_column("n", "string")
+    assert table.count(col("n") == "77") == 5
+    assert used(table, where=col("n") == "77") == "sorted index on n"
+    assert table.count(col("n") == "77") == 5
+    assert "index     sorted index on n" in table.summary()
+    copied = store.copy_table("t", "copied")
+    assert copied.indexes == table.indexes
+    assert copied.count(col("n") == "77") == 5
+    assert used(copied, where=col("n") == "77") == "sorted index on n"
+    table.undo()
+    assert used(table, where=col("n") == 77) == "sorted index on n"
+    assert table.count(col("n") == 77) == copied.count(col("n") == "77") == 5
+
+
 ASK = """
 import sys
 from core import Store, col
