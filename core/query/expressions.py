@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from core.errors import BadQuery
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from core.filters.expr import Filter
 
 DEEPEST = 200
@@ -261,9 +263,8 @@ def greatest(*values: Any) -> Expression:
     return call("greatest", *values)
 
 
-def when(condition: Filter, value: Any, otherwise: Any = None) -> Expression:
+def when(condition: Filter | str | Mapping[str, Any], value: Any, otherwise: Any = None) -> Expression:
     """`value` in rows that meet the condition, `otherwise` in the others; more cases nest in `otherwise`."""
     from core.arguments import condition_of
 
-    condition_of(condition, "when")
-    return call("when", condition, value, otherwise)
+    return call("when", condition_of(condition, "when"), value, otherwise)

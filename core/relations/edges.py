@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arguments import condition_of
+from core.arguments import Condition, condition_of
 from core.errors import BadData, StoreProblem, UnknownRelation
 from core.filters.expr import Filter, all_of, any_of
 from core.jobs import Job
@@ -44,7 +44,7 @@ class Edges:
         row_id: int,
         direction: Way = "out",
         columns: list[str] | None = None,
-        where: Filter | None = None,
+        where: Condition | None = None,
         sort: list[str] | None = None,
         limit: int | None = None,
         offset: int = 0,
@@ -62,7 +62,7 @@ class Edges:
         row_id: int,
         direction: Way = "out",
         columns: list[str] | None = None,
-        where: Filter | None = None,
+        where: Condition | None = None,
         sort: list[str] | None = None,
         limit: int | None = None,
         offset: int = 0,
@@ -86,14 +86,14 @@ class Edges:
         self,
         row_ids: Sequence[int],
         direction: Way = "out",
-        where: Filter | None = None,
+        where: Condition | None = None,
         job: Job | None = None,
     ) -> pa.Table:
         """`_id` and `count`: how many edges begin or end at each of these rows, in the order given.
 
         An edge from a row to itself counts twice for "both".
         """
-        edges, met = self.table.snapshot(), condition_of(where, f"{self.table.name}: where")
+        edges, met = self.table.snapshot(), condition_of(where, f"{self.table.name}: where", self.table)
         found = [
             counts(near.seen("in"), self.store[near.to_table].state(), row_ids, edges, met, job or Job())
             for near, _ in self._ways(direction)
@@ -110,7 +110,7 @@ class Edges:
 
     def to_networkx(
         self,
-        where: Filter | None = None,
+        where: Condition | None = None,
         directed: bool = True,
         missing: Missing = "refuse",
         key: str | None = None,
@@ -126,9 +126,11 @@ class Edges:
         """
         from core.relations.graphs import graph_of
 
-        return graph_of(self, condition_of(where, f"{self.table.name}: where"), directed, missing, key, job)
+        return graph_of(
+            self, condition_of(where, f"{self.table.name}: where", self.table), directed, missing, key, job
+        )
 
-    def _at(self, row_id: int, direction: Way, where: Filter | None, job: Job) -> Filter:
+    def _at(self, row_id: int, direction: Way, where: Condition | None, job: Job) -> Filter:
         ways = self._ways(direction)
         return self._joined(any_of(self._beginning(near, row_id, job) for near, _ in ways), where)
 
@@ -136,8 +138,8 @@ class Edges:
         nodes = self.store[near.to_table].state()
         return condition(near.seen("in"), nodes, row_id, self.table.state(), job)
 
-    def _joined(self, chosen: Filter, where: Filter | None) -> Filter:
-        met = condition_of(where, f"{self.table.name}: where")
+    def _joined(self, chosen: Filter, where: Condition | None) -> Filter:
+        met = condition_of(where, f"{self.table.name}: where", self.table)
         return chosen if met is None else all_of((chosen, met))
 
     def _ways(self, direction: Way) -> list[tuple[Relation, Relation]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from core.arguments import condition_of, ids_listed
+from core.arguments import Condition, condition_of, ids_listed
 from core.filters.expr import Filter, all_of
 from core.jobs import Job
 from core.query.pages import Page
@@ -31,7 +31,7 @@ class TableRelations(TableHandle):
         row_id: int,
         to: str,
         columns: list[str] | None = None,
-        where: Filter | None = None,
+        where: Condition | None = None,
         sort: list[str] | None = None,
         limit: int | None = None,
         offset: int = 0,
@@ -51,7 +51,7 @@ class TableRelations(TableHandle):
         size: int,
         after: str | None = None,
         columns: list[str] | None = None,
-        where: Filter | None = None,
+        where: Condition | None = None,
         sort: list[str] | None = None,
         job: Job | None = None,
         *,
@@ -66,7 +66,7 @@ class TableRelations(TableHandle):
         self,
         row_ids: Sequence[int],
         to: str,
-        where: Filter | None = None,
+        where: Condition | None = None,
         job: Job | None = None,
         *,
         through: str | None = None,
@@ -90,7 +90,7 @@ class TableRelations(TableHandle):
         to: str,
         through: str | None,
         direction: Direction | None,
-        where: Filter | None,
+        where: Condition | None,
         job: Job | None,
     ) -> Filter:
         from core.relations.following import condition

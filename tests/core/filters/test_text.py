@@ -268,3 +268,23 @@ def test_groups_within_groups_however_deep_are_written_and_read() -> None:
     for level in range(5_000):
         tree = And((tree, col("b") == 2)) if level % 2 else Or((tree,))
     assert parse(to_text(tree)) == tree
+
+
+WORDS = "a b and or not all any in is null has item where between like nan size exists"
+SIGNS = "( ) , = < ~ % 'x' 1 2013-01-01 17:30 /x/ \"q\" ' \" / - . 😀"
+SCRAPS = st.sampled_from([*WORDS.split(), *SIGNS.split()])
+
+
+@settings(max_examples=300)
+@given(
+    text=st.lists(SCRAPS, max_size=12).map(" ".join) | st.lists(SCRAPS, max_size=8).map("".join) | st.text()
+)
+def test_whatever_is_typed_is_read_or_refused_with_its_place(text: str) -> None:
+    try:
+        tree = parse(text)
+    except BadFilter as error:
+        assert error.span is not None
+        start, stop = error.span
+        assert 0 <= start <= stop <= len(text)
+    else:
+        assert parse(to_text(tree)) == tree

@@ -14,6 +14,7 @@ from core import Store, col, open_dataset
 from core.dataset import Dataset
 from core.errors import BadFilter, UnknownColumn
 from core.filters import And, Or
+from core.query.expressions import when
 from core.store.table import Table
 from core.transfer.exporting import ExportOptions, export, options_of
 
@@ -103,3 +104,18 @@ def test_an_export_takes_text(table: Table, tmp_path: Path) -> None:
 def test_what_is_no_condition_is_refused(table: Table) -> None:
     with pytest.raises(BadFilter, match="takes a condition, not 5"):
         table.count(5)  # type: ignore[arg-type]
+
+
+def test_computed_values_and_relations_take_text(table: Table) -> None:
+    table.store.create_table("airlines", {"code": ["AA", "UA"], "name": ["American", "United"]})
+    table.store.relate("flights.code", "airlines.code")
+    first = int(table.read(["_id"], limit=1).column(0)[0].as_py())
+    assert table.related(first, "airlines", where="name starts with 'A'").num_rows == 1
+    assert table.related(first, "airlines", where="name starts with 'U'").num_rows == 0
+    counted = table.where("n > 1").compute(high=when("n > 2 and code = 'DL'", 1, 0)).read()
+    assert counted.column("high").to_pylist() == [0, 0, 1]
+
+
+def test_dicts_are_conditions_too(table: Table) -> None:
+    assert table.count({"n": {"$gt": 1}, "code": {"$ne": "DL"}}) == table.count(WHERE)
+    assert table.delete(where={"n": 1}) and table.num_rows == 3
