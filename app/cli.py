@@ -29,12 +29,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code: 0, 1 for a bug, 2 for what the user can mend, 3 for damage found, 130 when stopped."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in COMMANDS:
-        arguments = _command_parser().parse_args(words)
+        arguments = _command_parser().parse_args(_with_descending(words))
     elif words and _is_no_file(words[0]):
         return _refuse(words[0])
     else:
         arguments = _window_parser().parse_args(words)
     return _guarded(arguments.work, arguments)
+
+
+def _with_descending(words: list[str]) -> list[str]:
+    """What follows `--sort` belongs to it though a minus makes argparse take it for an option."""
+    joined: list[str] = []
+    for word in words:
+        if joined and joined[-1] == "--sort" and not word.startswith("--"):
+            joined[-1] = f"--sort={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def _is_no_file(word: str) -> bool:
@@ -219,7 +230,13 @@ def _query_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--table", metavar="TABLE", help="ask this table, without SQL")
     parser.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
     parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all")
+    parser.add_argument("--group-by", type=names, metavar="NAME,NAME,…", help="a row for each value")
+    parser.add_argument("--agg", nargs="+", metavar="NAME=AGGREGATE(COLUMN)", help="n=count() m=mean(price)")
+    parser.add_argument("--having", metavar="CONDITION", help="of the groups")
+    parser.add_argument("--sort", type=names, metavar="NAME,-NAME,…", help="a minus descends: --sort=-n")
     parser.add_argument("--limit", type=whole_number, metavar="N", help="at most so many rows")
+    parser.add_argument("--offset", type=whole_number, metavar="N", help="after so many rows")
+    parser.add_argument("--explain", action="store_true", help="say what is read instead of the answer")
     parser.add_argument("--format", choices=("table", "csv", "json", "jsonl"), default="table")
     parser.set_defaults(work=_query)
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from core.arguments import condition_of
+from core.arguments import Condition, condition_of
 from core.errors import BadQuery
-from core.filters.expr import Filter
 from core.jobs import Job
 from core.query.fluent import Fluent
 from core.query.pipeline import Pipeline
@@ -18,6 +17,7 @@ from core.query.steps import Facets, Group, Step
 
 if TYPE_CHECKING:
     from core.dataset import Dataset
+    from core.query.explain import Explain
     from core.query.nodes import Node
     from core.scan.snapshot import Snapshot
 
@@ -42,6 +42,15 @@ class Asking(Fluent):
         pipeline = from_json(saved)
         return cls({name: find(name) for name in pipeline.sources()}, pipeline)
 
+    def explain(self, job: Job | None = None) -> Explain:
+        """Find the answer, and say what of the files was read for it and what was left alone."""
+        from core.query import answers, explain
+
+        query, job = plain(self.pipeline.steps), job or Job()
+        if query is not None:
+            return explain.explain(self._snapshot(self.pipeline.source, job), query, job)
+        return answers.explain(self._node(job), job)
+
     def to_json(self) -> dict[str, Any]:
         """The query as dicts, lists, texts, numbers, true, false and null, for `Asking.of`.
 
@@ -62,8 +71,8 @@ class Asking(Fluent):
         return f"<Asking {self.pipeline.source}{steps}>"
 
     @property
-    def place(self) -> str:
-        """What it is asked of, for messages."""
+    def name(self) -> str:
+        """What it is asked of: the first of its datasets."""
         return self.pipeline.source
 
     def asking(self) -> Asking:
@@ -72,12 +81,12 @@ class Asking(Fluent):
     def then(self, step: Step) -> Asking:
         return self._with((*self.pipeline.steps, step))
 
-    def having(self, condition: Filter) -> Asking:
+    def having(self, condition: Condition) -> Asking:
         """Groups that meet a condition on keys and aggregates."""
-        asked = condition_of(condition, f"{self.place}: having")
+        asked = condition_of(condition, f"{self.name}: having", self)
         last = self.pipeline.steps[-1] if self.pipeline.steps else None
         if not isinstance(last, Group):
-            raise BadQuery(f"{self.place}: having follows agg", fix="Use where for rows that are not grouped")
+            raise BadQuery(f"{self.name}: having follows agg", fix="Use where for rows that are not grouped")
         if asked is None:
             return self
         both = asked if last.having is None else last.having & asked
@@ -105,7 +114,7 @@ class Asking(Fluent):
         """The answers of facets, by their names. Raises `BadQuery` where the last step is something else."""
         if not self.pipeline.steps or not isinstance(self.pipeline.steps[-1], Facets):
             raise BadQuery(
-                f"{self.place}: only facets have several answers", fix="Ask facets(…) last, or read()"
+                f"{self.name}: only facets have several answers", fix="Ask facets(…) last, or read()"
             )
         answer = self.read(job)
         return {name: _rows_in(answer.column(name)) for name in answer.column_names}

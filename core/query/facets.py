@@ -21,13 +21,13 @@ def faceted(rows: Asking, queries: Mapping[str, Question]) -> Asking:
     sources, found = dict(rows.sources), []
     for name, query in queries.items():
         if not callable(query):
-            found.append((name, _counted(names_of(query, f"{rows.place}: facets"))))
+            found.append((name, _counted(names_of(query, f"{rows.name}: facets"))))
             continue
         answer = query(rows)
         sources, names = together(sources, answer.sources)
         found.append((name, steps_renamed(_behind(rows, answer), names)))
     if not found:
-        raise BadQuery(f"{rows.place}: no facets", fix="Name at least one: facets(carrier='carrier')")
+        raise BadQuery(f"{rows.name}: no facets", fix="Name at least one: facets(carrier='carrier')")
     return Asking(sources, Pipeline(rows.pipeline.source, (*rows.pipeline.steps, Facets(tuple(found)))))
 
 
@@ -41,11 +41,11 @@ def _behind(rows: Asking, answer: Any) -> tuple[Step, ...]:
     before = rows.pipeline
     if not isinstance(answer, Asking) or answer.pipeline.source != before.source:
         raise BadQuery(
-            f"{rows.place}: a facet gives {answer!r}", fix="Give a question of the rows it is given"
+            f"{rows.name}: a facet gives {answer!r}", fix="Give a question of the rows it is given"
         )
     steps = answer.pipeline.steps
     if steps[: len(before.steps)] != before.steps:
         raise BadQuery(
-            f"{rows.place}: a facet changes the steps before it", fix="Add steps to the rows it is given"
+            f"{rows.name}: a facet changes the steps before it", fix="Add steps to the rows it is given"
         )
     return tuple(steps[len(before.steps) :])

@@ -9,9 +9,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from core.arguments import condition_of, count_of, names_of
+from core.arguments import Condition, condition_of, count_of, names_of
 from core.errors import BadQuery
-from core.filters.expr import Filter
 from core.query.aggregate import Aggregate
 from core.query.expressions import expression_of
 from core.query.query import SortKey
@@ -40,10 +39,10 @@ class Fluent:
     def asking(self) -> Asking:
         """All rows, as a query."""
 
-    def where(self, condition: Filter) -> Asking:
-        """The rows that meet a condition. Raises `BadFilter` for what is none."""
+    def where(self, condition: Condition) -> Asking:
+        """The rows that meet a condition: an expression, text or a dict. Raises `BadFilter` for any other."""
         rows = self.asking()
-        asked = condition_of(condition, f"{rows.place}: where")
+        asked = condition_of(condition, f"{rows.name}: where", rows)
         return rows if asked is None else rows.then(Where(asked))
 
     def compute(self, **values: Any) -> Asking:
@@ -55,12 +54,12 @@ class Fluent:
     def select(self, *columns: str) -> Asking:
         """These columns alone, in this order."""
         rows = self.asking()
-        return rows.then(Select(tuple(names_of(columns, f"{rows.place}: select"))))
+        return rows.then(Select(tuple(names_of(columns, f"{rows.name}: select"))))
 
     def group_by(self, *keys: str, **computed: Any) -> Grouping:
         """Followed by `.agg(...)`. Keys may be computed: `.group_by("carrier", month=col("day").month())`."""
         rows = self.asking()
-        named = tuple(names_of(keys, f"{rows.place}: group_by"))
+        named = tuple(names_of(keys, f"{rows.name}: group_by"))
         before = rows.compute(**computed) if computed else rows
         return Grouping(before, (*named, *computed))
 
@@ -71,15 +70,15 @@ class Fluent:
     def sort(self, *keys: str) -> Asking:
         """By these columns, "-name" descending; nulls last. Rows that are equal in them keep their order."""
         rows = self.asking()
-        named = names_of(keys, f"{rows.place}: sort")
+        named = names_of(keys, f"{rows.name}: sort")
         known = set(rows.schema.names) if any(name.startswith("-") for name in named) else set()
         return rows.then(Sort(tuple(_key(name, known) for name in named)))
 
     def limit(self, count: int | None, offset: int = 0) -> Asking:
         """At most `count` rows, all for None, from row `offset` on."""
         rows = self.asking()
-        most = None if count is None else count_of(count, f"{rows.place}: limit")
-        return rows.then(Limit(most, count_of(offset, f"{rows.place}: offset")))
+        most = None if count is None else count_of(count, f"{rows.name}: limit")
+        return rows.then(Limit(most, count_of(offset, f"{rows.name}: offset")))
 
     def pivot(
         self,
@@ -92,13 +91,13 @@ class Fluent:
         `.pivot("carrier", "month", n=count())`. Which values there are is looked up unless they are given."""
         rows = self.asking()
         listed = None if values is None else tuple(values)
-        named = tuple(names_of(keys, f"{rows.place}: pivot"))
-        return rows.then(Pivot(named, column, _aggregates(aggregates, rows.place), listed))
+        named = tuple(names_of(keys, f"{rows.name}: pivot"))
+        return rows.then(Pivot(named, column, _aggregates(aggregates, rows.name), listed))
 
     def unpivot(self, columns: Iterable[str], name: str = "name", value: str = "value") -> Asking:
         """Each row once for each of the columns, which become two: what it was called and its value."""
         rows = self.asking()
-        return rows.then(Unpivot(tuple(names_of(columns, f"{rows.place}: unpivot")), name, value))
+        return rows.then(Unpivot(tuple(names_of(columns, f"{rows.name}: unpivot")), name, value))
 
     def unwind(self, column: str, keep_empty: bool = False) -> Asking:
         """Each row once for each item of its list. `keep_empty` keeps rows without one, with null."""
@@ -108,10 +107,10 @@ class Fluent:
         """Groups by ranges of a column, counted as `n` unless aggregates are given: `edges` are their ends,
         or how many of one width there are. Ranges without rows are left out."""
         rows = self.asking()
-        told = _aggregates(aggregates or {"n": Aggregate("count")}, rows.place)
+        told = _aggregates(aggregates or {"n": Aggregate("count")}, rows.name)
         if isinstance(edges, bool) or not isinstance(edges, int | Iterable) or isinstance(edges, str):
             raise BadQuery(
-                f"{rows.place}: buckets takes no {edges!r}", fix="Give a number of ranges, or their ends"
+                f"{rows.name}: buckets takes no {edges!r}", fix="Give a number of ranges, or their ends"
             )
         return rows.then(Buckets(column, edges if isinstance(edges, int) else tuple(edges), told))
 
@@ -152,7 +151,7 @@ class Fluent:
     def sample(self, count: int, seed: int = 0) -> Asking:
         """So many rows, each as likely as every other; the same ones for the same rows and seed."""
         rows = self.asking()
-        return rows.then(Sample(count_of(count, f"{rows.place}: sample"), _seed(seed, rows.place)))
+        return rows.then(Sample(count_of(count, f"{rows.name}: sample"), _seed(seed, rows.name)))
 
 
 class Grouping:
@@ -164,7 +163,7 @@ class Grouping:
     def agg(self, **aggregates: Aggregate) -> Asking:
         """A column for each aggregate: `.agg(n=count(), late=mean("dep_delay"))`. Without any there are the
         keys alone, each combination once."""
-        return self._rows.then(Group(self._keys, _aggregates(aggregates, self._rows.place)))
+        return self._rows.then(Group(self._keys, _aggregates(aggregates, self._rows.name)))
 
 
 def _aggregates(given: Mapping[str, Aggregate], place: str) -> Aggregates:

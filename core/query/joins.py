@@ -17,7 +17,7 @@ Names = tuple[str, ...]
 
 def join(left: Asking, right: Asking, on: tuple[Names, Names], how: How, suffix: str | None) -> Asking:
     """By the columns of the left side that equal those of the right side."""
-    ends = f"_{right.place}" if suffix is None else suffix
+    ends = f"_{right.name}" if suffix is None else suffix
     sources, names = together(left.sources, right.sources)
     steps = (*left.pipeline.steps, Join(renamed(right.pipeline, names), *on, how, ends))
     return Asking(sources, Pipeline(left.pipeline.source, steps))
@@ -28,16 +28,14 @@ def keys(
 ) -> tuple[Names, Names]:
     """The columns of both sides. Raises `BadQuery` where it is not clear which are meant."""
     if on is not None and left_on is None and right_on is None:
-        named = tuple(names_of(on, f"{left.place}: join"))
+        named = tuple(names_of(on, f"{left.name}: join"))
         return named, named
     if on is None and left_on is not None and right_on is not None:
-        return tuple(names_of(left_on, f"{left.place}: join")), tuple(
-            names_of(right_on, f"{left.place}: join")
-        )
+        return tuple(names_of(left_on, f"{left.name}: join")), tuple(names_of(right_on, f"{left.name}: join"))
     if on is None and left_on is None and right_on is None:
         return _related(left, right, through)
     raise BadQuery(
-        f"{left.place}: it is not clear what the join is by",
+        f"{left.name}: it is not clear what the join is by",
         fix="Give on= for keys that are called the same, left_on= and right_on= for others",
     )
 
@@ -52,7 +50,7 @@ def _related(left: Asking, right: Asking, through: str | None) -> tuple[Names, N
         or ours.store is not theirs.store
     ):
         raise BadQuery(
-            f"{left.place}: a join with {right.place} needs keys",
+            f"{left.name}: a join with {right.name} needs keys",
             "Only tables of one store can be related",
             "Give on=, or left_on= and right_on=",
         )

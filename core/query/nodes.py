@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import duckdb
 from sqlglot import exp
@@ -29,10 +29,11 @@ Needed = frozenset[str]
 
 @dataclass(frozen=True)
 class Running:
-    """What rows in memory are registered on while a query runs."""
+    """What rows in memory are registered on while a query runs, and what it reads of which dataset."""
 
     cursor: duckdb.DuckDBPyConnection
     job: Job
+    read: list[tuple[Snapshot, list[Column]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -85,12 +86,13 @@ class Scan(Node):
         bind(where, self.fields.schema, self.fields.place)
         return Scan(self.snapshot, self._number, (*self.where, where))
 
-    def columns_read(self, needed: Needed) -> list[Column]:
+    def _columns_read(self, needed: Needed) -> list[Column]:
         filtered = {c.key for c in self._filtered()}
         return [c for c in self.snapshot.columns if c.key in filtered or self._called(c) in needed]
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
-        columns = self.columns_read(needed)
+        columns = self._columns_read(needed)
+        running.read.append((self.snapshot, columns))
         rows = relation(self.snapshot, columns, running.cursor, job=running.job)
         wanted = [c for c in columns if self._called(c) in needed]
         values = [alias(without_statistics(self.snapshot, c), self._called(c)) for c in wanted]

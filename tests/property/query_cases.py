@@ -1,0 +1,253 @@
+"""Random queries of random rows, as steps that fit each other."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+from pyarrow import types as is_
+
+from core import agg, col
+from core.filters import Filter
+from core.query.aggregate import Aggregate
+from core.query.asking import Asking
+from core.query.expressions import Expression, coalesce, when
+
+ZONE = "Europe/Berlin"
+SCHEMA = pa.schema(
+    [
+        ("k", pa.string()),
+        ("n", pa.int64()),
+        ("N", pa.int32()),
+        ("f", pa.float64()),
+        ("d", pa.decimal128(10, 2)),
+        ("day", pa.date32()),
+        ("z", pa.timestamp("us", ZONE)),
+        ("b", pa.bool_()),
+        ("tags", pa.list_(pa.int64())),
+    ]
+)
+OTHER = pa.schema([("k", pa.string()), ("n", pa.int64()), ("w", pa.float64())])
+
+TEXTS = ["a", "B", "ä", "", "日本", "a b"]
+WHOLE = [-7, -1, 0, 1, 2, 3, 1_000_000]
+FLOATS = [0.0, -0.0, 1.5, -2.25, 8.0, math.nan, math.inf]
+DECIMALS = [Decimal("1.25"), Decimal("-3.10"), Decimal("0.00"), Decimal("99.99")]
+DAYS = [dt.date(1969, 12, 31), dt.date(2024, 2, 29), dt.date(2024, 7, 1)]
+MOMENTS = [
+    dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.UTC),
+    dt.datetime(2024, 3, 31, 1, 30, 0, 250, tzinfo=dt.UTC),
+    dt.datetime(1950, 1, 1, tzinfo=dt.UTC),
+]
+LISTS = [[], [1], [2, None], [3, 3, 1]]
+POOLS: dict[str, list[Any]] = {
+    "k": TEXTS,
+    "n": WHOLE,
+    "N": WHOLE,
+    "f": FLOATS,
+    "d": DECIMALS,
+    "day": DAYS,
+    "z": MOMENTS,
+    "b": [True, False],
+    "tags": LISTS,
+    "w": FLOATS,
+}
+
+
+def rows(schema: pa.Schema, size: int, choose: Any) -> pa.Table:
+    """A table whose cells are chosen from the pools, one in six of them null."""
+    cells = {
+        name: [None if choose.random() < 1 / 6 else choose.choice(POOLS[name]) for _ in range(size)]
+        for name in schema.names
+    }
+    return pa.table({name: pa.array(values, schema.field(name).type) for name, values in cells.items()})
+
+
+@st.composite
+def questions(draw: st.DrawFn, table: Asking, other: Asking) -> list[Asking]:
+    """A query grown step by step: each item has one step more than the one before it."""
+    grown = [table]
+    for _ in range(draw(st.integers(1, 4))):
+        make = draw(st.sampled_from(STEPS))
+        longer = make(draw, grown[-1], other)
+        if longer is not None:
+            grown.append(longer)
+    return grown
+
+
+def where(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+    name = one_of(draw, rows, comparable)
+    return None if name is None else rows.where(condition(draw, rows, name))
+
+
+def compute(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+    expression = computed(draw, rows)
+    name = draw(st.sampled_from(["made", "n", "made too"]))
+    return None if expression is None else rows.compute(**{name: expression})
+
+
+def select(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking:
+    names = rows.schema.names
+    return rows.select(*draw(st.lists(st.sampled_from(names), min_size=1, max_size=4, unique=True)))
+
+
+def group(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+    keys = some_of(draw, rows, comparable, 0, 2)
+    made = rows.group_by(*keys).agg(**aggregates(draw, rows))
+    if draw(st.booleans()):
+        name = one_of(draw, made, comparable)
+        return made if name is None else made.having(condition(draw, made, name))
+    return made
+
+
+def sort(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+    names = some_of(draw, rows, comparable, 1, 3)
+    return rows.sort(*(draw(st.sampled_from(["", "-"])) + name for name in names)) if names else None
+
+
+def limit(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking:
+    return rows.limit(draw(st.none() | st.integers(0, 9)), draw(st.integers(0, 3)))
+
+
+def pivot(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+    across = one_of(draw, rows, lambda kind: is_text(kind) or is_.is_integer(kind))
+    if across is None:
+        return None
+    keys = [name for name in some_of(draw, rows, comparable, 0, 1) if name != across]
+    values = draw(st.none() | st.just([None]))
+    return rows.pivot(keys, across, values=values, **aggregates(draw, rows, prefix="£"))
+
+
+def unpivot(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+    whole = [field.name for field in rows.schema if is_.is_integer(field.type)]
+    if not whole or {"name", "value"} & set(rows.schema.names):
+        return None
+    return rows.unpivot(draw(st.lists(st.sampled_from(whole), min_size=1, unique=True)))
+
+
+def unwind(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+    name = one_of(draw, rows, is_list)
+    return None if name is None else rows.unwind(name, keep_empty=draw(st.booleans()))
+
+
+def buckets(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+    name = one_of(draw, rows, lambda kind: kind in EDGES)
+    if name is None:
+        return None
+    return rows.buckets(name, EDGES[rows.schema.field(name).type], **aggregates(draw, rows, prefix="£"))
+
+
+def join(draw: st.DrawFn, rows: Asking, other: Asking) -> Asking | None:
+    how = draw(st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]))
+    suffix = f" {len(rows.pipeline.steps)}"
+    texts = one_of(draw, rows, is_text)
+    whole = one_of(draw, rows, lambda kind: kind in (pa.int32(), pa.int64()))
+    if texts is None or (whole is not None and draw(st.booleans())):
+        return whole and rows.join(other, left_on=whole, right_on="n", how=how, suffix=suffix)
+    return rows.join(other, left_on=texts, right_on="k", how=how, suffix=suffix)
+
+
+STEPS = [where, compute, compute, select, group, group, sort, limit, pivot, unpivot, unwind, buckets, join]
+EDGES: dict[pa.DataType, list[Any]] = {
+    pa.int64(): [-1, 1, 3],
+    pa.float64(): [-2.25, 0.5, 8.0],
+    pa.decimal128(10, 2): [Decimal("-3.10"), Decimal("1.25")],
+    pa.date32(): [dt.date(2024, 1, 1), dt.date(2024, 2, 29)],
+}
+
+
+def condition(draw: st.DrawFn, rows: Asking, name: str) -> Filter:
+    kind, column = rows.schema.field(name).type, col(name)
+    if draw(st.integers(0, 4)) == 0:
+        return draw(st.sampled_from([column.is_null(), column.not_null()]))
+    if is_.is_boolean(kind):
+        return draw(st.sampled_from([column.is_true(), ~column.is_true()]))
+    value = draw(st.sampled_from(values_for(kind)))
+    tests = [column == value, column != value, column > value, column <= value]
+    return draw(st.sampled_from([*tests, column.is_in([value])]))
+
+
+def values_for(kind: pa.DataType) -> list[Any]:
+    if is_text(kind):
+        return TEXTS
+    if is_.is_floating(kind):
+        return FLOATS
+    if is_.is_decimal(kind):
+        return DECIMALS
+    if is_.is_date(kind):
+        return DAYS
+    return MOMENTS if is_.is_timestamp(kind) else WHOLE
+
+
+def computed(draw: st.DrawFn, rows: Asking) -> Expression | None:
+    number = one_of(draw, rows, lambda kind: kind in (pa.int64(), pa.float64(), pa.int32()))
+    text = one_of(draw, rows, is_text)
+    day = one_of(draw, rows, is_.is_date)
+    moment = one_of(draw, rows, is_.is_timestamp)
+    found: list[Any] = []
+    if number is not None:
+        one, other = col(number), draw(st.sampled_from([2, -3, 0, 0.5, col(number)]))
+        found += [one + other, one - other, one * 2, one / other, -one, abs(one)]
+        found += [coalesce(one, 0), when(one > 0, one, -1), when(one.is_null(), 1, 0)]
+        if is_.is_integer(rows.schema.field(number).type):
+            found += [one // 2, one % 3, one // -2, one % -3, one % 0]
+    if text is not None:
+        one = col(text)
+        found += [one + "!", one.length(), one.substring(0, 1), one.fill_null("–")]
+        found.append(when(one == "a", "yes", one))
+    if day is not None:
+        found += [col(day).year(), col(day).month(), col(day).weekday(), col(day) + 1, col(day) - col(day)]
+    if moment is not None:
+        found += [col(moment).hour(), col(moment).year()]
+    return draw(st.sampled_from(found)) if found else None
+
+
+def aggregates(draw: st.DrawFn, rows: Asking, prefix: str = "") -> dict[str, Aggregate]:
+    made = {}
+    for number in range(draw(st.integers(1, 3))):
+        made[f"{prefix}x{len(rows.pipeline.steps)}.{number}"] = draw(st.sampled_from(possible(draw, rows)))
+    return made
+
+
+def possible(draw: st.DrawFn, rows: Asking) -> list[Aggregate]:
+    name = one_of(draw, rows, comparable)
+    asked = None if name is None or draw(st.booleans()) else condition(draw, rows, name)
+    found = [agg.count(where=asked)]
+    number = one_of(draw, rows, is_number)
+    if number is not None:
+        found += [make(number, where=asked) for make in (agg.sum, agg.mean, agg.stddev, agg.variance)]
+    if name is not None:
+        ordered = (agg.count, agg.count_distinct, agg.min, agg.max, agg.first, agg.last, agg.median, agg.mode)
+        found += [make(name, where=asked) for make in (*ordered, agg.list, agg.distinct_list)]
+        found.append(agg.quantile(name, 0.3, where=asked))
+    return found
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return bool(is_.is_string(kind) or is_.is_large_string(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    return bool(is_.is_list(kind) or is_.is_large_list(kind))
+
+
+def comparable(kind: pa.DataType) -> bool:
+    return not is_.is_nested(kind)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    return bool(is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind))
+
+
+def one_of(draw: st.DrawFn, rows: Asking, fits: Any) -> str | None:
+    names = [field.name for field in rows.schema if fits(field.type)]
+    return draw(st.sampled_from(names)) if names else None
+
+
+def some_of(draw: st.DrawFn, rows: Asking, fits: Any, least: int, most: int) -> list[str]:
+    names = [field.name for field in rows.schema if fits(field.type)]
+    return draw(st.lists(st.sampled_from(names), min_size=least, max_size=most, unique=True)) if names else []

@@ -1,0 +1,113 @@
+"""Random queries mean the same on tables with pending changes, on Parquet of others, and in plain Python."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core import Store, open_dataset
+from core.dataset import Dataset
+from core.query.steps import Join
+from tests.property.query_cases import OTHER, SCHEMA, questions, rows
+from tests.property.query_model import Row, answered
+
+
+@dataclass(frozen=True)
+class Source:
+    """Two datasets and the rows that they hold, as PyArrow reads them."""
+
+    table: Dataset
+    other: Dataset
+    rows: list[Row]
+    other_rows: list[Row]
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Source]]:
+    folder, choose = tmp_path_factory.mktemp("queries"), random.Random(4)
+    data, other = rows(SCHEMA, 60, choose), rows(OTHER, 12, choose)
+    with Store.open(folder / "store") as store:
+        yield [
+            in_store(store, data, other, choose),
+            in_files(folder, "polars", data, other, by_polars),
+            in_files(folder, "duckdb", data.drop_columns(["N"]), other, by_duckdb),
+        ]
+
+
+def in_store(store: Store, data: pa.Table, other: pa.Table, choose: random.Random) -> Source:
+    """Several files, changed cells that are still pending, and rows that are gone."""
+    table = store.create_table("t", data.slice(0, 40))
+    table.insert(data.slice(40))
+    given = rows(SCHEMA, 8, choose).select(["k", "f", "n"]).to_pylist()
+    table.update([{"_id": choose.randrange(10, 50), **row} for row in given[:1]] + [
+        {"_id": place, **row} for place, row in enumerate(given)
+    ])  # fmt: skip
+    table.delete(ids=[9, 41])
+    joined = store.create_table("u", other)
+    return Source(table, joined, table.read().to_pylist(), joined.read().to_pylist())
+
+
+def in_files(folder: Path, name: str, data: pa.Table, other: pa.Table, write: Any) -> Source:
+    write(data, folder / f"{name}.parquet")
+    write(other, folder / f"{name}-other.parquet")
+    read = [pq.ParquetFile(folder / f"{end}.parquet").read().to_pylist() for end in (name, f"{name}-other")]
+    return Source(
+        open_dataset(folder / f"{name}.parquet"), open_dataset(folder / f"{name}-other.parquet"), *read
+    )
+
+
+def by_polars(table: pa.Table, path: Path) -> None:
+    pl.from_arrow(table).write_parquet(path)
+
+
+def by_duckdb(table: pa.Table, path: Path) -> None:
+    with duckdb.connect() as engine:
+        engine.execute("SET TimeZone = 'UTC'")
+        engine.register("given", table)
+        engine.execute(f"COPY given TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
+
+
+@settings(max_examples=150)
+@given(data=st.data(), which=st.integers(0, 2))
+def test_queries_mean_what_the_model_says(sources, data, which):
+    source = sources[which]
+    grown = data.draw(questions(source.table.asking(), source.other.asking()))
+    found, other = source.rows, (source.other.schema.names, source.other_rows)
+    for before, after in pairwise(grown):
+        step = after.pipeline.steps[-1]
+        types = dict(zip(before.schema.names, before.schema.types, strict=True))
+        given = dict(zip(after.schema.names, after.schema.types, strict=True))
+        found = answered(step, found, types, given, other if isinstance(step, Join) else None)
+    answer = grown[-1].read()
+    assert answer.schema.equals(grown[-1].schema)
+    agree(answer.to_pylist(), found)
+    assert grown[-1].count() == len(found)
+
+
+def agree(answer: list[Row], expected: list[Row]) -> None:
+    assert [list(row) for row in answer] == [list(row) for row in expected]
+    for got, wanted in zip(answer, expected, strict=True):
+        assert all(alike(got[name], wanted[name]) for name in wanted), (got, wanted)
+
+
+def alike(got: Any, wanted: Any) -> bool:
+    """Sums and means of floats may differ in the last digits; their order is not told."""
+    if isinstance(got, list) and isinstance(wanted, list):
+        return len(got) == len(wanted) and all(map(alike, got, wanted))
+    if isinstance(got, float) and wanted is not None:
+        close = math.isclose(got, float(wanted), rel_tol=1e-9, abs_tol=1e-9)
+        return close or (math.isnan(got) and math.isnan(wanted))
+    return bool(got == wanted)
