@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from core.arguments import names_of
 from core.arrays import take
 from core.documents import whole
 from core.errors import BadData, LamellaError
@@ -120,6 +121,9 @@ def tables_of(
     store: Store, graph: Any, nodes: str, edges: str, key: str, ends: tuple[str, str], job: Job | None
 ) -> Edges:
     """See `Store.from_networkx`."""
+    if not isinstance(graph, _networkx().Graph):
+        raise BadData(f"store {store.name}: {graph!r} is no graph of networkx", fix="Make one of it first")
+    _refuse_ends(store.name, ends)
     if not len(graph):
         raise BadData(f"store {store.name}: the graph has no nodes", fix="Add one")
     points = [_row(nodes, {key: node}, values) for node, values in graph.nodes(data=True)]
@@ -129,6 +133,13 @@ def tables_of(
         store.create_table(edges, lines or {end: [] for end in ends}, job=job)
         source, target = (store.relate(f"{edges}.{end}", f"{nodes}.{key}") for end in ends)
     return Edges(store, source, target)
+
+
+def _refuse_ends(store: str, ends: Any) -> None:
+    if not isinstance(ends, (tuple, list)) or len(names_of(ends, f"store {store}: ends")) != 2:
+        raise BadData(f"store {store}: ends takes two names, not {ends!r}", fix="Give ('source', 'target')")
+    if ends[0] == ends[1]:
+        raise BadData(f"store {store}: both ends are called '{ends[0]}'", fix="Give two different names")
 
 
 def _lines(graph: Any) -> Iterator[tuple[Hashable, Hashable, Mapping[str, Any]]]:

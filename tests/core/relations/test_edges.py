@@ -225,6 +225,21 @@ def test_graphs_that_are_no_tables_leave_nothing(
         assert (store.tables, store.relations) == ([], ())
 
 
+@pytest.mark.parametrize(
+    ("graph", "ends", "told"),
+    [
+        (5, ("u", "v"), "5 is no graph of networkx"),
+        (networkx.path_graph(2), ("u", "u"), "both ends are called 'u'"),
+        (networkx.path_graph(2), "uv", "ends takes two names, not 'uv'"),
+        (networkx.path_graph(2), ("u",), "ends takes two names"),
+        (networkx.path_graph(2), ("u", 5), "not 5"),
+    ],
+)
+def test_what_is_no_graph_or_no_two_ends_is_refused(tmp_path: Path, graph: Any, ends: Any, told: str) -> None:
+    with Store.open(tmp_path / "s") as store, pytest.raises(BadData, match=told):
+        store.from_networkx(graph, "points", "lines", ends=ends)
+
+
 def test_nested_names_of_nodes_are_refused(tmp_path: Path) -> None:
     graph = networkx.grid_graph((2, 2))
     with Store.open(tmp_path / "s") as store:
