@@ -51,7 +51,7 @@ def _compared(column: ColumnType, op: str, value: Any, literal: bool) -> Wanted:
     low, high = value, value
     if column.storage is Storage.NUMBER and isinstance(value, str):
         low, high = _as_number(value)
-    storage = _storage(low)
+    storage = storage_of(low)
     if column.storage is Storage.TEXT and storage is Storage.NUMBER:
         return VALUES
     if storage is not column.storage:
@@ -62,7 +62,8 @@ def _compared(column: ColumnType, op: str, value: Any, literal: bool) -> Wanted:
     return column.order.compared(op, low, high)
 
 
-def _storage(value: Any) -> Storage:
+def storage_of(value: Any) -> Storage:
+    """The class of a value that is not null."""
     if isinstance(value, str):
         return Storage.TEXT
     return Storage.BLOB if isinstance(value, bytes) else Storage.NUMBER

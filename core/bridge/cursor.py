@@ -8,9 +8,8 @@ from typing import Any
 
 from core.bridge.kept_rows import Block
 from core.bridge.plan import Plan, plan_of
-from core.bridge.scanning import Scan
 
-StartScan = Callable[[Plan, Sequence[Any]], Scan]
+Begin = Callable[[Plan, Sequence[Any]], Iterator[Block]]
 
 
 class Cursor:
@@ -24,12 +23,12 @@ class Cursor:
     Column: Callable[[int], Any]
     Rowid: Callable[[], int]
 
-    def __init__(self, start: StartScan) -> None:
-        self._start = start
+    def __init__(self, begin: Begin) -> None:
+        self._begin = begin
 
     def Filter(self, _number: int, plan: str, values: Sequence[Any]) -> None:  # noqa: N802 -- SQLite's name
         asked = plan_of(plan)
-        self._read(self._start(asked, values).blocks(), asked.columns)
+        self._read(self._begin(asked, values), asked.columns)
 
     def Close(self) -> None:  # noqa: N802
         """The functions hold rows, and the cursor holds them."""

@@ -12,6 +12,7 @@ from core.bridge.column_types import column_type
 from core.bridge.constraints import wanted
 from core.bridge.cursor import Cursor
 from core.bridge.declared import Declared, declare, found_again, statement
+from core.bridge.lookup import Scans
 from core.bridge.plan import ROWID, Plan
 from core.bridge.planning import Numbered, best_index
 from core.bridge.scanning import Condition, RowGroups, Scan
@@ -44,7 +45,8 @@ class VirtualTable:
         if not snapshot.complete:
             self._dataset.fill(Job())
             snapshot = self._dataset.snapshot()
-        return Cursor(lambda plan, values: self._scan(snapshot, plan, values))
+        scans = Scans(lambda plan, values: self._scan(snapshot, plan, values), self._columns)
+        return Cursor(scans.blocks)
 
     def Disconnect(self) -> None:  # noqa: N802
         if self._close is not None:

@@ -14,10 +14,12 @@ import pytest
 
 from core import Store, open_dataset
 from core.bridge import connect, register, row_groups
+from core.bridge.lookup import SCANS_BEFORE
 from tests.core.bridge.random_queries import OTHER, OTHERS, Queries
 from tests.core.bridge.random_rows import DECLARED, SCHEMA, as_sqlite, rows
 
 ROWS, GROUP_ROWS, STATEMENTS = 120, 10, 1_000
+OTHER_ROWS = SCANS_BEFORE + 4
 Made = tuple[apsw.Connection, list[tuple[int, dict[str, Any]]]]
 
 
@@ -63,7 +65,7 @@ def _beside(
     values = ((row_id, *(as_sqlite(row[name]) for name in DECLARED)) for row_id, row in data)
     connection.executemany(f"INSERT INTO real.t (rowid, {', '.join(DECLARED)}) VALUES ({marks})", values)
     connection.execute(f"CREATE TABLE other ({', '.join(f'{name} {kind}' for name, kind in OTHER.items())})")
-    for _ in range(8):
+    for _ in range(OTHER_ROWS):
         connection.execute(
             "INSERT INTO other VALUES (?, ?, ?, ?, ?)", [randomly.choice(OTHERS) for _ in OTHER]
         )

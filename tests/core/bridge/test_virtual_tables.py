@@ -83,6 +83,20 @@ def test_values_are_compared_with_columns_of_other_tables_by_sqlites_rules(numbe
     connection.close()
 
 
+def test_the_inner_table_of_a_join_is_scanned_a_few_times_and_looked_up_from_then_on(numbers: Path) -> None:
+    connection = connect(numbers)
+    connection.execute("CREATE TABLE asked (n, name TEXT); INSERT INTO asked SELECT n, name FROM numbers")
+    connection.execute("INSERT INTO asked VALUES ('7', 'A07'), (x'37', 'A07'), (NULL, NULL), (7.0, 'A07')")
+    before = row_groups(connection).read
+    joined = "SELECT count(*), sum(t.n) FROM asked CROSS JOIN numbers t ON t.n = asked.n"
+    assert _all(connection, joined) == [(102, 4964)]
+    assert row_groups(connection).read - before < 40
+    assert _all(connection, f"{joined} AND t.name < 'B'") == [(27, 314)]
+    pairs = "SELECT count(*), min(t.rowid), max(t.rowid) FROM asked CROSS JOIN numbers t USING (name)"
+    assert _all(connection, pairs) == [(103, 1, 100)]
+    connection.close()
+
+
 def test_nan_and_negative_zero_are_what_sqlite_makes_of_them(tmp_path: Path) -> None:
     path = _written(tmp_path, {"x": [float("nan"), -0.0, 1.5, None]})
     connection = connect(path)
