@@ -18,16 +18,26 @@ from core.query.sql_parts import cast, func, text
 from core.scan.python_value import python_values
 
 Number = int | float
-WHOLE = "HUGEINT"
+WHOLE = "BIGINT"
+WIDE = "HUGEINT"
 
 
 @dataclass(frozen=True)
 class Axis:
-    """`value` gives the place on the line, a whole number or a float; `back` makes values of places."""
+    """`value` gives the place on the line, in SQL's type `unit`; `back` makes values of places."""
 
     value: exp.Expr
-    whole: bool
+    unit: str
     back: Callable[[Sequence[Number]], list[Any]]
+
+    @property
+    def whole(self) -> bool:
+        return self.unit != "DOUBLE"
+
+    @property
+    def stored(self) -> pa.DataType:
+        """What Arrow has for a place."""
+        return {WHOLE: pa.int64(), WIDE: pa.decimal128(38, 0)}.get(self.unit, pa.float64())
 
     def edges(self, low: Number, high: Number, most: int) -> tuple[Number, ...]:
         """Of at most so many bins of one width, but for the last, from the least to the greatest place. Whole
@@ -42,7 +52,7 @@ class Axis:
         """A map of how many values lie in each bin, in order; the last bin has its upper edge too."""
         inner = edges[1:-1]
         below = [e - 1 for e in inner] if self.whole else [math.nextafter(e, -math.inf) for e in inner]
-        uppers = exp.Array(expressions=[_literal(e) for e in (*below, edges[-1])])
+        uppers = exp.Array(expressions=[cast(text(repr(e)), self.unit) for e in (*below, edges[-1])])
         return func("histogram", self.value, uppers)
 
 
@@ -50,18 +60,19 @@ def axis_of(kind: pa.DataType, value: exp.Expr) -> Axis | None:
     """None for values that do not lie on a line."""
     plain, family = value_type(kind), kind_of(kind)
     if family is Kind.INTEGER:
-        return Axis(cast(value, WHOLE), True, list)
+        unit = WIDE if is_.is_uint64(plain) else WHOLE
+        return Axis(cast(value, unit), unit, list)
     if family is Kind.FLOAT or is_.is_decimal32(plain) or is_.is_decimal64(plain) or is_.is_decimal128(plain):
-        return Axis(cast(value, "DOUBLE"), False, list)
+        return Axis(cast(value, "DOUBLE"), "DOUBLE", list)
     if is_.is_duration(plain):
-        return Axis(cast(value, WHOLE), True, _stored_as(plain, np.int64))
+        return Axis(cast(value, WHOLE), WHOLE, _stored_as(plain, np.int64))
     if family is Kind.DATE:
         days = func("date_diff", text("day"), cast(text("1970-01-01"), "DATE"), cast(value, "DATE"))
-        return Axis(cast(days, WHOLE), True, _stored_as(pa.date32(), np.int32))
+        return Axis(cast(days, WHOLE), WHOLE, _stored_as(pa.date32(), np.int32))
     if family is Kind.TIMESTAMP:
-        return Axis(_microseconds(value), True, _stored_as(pa.timestamp("us", plain.tz), np.int64))
+        return Axis(_microseconds(value), WHOLE, _stored_as(pa.timestamp("us", plain.tz), np.int64))
     if family is Kind.TIME:
-        return Axis(_microseconds(value), True, _stored_as(pa.time64("us"), np.int64))
+        return Axis(_microseconds(value), WHOLE, _stored_as(pa.time64("us"), np.int64))
     return None
 
 
@@ -71,7 +82,3 @@ def _microseconds(value: exp.Expr) -> exp.Expr:
 
 def _stored_as(kind: pa.DataType, width: type[np.integer[Any]]) -> Callable[[Sequence[Number]], list[Any]]:
     return lambda places: python_values(from_numpy(np.array(places, width), kind))
-
-
-def _literal(value: Number) -> exp.Expr:
-    return cast(text(repr(value)), WHOLE if isinstance(value, int) else "DOUBLE")
