@@ -41,12 +41,12 @@ def main() -> None:
         rival = _rival(Path(folder) / "rival.sqlite", data)
         _report("first call after opening", _first_calls(Path(folder) / "store"))
         with Store.open(Path(folder) / "store") as store:
-            _report("without an index", _timed(_asked(store, data), given.repeats))
+            _report("without an index", _timed(_asked(store), given.repeats))
             for column in ("title", "person"):
                 store["cast"].create_index(column)
             store["titles"].create_index("code")
-            _report("with sorted indexes", _timed(_asked(store, data), given.repeats))
-            _report("SQLite, indexed", _timed(_asked_of_sqlite(rival, data), given.repeats))
+            _report("with sorted indexes", _timed(_asked(store), given.repeats))
+            _report("SQLite, indexed", _timed(_asked_of_sqlite(rival), given.repeats))
             _report("whole tables", _timed(_of_all(store), 5))
 
 
@@ -94,7 +94,7 @@ def _rival(path: Path, data: dict[str, dict[str, Any]]) -> sqlite3.Connection:
 Call = Callable[[int], object]
 
 
-def _asked(store: Store, data: dict[str, dict[str, Any]]) -> dict[str, Call]:
+def _asked(store: Store) -> dict[str, Call]:
     titles, people, cast = store["titles"], store["people"], store["cast"]
     return {
         "person → cast, 20 rows": lambda n: people.related(n % BUSY, "cast", limit=20),
@@ -108,7 +108,7 @@ def _asked(store: Store, data: dict[str, dict[str, Any]]) -> dict[str, Call]:
     }
 
 
-def _asked_of_sqlite(rival: sqlite3.Connection, data: dict[str, dict[str, Any]]) -> dict[str, Call]:
+def _asked_of_sqlite(rival: sqlite3.Connection) -> dict[str, Call]:
     def ask(sql: str) -> Call:
         return lambda n: rival.execute(sql, (n % BUSY,)).fetchall()
 
@@ -127,6 +127,7 @@ def _of_all(store: Store) -> dict[str, Call]:
     return {
         "counts of all people": lambda n: people.related_counts(range(PEOPLE), "cast"),
         "check both relations": lambda n: store.check_relations(),
+        "suggest relations": lambda n: store.suggest_relations(),
     }
 
 
