@@ -73,6 +73,8 @@ def _number(value: Any, type_: pa.DataType) -> Value:
         raise ValueError(f"{value!r} is not a number")
     if isinstance(value, Decimal) and not value.is_finite():
         value = float(value)
+    if types.is_integer(type_) and isinstance(value, float) and value.is_integer():
+        return Value(value, int(value))
     scale = type_.scale if types.is_decimal(type_) else 0
     return Value(value, _scaled(value, scale, types.is_floating(type_)))
 

@@ -57,7 +57,8 @@ def slashed(regex: str) -> str:
 
 
 def number(raw: str) -> int | float | Decimal:
-    """A float where that is the very number that was written, else a decimal number."""
+    """A float where that is the number that was written, else a decimal number: whole ones have to be equal
+    to it, fractions the shortest that stand for it."""
     if len(raw) > MOST_DIGITS:
         raise ValueError(f"a number of more than {MOST_DIGITS} digits cannot be compared")
     if raw.lstrip("+-").replace("_", "").isdigit():
@@ -66,7 +67,9 @@ def number(raw: str) -> int | float | Decimal:
     if exact and abs(exact.adjusted()) > MOST_DIGITS:
         raise ValueError(f"a number of more than {MOST_DIGITS} digits cannot be compared")
     near = float(exact)
-    return near if math.isfinite(near) and Decimal(repr(near)) == exact else exact
+    if not math.isfinite(near):
+        return exact
+    return near if (int(near) if near.is_integer() else Decimal(repr(near))) == exact else exact
 
 
 def moment(raw: str) -> dt.date | str:
@@ -110,6 +113,11 @@ def _whole(value: int) -> str:
     return str(value)
 
 
+def _float(value: float) -> str:
+    short = repr(value)
+    return f"{int(value)}.0" if value.is_integer() and Decimal(short) != int(value) else short
+
+
 def _timestamp(value: dt.datetime) -> str:
     if getattr(value, "nanosecond", 0):
         return quoted(value.isoformat(sep=" "))
@@ -121,7 +129,7 @@ _WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     (type(None), lambda value: "null"),
     (bool, lambda value: "true" if value else "false"),
     (int, _whole),
-    (float, repr),
+    (float, _float),
     (str, quoted),
     (Decimal, lambda value: f"decimal '{value}'"),
     ((bytes, bytearray, memoryview), lambda value: f"x'{bytes(value).hex()}'"),

@@ -279,3 +279,13 @@ def test_a_column_of_nulls_alone_is_asked_like_nulls_of_any_type(
         dataset = open_dataset(tmp_path / "t.parquet")
         found = [dataset.read(where=f).num_rows for f in (asked, like)]
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("asked", [-(2.0**63), "-9223372036854775808", Decimal(-(2**63)), -(2**63)])
+@pytest.mark.parametrize("sort", [None, ["n"]])
+def test_a_float_asked_of_whole_numbers_stands_for_itself_not_for_its_digits(
+    asked: object, sort: list[str] | None, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"n": pa.array([-(2**63), 1 - 2**63], pa.int64())}), tmp_path / "n.parquet")
+    numbers = open_dataset(tmp_path / "n.parquet")
+    assert numbers.read(where=col("n") == asked, sort=sort).column("n").to_pylist() == [-(2**63)]

@@ -71,6 +71,7 @@ FLIGHTS = pa.schema(
             (col("a") == 1000) & (col("b") == -2.5) & (col("c") == 500.0),
         ),
         ("a = 0.12345678901234567890", col("a") == Decimal("0.12345678901234567890")),
+        ("a = 1e22 and b = 1e23", (col("a") == 1e22) & (col("b") == Decimal("1E+23"))),
         ("a = decimal '1.10' and b = x'00ff'", (col("a") == Decimal("1.10")) & (col("b") == b"\x00\xff")),
         ("a = nan or a = -inf", col("a").equals(math.nan) | (col("a") == -math.inf)),
         ("a mod 7 = 3 and b % -7 = 3", col("a").mod(7, 3) & col("b").mod(-7, 3)),
@@ -166,6 +167,10 @@ def test_every_tree_reads_back_as_it_was(tree: Filter) -> None:
 def test_other_spellings_mean_the_same(operator: str, spelling: str) -> None:
     wanted = OPERATORS[operator].spelling.format(5, 3)
     assert parse(f"a {spelling.format(5, 3)}") == parse(f"a {wanted}")
+
+
+def test_large_floats_are_written_with_all_their_digits() -> None:
+    assert to_text(col("a").is_in([1e22, 1e23])) == "a in (1e+22, 99999999999999991611392.0)"
 
 
 def test_values_of_numpy_and_arrow_are_written_too() -> None:
