@@ -79,7 +79,8 @@ class TableSearch(TableHandle):
         first = count_of(offset, f"{name}: offset")
         named = None if columns is None else names_of(columns, f"{name}: columns")
         wanted = [c for c in chosen(snapshot, named) if c.key != ID_COLUMN.key]
-        asked = self._asked(snapshot, text_of(text, f"{name}: the search text"), on)
+        indexes = self._fulltext(snapshot, on, earlier=as_of is not None)
+        asked = _asked(snapshot, text_of(text, f"{name}: the search text"), indexes)
         how = _highlight(asked, highlight)
         condition = condition_of(where, f"{name}: where", snapshot)
         within = None if condition is None else np.sort(local.find(snapshot, condition, (), job))
@@ -87,27 +88,32 @@ class TableSearch(TableHandle):
         hits = search(snapshot, asked.index, self._reader.indexes.fulltext, asked.node, last, within, job)
         return _answer(asked, Hits(hits.positions[first:], hits.scores[first:]), wanted, how)
 
-    def _asked(self, snapshot: Snapshot, text: str, on: str | Sequence[str] | None) -> _Search:
-        """By the first index that has the columns named in the text."""
-        unknown: UnknownColumn | None = None
-        for index in self._fulltext(snapshot, on):
-            names = [column.name for column in snapshot.columns if column.key in index.keys]
-            try:
-                return _Search(snapshot, index, read(text, f"The full-text index of {snapshot.name}", names))
-            except UnknownColumn as error:
-                unknown = unknown or error
-        raise unknown or _no_index(snapshot)
-
-    def _fulltext(self, snapshot: Snapshot, on: str | Sequence[str] | None) -> list[Index]:
+    def _fulltext(self, snapshot: Snapshot, on: str | Sequence[str] | None, earlier: bool) -> list[Index]:
+        """Those that have the snapshot's rows; an earlier version may not have all of their columns yet."""
         present = {column.key for column in snapshot.columns}
-        found = [i for i in self._reader.indexes.listed if i.kind == FULLTEXT and present & set(i.keys)]
+        enough = present.intersection if earlier else present.issuperset
+        listed = self._reader.indexes.listed
+        found = [index for index in listed if index.kind == FULLTEXT and enough(index.keys)]
         if on is None:
             return found
-        keys = {snapshot.column(name).key for name in names_of(on, f"{snapshot.name}: on")}
+        names = names_of(on, f"{snapshot.name}: on")
+        keys = {snapshot.column(name).key for name in names}
         named = [index for index in found if set(index.keys) == keys]
         if not named:
-            raise _no_index(snapshot, names_of(on, f"{snapshot.name}: on"))
+            raise _no_index(snapshot, names)
         return named
+
+
+def _asked(snapshot: Snapshot, text: str, indexes: Sequence[Index]) -> _Search:
+    """By the first index that has the columns named in the text."""
+    unknown: UnknownColumn | None = None
+    for index in indexes:
+        names = [column.name for column in snapshot.columns if column.key in index.keys]
+        try:
+            return _Search(snapshot, index, read(text, f"The full-text index of {snapshot.name}", names))
+        except UnknownColumn as error:
+            unknown = unknown or error
+    raise unknown or _no_index(snapshot)
 
 
 def _answer(asked: _Search, hits: Hits, wanted: Sequence[Column], how: Highlight | None) -> pa.Table:

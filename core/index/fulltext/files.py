@@ -73,7 +73,7 @@ def write(path: Path, source: Source, job: Job) -> None:
         job.check()
         files = {name: _checksum(draft / name) for name in sorted(_names(draft))}
         seal = {**_origin(source.segment), "parts": told, "files": files}
-        (draft / SEAL).write_text(json.dumps(seal))
+        (draft / SEAL).write_text(json.dumps({"told": seal, "checksum": _code(seal)}))
         _put_in_place(draft, path)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -96,10 +96,9 @@ def in_memory(source: Source, job: Job) -> Covering:
 def checked(path: Path, segment: FileSegment, quick: bool = False) -> dict[str, Any]:
     """What the seal says, if it is true; `quick` leaves the checksums out. Raises `FileProblem`."""
     try:
-        told: dict[str, Any] = json.loads((path / SEAL).read_bytes())
-        broken = [
-            name for name, checksum in told["files"].items() if not _whole(path / name, checksum, quick)
-        ]
+        told = _seal(path)
+        files = told["files"].items()
+        broken = [name for name, checksum in files if not _whole(path / name, checksum, quick)]
         same = {key: told[key] for key in _origin(segment)} == _origin(segment)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise FileProblem(path, "is no index that can be read", str(error)) from error
@@ -112,7 +111,7 @@ def checked(path: Path, segment: FileSegment, quick: bool = False) -> dict[str, 
 def lengths_told(path: Path) -> list[tuple[int, dict[int, float]]]:
     """For each part the number of its rows, and how long their texts are; nothing where there is no seal."""
     try:
-        told = json.loads((path / SEAL).read_bytes())
+        told = _seal(path)
         return [(int(part["rows"]), _lengths(part)) for part in told["parts"]]
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return []
@@ -226,6 +225,19 @@ def _origin(segment: FileSegment) -> dict[str, Any]:
     """`tantivy` is the version of its format."""
     made_by = __version__.rpartition(" ")[2]
     return {"format": FORMAT, "tantivy": made_by, "file": segment.path.name, "rows": segment.num_rows}
+
+
+def _seal(path: Path) -> dict[str, Any]:
+    """Raises `ValueError` for one that is not as it was written, and whatever reading it raises."""
+    sealed = json.loads((path / SEAL).read_bytes())
+    told: dict[str, Any] = sealed["told"]
+    if sealed["checksum"] != _code(told):
+        raise ValueError("the checksum of its seal differs")
+    return told
+
+
+def _code(told: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(told, sort_keys=True).encode())
 
 
 def _names(draft: Path) -> Iterator[str]:

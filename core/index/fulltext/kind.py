@@ -96,9 +96,11 @@ def _language(table: str, given: Any) -> str | None:
 
 
 def _weights(table: str, columns: Sequence[Column], given: Any) -> list[float] | None:
-    """In the order of the columns, None where all weigh the same."""
+    """In the order of the columns, as they may be given too; None where all weigh the same."""
     if given is None:
         return None
+    if isinstance(given, list) and len(given) == len(columns):
+        given = {column.name: weight for column, weight in zip(columns, given, strict=True)}
     if not isinstance(given, Mapping):
         raise BadData(f"{table}: weights {given!r} are no dict", fix="Give one: {'title': 2}")
     names = [column.name for column in columns]

@@ -118,7 +118,7 @@ class _Reader:
         found = self._operand(column)
         if negations % 2 == 0:
             return found
-        return [_negated(node) or Clauses(excluded=(node,)) for node in found]
+        return [Clauses(excluded=(node,)) for node in found]
 
     def _refuse_far(self, sign: _Token) -> None:
         if sign.kind == "sign" and self._tokens[self._at].start != sign.stop:

@@ -26,6 +26,7 @@ COLUMNS = ["title", "body"]
         ("a not b", Clauses(wanted=(A,), excluded=(B,))),
         ("a and not b", Clauses(required=(A,), excluded=(B,))),
         ("not not a", A),
+        ("a -(not b)", Clauses(wanted=(A,), excluded=(Clauses(excluded=(B,)),))),
         ("-(a b)", Clauses(excluded=(Clauses(wanted=(A, B)),))),
         ('"a b" c', Clauses(wanted=(Words(("a", "b")), C))),
         ('"and"', Words(("and",))),

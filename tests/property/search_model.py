@@ -1,0 +1,111 @@
+"""Which rows a search text means, said in plain Python: no index, no ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from core.index.fulltext.snippets import within_edits
+
+STEMS = {
+    "run": "run", "runs": "run", "running": "run", "apple": "apple", "apples": "apple", "café": "cafe",
+    "cafés": "cafe", "cafe": "cafe", "fox": "fox", "foxes": "fox", "and": "and", "zebra": "zebra",
+}  # fmt: skip
+"""Every word that a text of the test may hold, and what it means in English."""
+PLAIN = str.maketrans("é", "e")
+SEPARATORS = [" ", ", ", " - ", "\n", "  "]
+
+Cells = Mapping[str, Any]
+Holds = Callable[[Cells], bool]
+
+cell = st.none() | st.lists(st.sampled_from(sorted(STEMS)), max_size=5).flatmap(
+    lambda words: st.sampled_from(SEPARATORS).map(lambda between: between.join(words).capitalize())
+)
+cells = st.none() | st.lists(cell, max_size=3)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A search text, and which rows it means; `row` is of cells by column."""
+
+    text: str
+    holds: Holds
+
+
+def texts(row: Cells, column: str | None) -> list[list[str]]:
+    """The words of each text that the column holds, or any."""
+    found: list[list[str]] = []
+    for name, value in row.items():
+        if column in (None, name):
+            values = value if isinstance(value, list) else [value]
+            found += [_words(text) for text in values if text is not None]
+    return found
+
+
+def _words(text: str) -> list[str]:
+    for separator in SEPARATORS:
+        text = text.replace(separator, " ")
+    return text.lower().split()
+
+
+def _named(column: str | None, text: str) -> str:
+    return text if column is None else f"{column}:{text}"
+
+
+@st.composite
+def leaf(draw: st.DrawFn, columns: list[str]) -> Asked:
+    column = draw(st.none() | st.sampled_from(columns))
+    word = draw(st.sampled_from(sorted(STEMS)))
+    kind = draw(st.sampled_from(["word", "phrase", "beginning", "near"]))
+    if kind == "word":
+        text = draw(st.sampled_from([f'"{word}"', f'"{word.upper()}"']))
+        return Asked(_named(column, text), _any_word(column, lambda w: STEMS[w] == STEMS[word]))
+    if kind == "phrase":
+        words = [word, *draw(st.lists(st.sampled_from(sorted(STEMS)), min_size=1, max_size=2))]
+        meant = [STEMS[w] for w in words]
+        return Asked(_named(column, f'"{" ".join(words)}"'), lambda row: _in_a_row(row, column, meant))
+    if kind == "beginning":
+        begin = word[: draw(st.integers(1, len(word)))]
+        plain = begin.translate(PLAIN)
+        return Asked(
+            _named(column, f"{begin}*"), _any_word(column, lambda w: w.translate(PLAIN).startswith(plain))
+        )
+    edits = draw(st.integers(1, 2))
+    mistyped = draw(st.sampled_from([word, word[:-1] or "x", word[::-1], f"{word}x", word[1:] + word[0]]))
+    return Asked(
+        _named(column, f"{mistyped}~{edits}"), _any_word(column, lambda w: within_edits(w, mistyped, edits))
+    )
+
+
+def _any_word(column: str | None, meant: Callable[[str], bool]) -> Holds:
+    return lambda row: any(meant(word) for text in texts(row, column) for word in text)
+
+
+def _in_a_row(row: Cells, column: str | None, meant: list[str]) -> bool:
+    found = [[STEMS[word] for word in text] for text in texts(row, column)]
+    return any(
+        stems[at : at + len(meant)] == meant for stems in found for at in range(len(stems) - len(meant) + 1)
+    )
+
+
+def _combined(inner: st.SearchStrategy[Asked]) -> st.SearchStrategy[Asked]:
+    pair = st.tuples(inner, inner)
+    return st.one_of(
+        pair.map(
+            lambda p: Asked(f"({p[0].text} and {p[1].text})", lambda r: p[0].holds(r) and p[1].holds(r))
+        ),
+        pair.map(lambda p: Asked(f"({p[0].text} or {p[1].text})", lambda r: p[0].holds(r) or p[1].holds(r))),
+        inner.map(lambda one: Asked(f"(not {one.text})", lambda r: not one.holds(r))),
+        pair.map(lambda p: Asked(f"(+{p[0].text} {p[1].text})", p[0].holds)),
+        pair.map(
+            lambda p: Asked(f"({p[0].text} -{p[1].text})", lambda r: p[0].holds(r) and not p[1].holds(r))
+        ),
+    )
+
+
+def asked(columns: list[str]) -> st.SearchStrategy[Asked]:
+    """Search texts of every kind there is, nested."""
+    return st.recursive(leaf(columns), _combined, max_leaves=4)
