@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from core import Store
 from core.errors import StoreProblem
@@ -32,7 +32,7 @@ from core.scan.snapshot import Snapshot
 from core.store import Table
 from tests.property.test_store_model import small_sizes
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "24"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "15"))
 TEXT = st.text("aAbBé😀%_\\\0 0", max_size=3)
 FLOATS = st.sampled_from([0.0, -0.0, 1.0, 1.5, -2.5, math.nan, math.inf, -math.inf])
 MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))
@@ -132,7 +132,7 @@ def store() -> Iterator[Store]:
     shutil.rmtree(folder)
 
 
-@settings(max_examples=RUNS // 6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=RUNS // 3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_is_found_and_sorted_as_without(kind: str, data: st.DataObject, store: Store) -> None:
@@ -254,6 +254,17 @@ class Changing(RuleBasedStateMachine):
         snapshot = self.table.state(version).snapshot
         agree(snapshot, data.draw(filters(self.kinds)), (), None)
         agree(snapshot, data.draw(filters(self.kinds)), data.draw(sorts(self.kinds)), limit)
+
+    @invariant()
+    def values_that_are_there_are_found(self) -> None:
+        if not hasattr(self, "store"):
+            return
+        snapshot = self.table.snapshot()
+        for (name,) in (index.columns for index in self.table.indexes):
+            held = self.table.read(columns=[name]).column(0).drop_null()
+            asked = [held[place] for place in (0, -1) if len(held)]
+            for condition in (Predicate(name, "is_null"), *(Predicate(name, "eq", (v,)) for v in asked)):
+                agree(snapshot, condition, (), None)
 
     @precondition(lambda self: self.table.indexes)
     @rule(data=st.data(), limit=st.integers(1, 5))
