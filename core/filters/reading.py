@@ -187,7 +187,7 @@ def _filter(asked: Asked, values: Sequence[Any]) -> list[Value]:
     if not isinstance(where, Filter):
         raise asked.refused(where, "'elem_match' takes a condition on the items, such as col('item') > 5")
     bound = asked.bind(where, item_types(asked.type.value_type), f"an item of '{asked.predicate.column}'")
-    return [Value(bound, bound)]
+    return [Value(where, bound)]
 
 
 _READERS: dict[Takes, Callable[[Asked, Sequence[Any]], list[Value]]] = {

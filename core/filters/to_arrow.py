@@ -31,10 +31,10 @@ def mask(bound: Filter, rows: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
 
 
 def _mask(bound: Filter, batch: pa.RecordBatch) -> pa.BooleanArray:
-    names = set(batch.schema.names)
-
     def find(place: Place) -> pa.Array:
-        if place.name in names:
+        if not place.path:
+            return batch.column(place.column)
+        if place.name in batch.schema.names:
             return batch.column(place.name)
         return project(batch.column(place.column), place.path)
 

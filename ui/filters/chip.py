@@ -10,7 +10,8 @@ from PySide6.QtGui import QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 
 from core.filters import Filter, bind, sentence
-from core.filters.walk import predicates
+from core.filters.walk import columns_read
+from core.nested import place_of
 from ui import theme
 from ui.filters.icon_button import IconButton
 from ui.filters.tree import Condition, Node, Problem
@@ -83,6 +84,6 @@ def words(node: Node, types: Mapping[str, pa.DataType]) -> str:
 
 def spoken(filter: Filter, types: Mapping[str, pa.DataType]) -> str:
     """The sentence of a filter whose conditions all fit these types."""
-    asked = dict.fromkeys(predicate.column for predicate in predicates(filter))
-    schema = pa.schema([(name, types[name]) for name in asked])
-    return sentence(bind(filter, schema, "this table"))
+    places = (place_of(name, types) for name in columns_read(filter))
+    columns = {place.column: place.whole for place in places if place is not None}
+    return sentence(bind(filter, pa.schema(list(columns.items())), "this table"))

@@ -12,7 +12,7 @@ from core.datasets import open_dataset
 from core.datasets.options import Ragged
 from core.datasets.text.dataset import TextDataset
 from core.filters.expr import And, Filter, all_of
-from core.filters.walk import predicates
+from core.filters.walk import columns_read
 from core.jobs import Job
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def same_files(before: Dataset, fresh: Dataset) -> bool:
 
 def what_fits(where: Filter | None, names: set[str]) -> Filter | None:
     """The conditions that ask about these columns only."""
-    if where is None or columns_of(where) <= names:
+    if where is None or all(_holds(names, asked) for asked in columns_of(where)):
         return where
     if isinstance(where, And):
         kept = [part for child in where.children if (part := what_fits(child, names)) is not None]
@@ -79,5 +79,10 @@ def what_fits(where: Filter | None, names: set[str]) -> Filter | None:
 
 
 def columns_of(where: Filter | None) -> frozenset[str]:
-    """The columns that a filter asks about."""
-    return frozenset() if where is None else frozenset(p.column for p in predicates(where))
+    """The columns that a filter asks about, and fields inside them by their path."""
+    return frozenset() if where is None else frozenset(columns_read(where))
+
+
+def _holds(names: set[str], asked: str) -> bool:
+    """Whether a column is called so, or one that may hold a field at such a path."""
+    return asked in names or any(asked.startswith(f"{name}.") for name in names)

@@ -209,6 +209,30 @@ def test_groups_nest_and_join_as_chosen(qtbot: QtBot, bar: FilterBar) -> None:
     assert spoken == "Shows rows where dep_delay is more than 60 and carrier is AA and not (late is true)."
 
 
+def test_conditions_on_other_columns_and_lists_are_shown_and_kept(qtbot: QtBot, bar: FilterBar) -> None:
+    where = (
+        (col("dep_delay") < col("year"))
+        & col("stops").has("JFK")
+        & col("stops").elem_match(col("item") > "A")
+    )
+    bar.set_filter(where)
+    bar.open_builder()
+    spoken = named(bar, QLabel, "The filter in plain words").text()
+    assert spoken == (
+        "Shows rows where dep_delay is less than year and stops has the item JFK "
+        "and stops has an item where (item comes after A)."
+    )
+    row = rows_of(bar)[1]
+    box = named(row, QComboBox, "Operator")
+    assert [box.itemText(n) for n in range(box.count())][:4] == [
+        "has the item",
+        "has any of",
+        "has all of",
+        "has the size",
+    ]
+    assert bar.filter() == where
+
+
 def test_a_condition_moves_into_a_group_and_out_again(qtbot: QtBot, bar: FilterBar) -> None:
     bar.set_filter((col("dep_delay") > 60) & (col("carrier") == "AA"))
     bar.open_builder()
