@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import to_numpy
+from core.arrays import take, to_numpy
 from core.bridge.decimals import doubles
 from core.bridge.wanted import NOTHING, VALUES, Range, Wanted, any_of
 
@@ -122,10 +122,23 @@ class Bytes(Order):
         points = wanted.points
         if points is not None and len(points) > FEW_RANGES:
             return to_numpy(pc.is_in(plain, value_set=_byte_strings(points)))
-        found = np.zeros(len(plain), bool)
-        for low, high in wanted.ranges:
-            found |= _between_bytes(plain, low, high)
-        return found
+        if len(wanted.ranges) == 1:
+            return _between_bytes(plain, *wanted.ranges[0])
+        return _in_some(plain, wanted) if wanted.ranges else np.zeros(len(plain), bool)
+
+
+def _in_some(plain: pa.ChunkedArray, wanted: Wanted) -> np.ndarray:
+    """From the first end to the last lies little where the ranges are the cases of one beginning."""
+    lows, highs = zip(*wanted.ranges, strict=True)
+    ends = (None if None in lows else min(lows), None if None in highs else max(highs))
+    places = np.flatnonzero(_between_bytes(plain, *ends))
+    candidates = take(plain, places)
+    met = np.zeros(len(places), bool)
+    for low, high in wanted.ranges:
+        met |= _between_bytes(candidates, low, high)
+    found = np.zeros(len(plain), bool)
+    found[places[met]] = True
+    return found
 
 
 def _between_bytes(plain: pa.ChunkedArray, low: bytes | None, high: bytes | None) -> np.ndarray:

@@ -29,6 +29,8 @@ class VirtualTable:
 
     def __init__(self, dataset: Dataset, counted: RowGroups, close: Callable[[], None] | None = None) -> None:
         self._dataset, self._counted, self._close = dataset, counted, close
+        if not dataset.snapshot().complete:
+            dataset.fill(Job())  # only then it is certain which types its columns have
         columns = dataset.snapshot().columns
         names = [column.name for column in columns]
         self._columns: list[Declared] = declare(columns)
@@ -42,9 +44,6 @@ class VirtualTable:
     def Open(self) -> Cursor:  # noqa: N802
         """A cursor sees one version from start to end, however often a join begins anew with it."""
         snapshot = self._dataset.snapshot()
-        if not snapshot.complete:
-            self._dataset.fill(Job())
-            snapshot = self._dataset.snapshot()
         scans = Scans(lambda plan, values: self._scan(snapshot, plan, values), self._columns)
         return Cursor(scans.blocks)
 

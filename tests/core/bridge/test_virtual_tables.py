@@ -159,6 +159,15 @@ def test_only_the_columns_that_are_named_are_decoded(tmp_path: Path) -> None:
     connection.close()
 
 
+def test_text_files_are_tables_too(tmp_path: Path) -> None:
+    (tmp_path / "towns.csv").write_text("name,people\n" + "Ås,21\n" * 5000 + "Oslo,7.5\n", encoding="utf8")
+    connection = connect(tmp_path / "towns.csv")
+    assert _all(connection, "SELECT count(*), typeof(people), sum(people) FROM towns WHERE people > '8'") == [
+        (5000, "real", 105_000.0)
+    ]
+    connection.close()
+
+
 def test_folders_of_partitions_are_skipped_whole(tmp_path: Path) -> None:
     for year in (2023, 2024):
         folder = tmp_path / "trips" / f"year={year}"
