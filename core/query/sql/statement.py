@@ -15,6 +15,8 @@ from sqlglot import exp
 from core.errors import BadSql
 from core.query.source import OWN_NAMES
 
+_EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?", re.IGNORECASE)
+
 
 @dataclass(frozen=True)
 class TableName:
@@ -36,11 +38,16 @@ class Statement:
 
 
 def parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:
-    """The one SELECT in `text`, or what stands for one: VALUES, FROM …, DESCRIBE, SUMMARIZE, PIVOT.
+    """The one SELECT in `text`, or what stands for one: VALUES, FROM …, DESCRIBE, SUMMARIZE, PIVOT. EXPLAIN
+    may stand before it.
 
     Raises `BadSql` for anything else.
     """
     kind = _kind(text, names, own)
+    explain = _EXPLAIN.match(text)
+    if kind == duckdb.StatementType.EXPLAIN and explain is not None:
+        asked = parsed(text[explain.end() :], names, own)
+        return Statement(explain.group() + asked.text, asked.tables)
     if kind == duckdb.StatementType.MULTI:
         return Statement(text, tuple(TableName(n, n) for n in _named_by_words(text)))
     if kind != duckdb.StatementType.SELECT:

@@ -76,6 +76,8 @@ def test_a_file_that_is_not_there_is_told(store: Store, tmp_path: Path) -> None:
         "set memory_limit = '1TB'",
         "pragma database_list",
         "call pragma_version()",
+        "explain copy t to '{0}/out.csv'",
+        "explain analyze create table x as select 1",
         "create temp table x as select 1",
         "insert into t values (1)",
         "with gone as (delete from t returning n) select * from gone",

@@ -131,6 +131,8 @@ def test_a_table_at_a_version_is_a_dataset_like_others(store: Store) -> None:
         ("values (1), (2)", 2),
         ("describe prices", 3),
         ("summarize prices", 3),
+        ("explain select * from prices where price > 2", 1),
+        ("EXPLAIN analyze from prices at (version => 1)", 1),
         ("pivot prices on code using sum(price)", 1),
         ("pivot prices on code in ('a', 'b') using sum(price)", 1),
         ("unpivot (select price, price * 2 as twice from prices) on price, twice", 2),
