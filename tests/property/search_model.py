@@ -29,10 +29,11 @@ cells = st.none() | st.lists(cell, max_size=3)
 
 @dataclass(frozen=True)
 class Asked:
-    """A search text, and which rows it means; `row` is of cells by column."""
+    """A search text, and which rows it means. One that only `negates` is not merely wanted beside others."""
 
     text: str
     holds: Holds
+    negates: bool = False
 
 
 def texts(row: Cells, column: str | None) -> list[list[str]]:
@@ -92,18 +93,28 @@ def _in_a_row(row: Cells, column: str | None, meant: list[str]) -> bool:
 
 
 def _combined(inner: st.SearchStrategy[Asked]) -> st.SearchStrategy[Asked]:
-    pair = st.tuples(inner, inner)
-    return st.one_of(
-        pair.map(
-            lambda p: Asked(f"({p[0].text} and {p[1].text})", lambda r: p[0].holds(r) and p[1].holds(r))
-        ),
-        pair.map(lambda p: Asked(f"({p[0].text} or {p[1].text})", lambda r: p[0].holds(r) or p[1].holds(r))),
-        inner.map(lambda one: Asked(f"(not {one.text})", lambda r: not one.holds(r))),
-        pair.map(lambda p: Asked(f"(+{p[0].text} {p[1].text})", p[0].holds)),
-        pair.map(
-            lambda p: Asked(f"({p[0].text} -{p[1].text})", lambda r: p[0].holds(r) and not p[1].holds(r))
-        ),
-    )
+    ways = st.sampled_from([_both, _either, _required, _excluded])
+    return st.tuples(ways, inner, inner).map(lambda drawn: drawn[0](*drawn[1:])) | inner.map(_not)
+
+
+def _both(a: Asked, b: Asked) -> Asked:
+    return Asked(f"({a.text} and {b.text})", lambda row: a.holds(row) and b.holds(row))
+
+
+def _either(a: Asked, b: Asked) -> Asked:
+    return Asked(f"({a.text} or {b.text})", lambda row: a.holds(row) or b.holds(row))
+
+
+def _required(a: Asked, b: Asked) -> Asked:
+    return Asked(f"(+{a.text} {b.text})", lambda row: a.holds(row) and (b.holds(row) or not b.negates))
+
+
+def _excluded(a: Asked, b: Asked) -> Asked:
+    return Asked(f"({a.text} -{b.text})", lambda row: a.holds(row) and not b.holds(row))
+
+
+def _not(one: Asked) -> Asked:
+    return Asked(f"(not {one.text})", lambda row: not one.holds(row), negates=True)
 
 
 def asked(columns: list[str]) -> st.SearchStrategy[Asked]:

@@ -21,7 +21,7 @@ from core import Store
 from core.errors import StoreProblem
 from tests.property.search_model import Asked, asked, cell, cells
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "12"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "20"))
 SCHEMA = pa.schema([("title", pa.string()), ("tags", pa.list_(pa.string())), ("n", pa.int64())])
 INDEXED = ["title", "tags"]
 
