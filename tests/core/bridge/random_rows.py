@@ -29,6 +29,10 @@ SCHEMA = pa.schema(
         ("tags", pa.list_(pa.int32())),
     ]
 )
+OTHER_LAYOUTS = {
+    "small": pa.int16(), "f": pa.float16(), "price": pa.decimal256(40, 2), "code": pa.large_string(),
+    "raw": pa.large_binary(), "day": pa.date64(), "second": pa.timestamp("ms", "Europe/Oslo"),
+}  # fmt: skip
 INTEGERS, REALS, BLOBS = ("small", "n", "u", "flag", "took"), ("x", "f", "price"), ("raw",)
 DECLARED = {
     name: "INTEGER" if name in INTEGERS else "REAL" if name in REALS else "BLOB" if name in BLOBS else "TEXT"

@@ -16,9 +16,9 @@ from core import Store, open_dataset
 from core.bridge import connect, register, row_groups
 from core.bridge.lookup import SCANS_BEFORE
 from tests.core.bridge.random_queries import OTHER, OTHERS, Queries
-from tests.core.bridge.random_rows import DECLARED, SCHEMA, as_sqlite, rows
+from tests.core.bridge.random_rows import DECLARED, OTHER_LAYOUTS, SCHEMA, as_sqlite, rows
 
-ROWS, GROUP_ROWS, STATEMENTS = 120, 10, 1_000
+ROWS, GROUP_ROWS, STATEMENTS = 120, 10, 700
 OTHER_ROWS = SCANS_BEFORE + 4
 Made = tuple[apsw.Connection, list[tuple[int, dict[str, Any]]]]
 
@@ -38,6 +38,16 @@ def _files(folder: Path, randomly: random.Random) -> Made:
     connection = connect([])
     register(connection, "t", open_dataset(folder / "trips" / "*.parquet"))
     return connection, list(enumerate(data, 1))
+
+
+def _other_layouts(folder: Path, randomly: random.Random) -> Made:
+    """The same values in other types of Arrow."""
+    data = rows(randomly, ROWS)
+    table = pa.Table.from_pylist(data, SCHEMA)
+    schema = pa.schema([field.with_type(OTHER_LAYOUTS.get(field.name, field.type)) for field in SCHEMA])
+    path = folder / "t.parquet"
+    pq.write_table(table.cast(schema), path, row_group_size=GROUP_ROWS, compression="zstd")
+    return connect(path), list(enumerate(data, 1))
 
 
 def _table(folder: Path, randomly: random.Random) -> Made:
@@ -71,7 +81,7 @@ def _beside(
         )
 
 
-@pytest.mark.parametrize("make", [_files, _table])
+@pytest.mark.parametrize("make", [_files, _other_layouts, _table])
 def test_random_statements(make: Callable[[Path, random.Random], Made], tmp_path: Path) -> None:
     randomly = random.Random(20)
     connection, data = make(tmp_path, randomly)
