@@ -53,8 +53,14 @@ class Predicate(Filter):
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
-        if any(value != value for value in self.values if isinstance(value, float)):
-            object.__setattr__(self, "values", tuple(map(_one_nan, self.values)))
+        if any(isinstance(value, (float, bytearray)) for value in self.values):
+            object.__setattr__(self, "values", tuple(map(_frozen, self.values)))
+
+    def __hash__(self) -> int:
+        try:
+            return hash((self.column, self.operator, self.values, self.ignore_case))
+        except TypeError:  # a list or a dict, which no column is compared with
+            return hash((self.column, self.operator, len(self.values)))
 
 
 class Branch(Filter):
@@ -121,8 +127,10 @@ def _spliced(filters: Iterable[Filter], kind: type[And] | type[Or]) -> Iterator[
             yield one
 
 
-def _one_nan(value: Any) -> Any:
+def _frozen(value: Any) -> Any:
     """NaN differs from itself, but not when it is the same object; so equal trees share one."""
+    if isinstance(value, bytearray):
+        return bytes(value)
     return math.nan if isinstance(value, float) and math.isnan(value) else value
 
 

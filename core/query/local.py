@@ -13,7 +13,7 @@ from core.ascending import among
 from core.filters.expr import Filter
 from core.index.sorting import in_sort_order, key_columns
 from core.jobs import Job
-from core.query import masks, positions
+from core.query import masks, orders, positions
 from core.query.found import Found
 from core.query.indexed import find_by_index
 from core.query.query import Query, SortKey
@@ -115,7 +115,19 @@ def find(
         found = find(snapshot, where, keys, job)
         kept: np.ndarray = found[among(found, within)]
         return kept
-    return search(snapshot, where, keys, job, first).positions
+    if not keys or first is None:
+        return search(snapshot, where, keys, job, first).positions
+    return _first_in_order(snapshot, where, keys, job, first)
+
+
+def _first_in_order(
+    snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job, first: int
+) -> np.ndarray:
+    order = orders.order_of(snapshot, where, keys)
+    kept = orders.kept(order)
+    if kept is None and snapshot.num_rows <= orders.SMALL_ROWS and orders.asked_again(order):
+        kept = orders.keep(order, search(snapshot, where, keys, job).positions)
+    return search(snapshot, where, keys, job, first).positions if kept is None else kept[:first]
 
 
 def search(

@@ -11,21 +11,15 @@ import pyarrow as pa
 
 from core.filters.expr import Filter
 from core.jobs import Job
-from core.query import masks
+from core.query import masks, orders
 from core.query.cursor import Cursor, compared, parsed, refuse_unordered, written
 from core.query.indexed import find_by_index
 from core.query.local import find
 from core.query.query import SortKey
-from core.scan.lru import LruCache
 from core.scan.one_row import cells_at
 from core.scan.paths import chosen
 from core.scan.rows import live_positions, read_rows, take_rows
 from core.scan.snapshot import Column, Snapshot
-
-MOST_ORDER_BYTES = 64 << 20
-
-_orders: LruCache[tuple[object, ...], np.ndarray] = LruCache(MOST_ORDER_BYTES)
-"""Positions by snapshot, filter and sort, for the next page of the same answer."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +79,12 @@ class Asked:
 
     def _next_found(self, count: int, cursor: Cursor | None, job: Job) -> np.ndarray:
         """The first ones are found without ordering the others."""
-        key = (self.snapshot.token, self.where, self.keys)
-        order = _orders.get([key])[0]
+        asked = orders.order_of(self.snapshot, self.where, self.keys)
+        order = orders.kept(asked)
         if order is None and cursor is None:
             return find(self.snapshot, self.where, self.keys, job, first=count)[:count]
         if order is None:
-            order = find(self.snapshot, self.where, self.keys, job)
-            _orders.put([(key, order)])
+            order = orders.keep(asked, find(self.snapshot, self.where, self.keys, job))
         first = 0 if cursor is None else self._place(order, cursor)
         return order[first : first + count]
 

@@ -1,0 +1,60 @@
+"""The first rows of a sort that is asked for again and again come from an order that is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core import Store, col
+from core.query import orders
+from core.store import Table
+
+N = [5, None, 3, 9, 3, 1, 7]
+DESCENDING = [9, 7, 5, 3, 3, 1, None]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[Table]:
+    with Store.open(tmp_path / "s") as store:
+        yield store.create_table("t", {"n": N})
+
+
+def _pages(table: Table) -> list[int | None]:
+    pages = (table.read(["n"], sort=["-n"], limit=2, offset=first) for first in range(0, 8, 2))
+    return [n for page in pages for n in page["n"].to_pylist()]
+
+
+def test_each_page_is_a_part_of_the_same_order(table: Table) -> None:
+    for _ in range(3):
+        assert _pages(table) == DESCENDING
+
+
+def test_the_order_is_kept_from_the_second_page_on(table: Table) -> None:
+    asked = orders.order_of(table.snapshot(), None, _keys(table))
+    table.read(sort=["-n"], limit=2)
+    assert orders.kept(asked) is None
+    table.read(sort=["-n"], limit=2, offset=2)
+    kept = orders.kept(asked)
+    assert kept is not None and kept.tolist() == [3, 6, 0, 2, 4, 5, 1]
+
+
+def _keys(table: Table) -> tuple[object, ...]:
+    from core.query.local import sort_keys
+
+    return sort_keys(table.snapshot(), ["-n"])
+
+
+def test_rows_that_change_are_in_their_new_place_at_once(table: Table) -> None:
+    _pages(table)
+    table.update([{"_id": table.read(["_id"])["_id"][5].as_py(), "n": 8}])
+    assert _pages(table) == [9, 8, 7, 5, 3, 3, None]
+    table.undo()
+    assert _pages(table) == DESCENDING
+
+
+def test_each_filter_has_an_order_of_its_own(table: Table) -> None:
+    for least in (3, 5, 3, 5):
+        read = table.read(["n"], where=col("n") >= least, sort=["n"], limit=1)
+        assert read["n"].to_pylist() == [least]
