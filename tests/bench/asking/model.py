@@ -1,0 +1,66 @@
+"""What is asked of several systems, and what came of it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Questions = Mapping[str, Callable[[], Any]]
+"""By name, each answering as plain rows, an Arrow table or a number."""
+Opened = Callable[[Path], Questions]
+
+LAMELLA = "Lamella"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """`milliseconds` when asked again; `times` what each of the other systems takes, at most."""
+
+    milliseconds: float | None = None
+    times: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """`make` puts the same rows into every system's place in a folder; `systems` open them there."""
+
+    name: str
+    about: str
+    rows: int
+    make: Callable[[Path, int], None]
+    systems: Mapping[str, Opened]
+    goals: Mapping[str, Goal] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question in one process: the first time and the times after it, and what it answered."""
+
+    suite: str
+    system: str
+    question: str
+    milliseconds: tuple[float, ...]
+    answer: str
+
+    @property
+    def first(self) -> float:
+        return self.milliseconds[0]
+
+    @property
+    def again(self) -> float:
+        return statistics.median(self.milliseconds[1:])
+
+
+def disagreements(found: Iterable[Asked]) -> list[str]:
+    """Questions whose answers differ between systems: none of their times counts."""
+    answers: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for one in found:
+        answers.setdefault((one.suite, one.question), {}).setdefault(one.answer, set()).add(one.system)
+    return [
+        f"{suite}, {question}: " + "; ".join(f"{', '.join(sorted(of))}: {what}" for what, of in by.items())
+        for (suite, question), by in answers.items()
+        if len(by) > 1
+    ]

@@ -1,0 +1,145 @@
+"""Questions to stores beside other systems: `python -m tests.bench.query_bench [--only taxi,entities]`.
+
+Every system runs in a process of its own, several times, in turns: the first call after opening is told apart
+from those after it. Answers are compared across systems before any time counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from core.bench.environment import environment, sentence
+from core.bench.ratios import shown_seconds
+from core.bench.report import ReportTable
+from tests.bench.asking.answers import digest
+from tests.bench.asking.entities import ENTITIES
+from tests.bench.asking.model import LAMELLA, Asked, Suite, disagreements
+from tests.bench.asking.taxi import TAXI
+from tests.bench.page import put_into
+
+ROOT = Path(__file__).resolve().parents[2]
+SUITES = {suite.name: suite for suite in (TAXI, ENTITIES)}
+CALLS = 9
+"""Of each question in one process: one first, and so many less one again."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default=",".join(SUITES), help="which suites: %(default)s")
+    parser.add_argument("--rows", type=int, help="rows of each suite, instead of its own number")
+    parser.add_argument("--repeats", type=int, default=5, help="processes for each system (%(default)s)")
+    parser.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
+    parser.add_argument("--json", type=Path, help="append every measurement to this file")
+    parser.add_argument("--report", type=Path, help="a page with markers to put the tables into")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    given = parser.parse_args(argv)
+    if given.child:
+        return child(*given.child, given.folder)
+    for name in given.only.split(","):
+        suite = SUITES[name]
+        rows = given.rows or suite.rows
+        found = list(measured(suite, rows, given.repeats, given.folder))
+        report(suite, rows, found, given.report)
+        if given.json:
+            with given.json.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(asdict(one)) + "\n" for one in found)
+    return 0
+
+
+def measured(suite: Suite, rows: int, repeats: int, parent: Path | None) -> Iterator[Asked]:
+    with tempfile.TemporaryDirectory(prefix="lamella-query-", dir=parent) as folder:
+        print(f"{suite.name}: making {rows:,} rows", flush=True)
+        suite.make(Path(folder), rows)
+        turns = list(suite.systems)
+        for _ in range(repeats):
+            random.shuffle(turns)
+            for system in turns:
+                yield from in_a_process(suite, system, Path(folder))
+
+
+def in_a_process(suite: Suite, system: str, folder: Path) -> Iterator[Asked]:
+    words = [sys.executable, "-m", "tests.bench.query_bench"]
+    words += ["--folder", str(folder), "--child", suite.name, system]
+    done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    for line in done.stdout.splitlines():
+        told = json.loads(line)
+        yield Asked(**{**told, "milliseconds": tuple(told["milliseconds"])})
+
+
+def child(suite: str, system: str, folder: Path) -> int:
+    """One system here; a line of JSON for each question."""
+    for question, ask in SUITES[suite].systems[system](folder).items():
+        times, answer = [], None
+        for _ in range(CALLS):
+            before = time.perf_counter()
+            answer = ask()
+            times.append(1e3 * (time.perf_counter() - before))
+        print(json.dumps(asdict(Asked(suite, system, question, tuple(times), digest(answer)))))
+    return 0
+
+
+def report(suite: Suite, rows: int, found: Sequence[Asked], page: Path | None) -> None:
+    wrong = disagreements(found)
+    table = table_of(suite, rows, found)
+    machine = sentence(environment(ROOT))
+    text = f"{suite.about.strip()}\n\n{rows:,} rows. Machine: {machine}.\n\n{table.as_markdown()}"
+    if wrong:
+        text += "\n\nAnswers differ:\n\n" + "\n".join(f"- {line}" for line in wrong)
+    print(text)
+    if page is not None:
+        put_into(page, suite.name, text)
+
+
+def table_of(suite: Suite, rows: int, found: Sequence[Asked]) -> ReportTable:
+    """Medians over processes, first and again, and how Lamella stands to its goal."""
+    header = ["question", *(f"{system}, {when}" for system in suite.systems for when in ("first", "again"))]
+    lines = []
+    for question in dict.fromkeys(one.question for one in found):
+        cells, again = [question], {}
+        for system in suite.systems:
+            of = [one for one in found if (one.system, one.question) == (system, question)]
+            again[system] = statistics.median(one.again for one in of) if of else None
+            cells += (
+                [shown(statistics.median(one.first for one in of)), shown(again[system])] if of else ["–"] * 2
+            )
+        lines.append((*cells, _goal(suite, question, again)))
+    return ReportTable(f"{suite.name}, {rows:,} rows", (*header, "goal"), tuple(lines))
+
+
+def shown(milliseconds: float | None) -> str:
+    return "–" if milliseconds is None else shown_seconds(milliseconds / 1e3)
+
+
+def _goal(suite: Suite, question: str, again: dict[str, float | None]) -> str:
+    """What the goal is and, in brackets, what was measured."""
+    goal, own = suite.goals.get(question), again[LAMELLA]
+    if goal is None or own is None:
+        return "–"
+    told = []
+    if goal.milliseconds is not None:
+        told.append(f"{'met' if own <= goal.milliseconds else 'MISSED'}: ≤ {goal.milliseconds:g} ms")
+    for system, times in goal.times.items():
+        other = again.get(system)
+        if other:
+            ratio = own / other
+            kept = "met" if ratio <= times else "MISSED"
+            told.append(f"{kept}: {_times(times)} {system} (is {_times(ratio)})")
+    return "; ".join(told)
+
+
+def _times(ratio: float) -> str:
+    return f"× {ratio:.2g}" if ratio >= 1 else f"÷ {1 / ratio:.2g}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
