@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from core.arguments import names_of
 from core.errors import BadQuery
@@ -24,6 +23,10 @@ def faceted(rows: Asking, queries: Mapping[str, Question]) -> Asking:
             found.append((name, _counted(names_of(query, f"{rows.name}: facets"))))
             continue
         answer = query(rows)
+        if not isinstance(answer, Asking):
+            raise BadQuery(
+                f"{rows.name}: a facet gives {answer!r}", fix="Give a question of the rows it is given"
+            )
         sources, names = together(sources, answer.sources)
         found.append((name, steps_renamed(_behind(rows, answer), names)))
     if not found:
@@ -36,16 +39,9 @@ def _counted(keys: list[str]) -> tuple[Step, ...]:
     return (Group(tuple(keys), (("n", Aggregate("count")),)), Sort((SortKey("n", True),)))
 
 
-def _behind(rows: Asking, answer: Any) -> tuple[Step, ...]:
+def _behind(rows: Asking, answer: Asking) -> tuple[Step, ...]:
     """The steps that a facet adds."""
-    before = rows.pipeline
-    if not isinstance(answer, Asking) or answer.pipeline.source != before.source:
-        raise BadQuery(
-            f"{rows.name}: a facet gives {answer!r}", fix="Give a question of the rows it is given"
-        )
-    steps = answer.pipeline.steps
-    if steps[: len(before.steps)] != before.steps:
-        raise BadQuery(
-            f"{rows.name}: a facet changes the steps before it", fix="Add steps to the rows it is given"
-        )
-    return tuple(steps[len(before.steps) :])
+    before, asked = rows.pipeline, answer.pipeline
+    if asked.source != before.source or asked.steps[: len(before.steps)] != before.steps:
+        raise BadQuery(f"{rows.name}: a facet asks something else", fix="Add steps to the rows it is given")
+    return asked.steps[len(before.steps) :]

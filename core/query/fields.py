@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from core.errors import BadQuery, UnknownColumn
 from core.filters.to_sql import field_in
-from core.nested import names_within, place_of
+from core.nested import Place, names_within, place_of
 from core.query.sql_parts import column
 
 
@@ -66,8 +66,24 @@ class Fields:
         if place is None:
             raise UnknownColumn(name, self.place, names_within(types))
         field = self[place.column]
+        _refuse_lookalikes(place, self.place)
         value = field_in(column(field.identifier), field.type, place.path)
         return field, place.type, value
+
+
+def _refuse_lookalikes(place: Place, of: str) -> None:
+    """DuckDB 2.0 takes two fields of a struct for one where their names differ only in case."""
+    kind = place.whole
+    for name in place.path:
+        alike = [field.name for field in kind if field.name.casefold() == name.casefold()]
+        if len(alike) > 1:
+            told = " and ".join(f"'{one}'" for one in alike)
+            raise BadQuery(
+                f"{of}: '{place.name}' cannot be computed with",
+                f"The fields {told} differ only in case, which is not told apart there",
+                "Rename one of them, or read the whole column",
+            )
+        kind = kind.field(name).type
 
 
 def refuse_twice(names: Iterable[str], place: str) -> None:

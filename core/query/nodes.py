@@ -11,16 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import duckdb
+from pyarrow import types as is_
 from sqlglot import exp
 
 from core.filters.binding import bind
 from core.filters.expr import Filter, all_of
 from core.filters.to_sql import to_sql
 from core.jobs import Job
+from core.query.duckdb_types import holds
 from core.query.fields import Field, Fields
 from core.query.float_statistics import without_statistics
 from core.query.source import POSITION, identifier, relation
-from core.query.sql_parts import alias, column, every, func, number, quoted
+from core.query.sql_parts import alias, cast_to, column, every, func, number, quoted
 from core.scan.paths import chosen
 from core.scan.snapshot import Column, Snapshot
 
@@ -95,13 +97,18 @@ class Scan(Node):
         running.read.append((self.snapshot, columns))
         rows = relation(self.snapshot, columns, running.cursor, job=running.job)
         wanted = [c for c in columns if self._called(c) in needed]
-        values = [alias(without_statistics(self.snapshot, c), self._called(c)) for c in wanted]
+        values = [alias(self._value(c), self._called(c)) for c in wanted]
         made = exp.select(alias(column(POSITION), self._position), *values, copy=False).from_(
             rows, copy=False
         )
         if not self.where:
             return made
         return made.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
+
+    def _value(self, one: Column) -> exp.Expr:
+        """Lists of a fixed size as lists: DuckDB 2.0 fails on null among its arrays in a list of rows."""
+        value = without_statistics(self.snapshot, one)
+        return cast_to(value, one.type) if holds(one.type, is_.is_fixed_size_list) else value
 
     def _called(self, one: Column) -> str:
         return f"s{self._number}c{one.key}"
@@ -243,22 +250,25 @@ class Faceted(Node):
         self.order = ()
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
-        values = [
-            alias(self._listed(part, running), field.identifier)
-            for field, part in zip(self.fields.all, self._parts, strict=True)
-            if field.identifier in needed
+        wanted = [
+            pair for pair in zip(self.fields.all, self._parts, strict=True) if pair[0].identifier in needed
         ]
-        return self._shared.read_into(exp.select(*values, copy=False), running)
+        lists = [self._listed(part, field.identifier, running) for field, part in wanted]
+        query = exp.select("*", copy=False).from_(lists[0], copy=False)
+        for one in lists[1:]:
+            query = query.join(one, join_type="cross", copy=False)
+        return self._shared.read_into(query, running)
 
-    def _listed(self, part: Node, running: Running) -> exp.Expr:
+    def _listed(self, part: Node, identifier: str, running: Running) -> exp.Subquery:
+        """One row: all rows of a part. As a scalar subquery DuckDB 2.0 fails where a full join is in it."""
         held = Needed(field.identifier for field in part.fields.all)
         packed: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.all))
         if part.order:
             packed = exp.Order(this=packed, expressions=[rank.sql for rank in part.order])
-        rows = exp.select(func("list", packed), copy=False).from_(
-            part.source(held | part.ranked, running), copy=False
-        )
-        return exp.Coalesce(this=rows.subquery(), expressions=[exp.Array(expressions=[])])
+        every_row = exp.Coalesce(this=func("list", packed), expressions=[exp.Array(expressions=[])])
+        rows = part.source(held | part.ranked, running)
+        listed = exp.select(alias(every_row, identifier), copy=False).from_(rows, copy=False)
+        return listed.subquery(identifier, copy=False)
 
 
 class Cut(Node):

@@ -1,0 +1,280 @@
+"""Queries asked step by step: their types, their order, their saved form, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import threading
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from core import Store, agg, col, open_dataset
+from core.errors import BadFilter, BadQuery, Cancelled, LamellaError, UnknownColumn
+from core.jobs import Job
+from core.query.aggregates import AGGREGATES
+from core.query.asking import Asking
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    with Store.open(tmp_path_factory.mktemp("asking") / "s") as store:
+        store.create_table(
+            "t",
+            pa.table(
+                {
+                    "k": ["a", "b", None, "a"],
+                    "K": [1, 2, 3, 4],
+                    "huge": pa.array([Decimal(1), None, Decimal(3), Decimal(10) ** 40], pa.decimal256(60, 1)),
+                    "id": pa.array([b"a" * 16, b"b" * 16, None, b"a" * 16], pa.binary(16)),
+                    "word": pa.array(["x", "y", None, "x"]).dictionary_encode(),
+                    "span": pa.array([1, 2, None, 4], pa.duration("ms")),
+                    "point": pa.array([[1, 2], None, [3, 4], [5, 6]], pa.list_(pa.int16(), 2)),
+                    "inside": pa.array([{"n": 1, "N": 2}, None, {"n": 3, "N": 4}, {"n": 1, "N": 6}]),
+                }
+            ),
+        )
+        store.create_table(
+            "u", [{"k": "a", "name": "A"}, {"k": "z", "name": "Z"}, {"k": None, "name": "none"}]
+        )
+        yield store
+
+
+def test_every_column_comes_back_in_its_own_type(store):
+    table = store["t"]
+    passed = table.compute(more=col("K") + 1).limit(4)
+    assert passed.read().drop_columns(["more"]).equals(table.read())
+    grouped = table.group_by(*table.schema.names).agg().read()
+    assert grouped.schema.equals(table.schema)
+    assert grouped.equals(table.read())
+
+
+@pytest.mark.parametrize("function", ["first", "max", "list"])
+def test_aggregates_keep_types_that_duckdb_has_not(store, function):
+    make = getattr(agg, function)
+    answer = store["t"].agg(huge=make("huge"), span=make("span"), word=make("word")).read()
+    kinds = [store["t"].schema.field(name).type for name in ("huge", "span")]
+    kinds.append(pa.string())
+    assert answer.schema.types == [pa.list_(kind) if function == "list" else kind for kind in kinds]
+    if function == "max":
+        assert answer.column("huge").to_pylist() == [Decimal(10) ** 40]
+
+
+def test_fields_inside_structs_are_keys_and_lookalikes_are_refused(store):
+    table = store.create_table("v", [{"at": {"n": 1, "m": 2}}, {"at": {"n": 1, "m": 6}}, {"at": None}])
+    answer = table.group_by("at.n").agg(total=agg.sum("at.m")).read()
+    assert answer.to_pydict() == {"at.n": [1, None], "total": [8, None]}
+    with pytest.raises(BadQuery, match="'n' and 'N' differ only in case"):
+        store["t"].group_by("inside.n").agg(total=agg.sum("inside.N")).read()
+
+
+def test_steps_follow_each_other_and_leave_what_they_follow(store):
+    rows = store["t"].where(col("k") == "a")
+    assert rows.sort("-K").limit(1).select("K").read().to_pydict() == {"K": [4]}
+    assert rows.count() == 2
+    assert rows.limit(1).where(col("K") == 4).count() == 0
+
+
+def test_conditions_may_be_typed(store):
+    assert store["t"].where("K > 1 and k = 'a'").group_by("k").agg(n=agg.count()).having("n = 1").count() == 1
+    with pytest.raises(LamellaError, match="Did you mean 'k'"):
+        store["t"].where("kk = 'a'")
+
+
+def test_a_sample_is_the_same_again_and_another_with_another_seed(tmp_path):
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"n": list(range(1000))})
+        first, again, other = (
+            table.sample(50, seed=seed).read().column("n").to_pylist() for seed in (1, 1, 2)
+        )
+    assert first == again == sorted(first)
+    assert len(set(first)) == 50
+    assert set(first) != set(other)
+
+
+def test_ranges_of_one_width_hold_every_value(store):
+    ranges = store["t"].buckets("K", 2).read()
+    assert ranges.to_pydict() == {"low": [1, 3], "high": [3, 5], "n": [2, 2]}
+    huge = store["u"].buckets("_id", 1)
+    assert huge.read().column("n").to_pylist() == [3]
+
+
+def test_facets_answer_from_one_reading(store):
+    found = store["t"].facets(
+        k="k",
+        joined=lambda rows: rows.join(store["u"], on="k").select("name"),
+        none=lambda rows: rows.limit(0),
+    )
+    tables = found.tables()
+    assert tables["k"].to_pydict() == {"k": ["a", "b", None], "n": [2, 1, 1]}
+    assert tables["joined"].column("name").to_pylist() == ["A", "A"]
+    assert tables["none"].num_rows == 0
+    assert tables["none"].schema.equals(store["t"].schema)
+    with pytest.raises(BadQuery, match="only facets have several answers"):
+        store["t"].where(col("K") > 1).tables()
+
+
+def test_a_join_follows_the_relation_declared(store):
+    with pytest.raises(LamellaError, match=r"store\.relate"):
+        store["t"].join(store["u"])
+    store.relate("t.k", "u.k")
+    try:
+        assert store["t"].join(store["u"]).select("K", "name").read().to_pydict() == {
+            "K": [1, 4],
+            "name": ["A", "A"],
+        }
+        assert store["u"].join(store["t"], how="anti").read().column("name").to_pylist() == ["Z", "none"]
+    finally:
+        store.unrelate(store.relations[0].name)
+
+
+def test_a_table_joins_itself_and_an_earlier_version_of_itself(tmp_path):
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", [{"k": 1, "n": 5}, {"k": 2, "n": 6}])
+        before = table.as_of(table.version)
+        table.update([{"_id": 0, "n": 7}])
+        told = (
+            table.join(before, on="_id", suffix=" before").where("n != 5").select("k", "n", "n before").read()
+        )
+        assert told.to_pydict() == {"k": [1, 2], "n": [7, 6], "n before": [5, 6]}
+        assert table.join(table.group_by("k").agg(m=agg.max("n")), on="k").read().column("m").to_pylist() == [
+            7,
+            6,
+        ]
+
+
+def queries(store):
+    table = store["t"]
+    return [
+        table.asking(),
+        table.where((col("K") > 1) | col("k").is_null()).sort("-k", "K").select("k", "inside").limit(2, 1),
+        table.compute(a=col("K") * 2.5, b=col("k").fill_null("ü")).group_by("b").agg(
+            n=agg.count(), q=agg.quantile("a", 0.25, where=col("K").not_null())
+        ).having(col("n") > 0),
+        table.pivot("k", "K", n=agg.count(), values=[1, None]),
+        table.unwind("point", keep_empty=True).unpivot(["point", "K"], "what", "how many").sample(3, seed=-1),
+        table.buckets("K", [1, 2.5, 9], m=agg.max("huge")),
+        table.facets(k="k", u=lambda rows: rows.join(store["u"], on="k", how="full")),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_a_query_comes_back_from_json_and_answers_the_same(store, number):
+    query = queries(store)[number]
+    again = Asking.of(json.loads(json.dumps(query.to_json())), store.__getitem__)
+    assert again.pipeline == query.pipeline
+    assert again.read().equals(query.read())
+
+
+@pytest.mark.parametrize(
+    "saved", [None, {}, {"source": "t"}, {"source": "t", "steps": [{"fly": {}}]}, {"source": 1, "steps": []},
+              {"source": "t", "steps": [{"limit": {"count": "2", "offset": 0}}]}],
+    ids=str,
+)  # fmt: skip
+def test_json_that_is_no_query_is_refused(store, saved):
+    with pytest.raises(BadQuery, match="saved query"):
+        Asking.of(saved, store.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "said"),
+    [
+        (lambda t: t.group_by("j").agg(n=agg.count()), UnknownColumn, "no column 'j'"),
+        (lambda t: t.group_by("k").agg(n=agg.sum("k")), BadQuery, r"'sum' does not fit k \(string\)"),
+        (lambda t: t.agg(n=agg.sum("huge")), BadQuery, "'sum' does not fit huge"),
+        (lambda t: t.group_by("k").agg(k=agg.count()), BadQuery, "two columns would be called 'k'"),
+        (
+            lambda t: t.group_by("k").agg(n=agg.count()).having(col("m") > 1),
+            UnknownColumn,
+            "t, grouped has no",
+        ),
+        (
+            lambda t: t.group_by("k").agg(n=agg.count()).where(col("n") == "x"),
+            BadFilter,
+            "'x' is not a number",
+        ),
+        (lambda t: t.select("k").where(col("K") > 1), UnknownColumn, "'K'"),
+        (lambda t: t.unwind("k"), BadQuery, "cannot be unwound"),
+        (lambda t: t.unpivot(["k", "K"]), BadQuery, "no type in common"),
+        (lambda t: t.buckets("K", [2, 1]), BadQuery, "do not ascend"),
+        (lambda t: t.buckets("k", 3), BadQuery, "has no width"),
+        (lambda t: t.buckets("point", 3), BadQuery, "has no ranges"),
+        (lambda t: t.join(t, left_on="k", right_on="K"), BadQuery, "cannot be joined"),
+        (lambda t: t.join(t, on="k", how="outer"), BadQuery, "there is no join 'outer'"),
+    ],
+)
+def test_a_step_that_does_not_fit_is_named(store, ask, error, said):
+    with pytest.raises(error, match=said):
+        ask(store["t"]).read()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda t: t.agg(n=3),
+        lambda t: t.where(col("K") > 1).having(col("K") > 1),
+        lambda t: t.join(t, left_on="k"),
+        lambda t: t.facets(),
+        lambda t: t.facets(other=lambda rows: t.join(t, on="k").limit(1).where(col("K") > 1).pipeline),
+        lambda t: t.sample(3, seed="x"),
+        lambda t: agg.quantile("K", 2),
+    ],
+)
+def test_what_is_no_step_is_refused_at_once(store, ask):
+    with pytest.raises(BadQuery):
+        ask(store["t"])
+
+
+def test_a_sum_that_does_not_fit_64_bits_is_told(tmp_path):
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"n": [2**62, 2**62]})
+        with pytest.raises(LamellaError, match="t"):
+            table.agg(n=agg.sum("n")).read()
+        assert table.agg(n=agg.sum(col("n").cast("decimal(38, 0)"))).read().column(0).to_pylist() == [2**63]
+
+
+def test_the_answer_of_no_rows_has_every_aggregate(store):
+    asked = {
+        name: agg.count("K")
+        if name == "count"
+        else agg.quantile("K", 0.1)
+        if name == "quantile"
+        else getattr(agg, name)("K")
+        for name in AGGREGATES
+    }
+    answer = store["t"].where(col("K") > 99).agg(**asked).read().to_pylist()[0]
+    empty = {"count": 0, "count_distinct": 0, "list": [], "distinct_list": []}
+    assert answer == {name: empty.get(name) for name in AGGREGATES}
+
+
+def test_columns_that_nothing_uses_are_not_read(store):
+    told = store["t"].compute(double=col("K") * 2).group_by("k").agg(most=agg.max("double")).explain()
+    assert told.columns_read == ("k", "K")
+    assert told.rows == 3
+
+
+def test_row_groups_that_statistics_rule_out_are_skipped(tmp_path):
+    import pyarrow.parquet as pq
+
+    rows = pa.table({"n": list(range(10_000)), "k": [n % 3 for n in range(10_000)]})
+    pq.write_table(rows, tmp_path / "t.parquet", row_group_size=1000)
+    told = (
+        open_dataset(tmp_path / "t.parquet")
+        .where(col("n") >= 9000)
+        .group_by("k")
+        .agg(n=agg.count())
+        .explain()
+    )
+    assert (told.row_groups_read, told.row_groups_total) == (1, 10)
+
+
+def test_a_cancelled_query_ends(tmp_path):
+    with Store.open(tmp_path / "s") as store:
+        rows = store.create_table("t", {"one": [1] * 3000, "n": list(range(3000))}).select("one", "n")
+        endless = rows.join(rows, on="one", suffix="?").join(rows, on="one", suffix="!")
+        job = Job()
+        timer = threading.Timer(0.1, job.cancel)
+        timer.start()
+        with pytest.raises(Cancelled):
+            endless.agg(n=agg.sum("n!")).read(job)
+        timer.join()
