@@ -109,11 +109,13 @@ def build(
     index.register_tokenizer(FROM_TEXT, analyzer())
     memory = min(MOST_MEMORY, LEAST_MEMORY + rows * BYTES_A_ROW)
     writer = index.writer(memory, 1)
-    _add(writer, texts, rows, job or Job())
-    if usual and rows < FEW_ROWS:
-        _fill_up(writer, texts, rows, usual)
-    writer.commit()
-    writer.wait_merging_threads()
+    try:
+        _add(writer, texts, rows, job or Job())
+        if usual and rows < FEW_ROWS:
+            _fill_up(writer, texts, rows, usual)
+        writer.commit()
+    finally:
+        writer.wait_merging_threads()
     index.reload()
     searcher = index.searcher()
     if searcher.num_segments > 1:
@@ -127,7 +129,7 @@ def build(
 
 def _add(writer: IndexWriter, texts: Texts, rows: int, job: Job) -> None:
     fields = [field_of(key) for key in texts]
-    columns = [_values(texts[key]) for key in texts]
+    columns = [_cells(texts[key]) for key in texts]
     for row, values in enumerate(zip(range(rows), *columns, strict=True)):
         if row % ROWS_A_REPORT == 0:
             job.check()
@@ -138,8 +140,9 @@ def _add(writer: IndexWriter, texts: Texts, rows: int, job: Job) -> None:
         writer.add_document(document)
 
 
-def _values(column: Sequence[Any]) -> Any:
-    return map(texts_of, column)
+def _cells(column: Sequence[Any]) -> list[Sequence[str]]:
+    """The texts that each cell holds; most hold one that is plain."""
+    return [(v,) if type(v) is str and v.isascii() else texts_of(v) for v in column]
 
 
 def texts_of(value: Any) -> Sequence[str]:
