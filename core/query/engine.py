@@ -90,6 +90,9 @@ def cursor(
         raise no_room(str(error)) from error
     except duckdb.IOException as error:
         raise LamellaError(f"{of}: a file could not be read or written", str(error)) from error
+    except (duckdb.InternalException, duckdb.FatalException) as error:
+        _engine.begin_anew() if confined is None else _confined.forget(confined)
+        raise _broken(of, error) from error
     except duckdb.Error as error:
         raise _refused(of, error) from error
     except (OSError, pa.ArrowException) as error:  # also an interrupt, on its way through an Arrow stream
@@ -115,6 +118,14 @@ def no_room(why: str) -> NoRoom:
         "the query needs more temporary disk space than there is",
         why,
         f"Make room in {tempfile.gettempdir()}, or ask for fewer rows and columns",
+    )
+
+
+def _broken(of: str, error: Exception) -> LamellaError:
+    return LamellaError(
+        f"{of}: the query engine met a fault of its own",
+        str(error).partition("\n")[0],
+        "It was started anew, and other queries work; put this one in another way",
     )
 
 
@@ -162,6 +173,11 @@ class _Engine:
         never_finalize(self._connection)
         self._connection = None
 
+    def begin_anew(self) -> None:
+        """After a fault of its own a DuckDB answers nothing any more."""
+        with self._lock:
+            self._connection = None
+
     def close(self) -> None:
         """Its cursors are closed too."""
         with self._lock:
@@ -202,6 +218,10 @@ class _ConfinedEngines:
             if len(self._held) > KEPT_CONFINED:
                 self._held.popitem(last=False)
             return engine.cursor()
+
+    def forget(self, confined: Confined) -> None:
+        with self._lock:
+            self._held.pop(confined, None)
 
     def limit_memory(self, total_bytes: int) -> None:
         with self._lock:

@@ -50,9 +50,7 @@ def run_sql(text: str, sources: Sources, asked: Asked = Asked(), job: Job | None
         with cursor(own_job, sources.place, _confined(asked, sources, tables)) as own:
             try:
                 return _answer(own, statement, tables, asked, own_job)
-            except duckdb.InterruptException:
-                raise
-            except duckdb.OutOfMemoryException:
+            except _TOLD_BY_CURSOR:
                 raise
             except duckdb.PermissionException as error:
                 raise _not_allowed(error) from error
@@ -131,3 +129,6 @@ def _refuse_text_as_number(statement: Statement, tables: Mapping[str, Snapshot])
 
 
 _LEAST_MEMORY = 8 << 20
+_TOLD_BY_CURSOR = (
+    duckdb.InterruptException, duckdb.OutOfMemoryException, duckdb.InternalException, duckdb.FatalException,
+)  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import Cancelled, LamellaError
 from core.jobs import Job
-from core.query.engine import cursor
+from core.query.engine import Confined, cursor
 
 ENDLESS = "select a.range * b.range % 7 as x from range(10000000) a, range(10000000) b"
 
@@ -80,6 +80,18 @@ def test_what_the_engine_refuses_names_the_table_and_a_way_out() -> None:
     told = r"flights: what was asked.*Conversion Error.*cast it to text"
     with pytest.raises(LamellaError, match=told), cursor(Job(), "flights") as own:
         own.sql("select cast('x' as integer)").fetchall()
+
+
+@pytest.mark.parametrize("confined", [None, Confined()])
+def test_after_a_fault_of_the_engine_others_are_asked_a_new_one(confined: Confined | None) -> None:
+    with (
+        pytest.raises(LamellaError, match=r"a fault of its own.*started anew"),
+        cursor(confined=confined) as own,
+    ):
+        own.execute("CREATE TABLE broken (x INTEGER)")
+        raise duckdb.InternalException("INTERNAL Error: a null pointer")
+    with cursor(confined=confined) as own, pytest.raises(duckdb.CatalogException):
+        own.execute("SELECT x FROM broken")
 
 
 def test_other_failures_keep_their_name() -> None:
