@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from core.arguments import Condition, condition_of
+from core.arguments import Condition, condition_of, count_of
 from core.errors import BadQuery
 from core.jobs import Job
 from core.query.fluent import Fluent
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from core.dataset import Dataset
     from core.query.explain import Explain
     from core.query.nodes import Node
+    from core.query.pages import Page
     from core.scan.snapshot import Snapshot
 
 
@@ -41,6 +42,17 @@ class Asking(Fluent):
 
         pipeline = from_json(saved)
         return cls({name: find(name) for name in pipeline.sources()}, pipeline)
+
+    def page(self, size: int, after: str | None = None, job: Job | None = None) -> Page:
+        """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
+
+        A page begins behind the last row of the one before, by its place in the order: what changes meanwhile
+        makes no row come twice. Raises `BadData` for what is no cursor of this query.
+        """
+        from core.query.answer_pages import page
+
+        rows, job = count_of(size, f"{self.name}: a page of", least=1), job or Job()
+        return page(self._node(job, by_id=True), self.to_json(), rows, after, job)
 
     def explain(self, job: Job | None = None) -> Explain:
         """Find the answer, and say what of the files was read for it and what was left alone."""
@@ -139,10 +151,10 @@ class Asking(Fluent):
     def _with(self, steps: tuple[Step, ...]) -> Asking:
         return Asking(self.sources, Pipeline(self.pipeline.source, steps))
 
-    def _node(self, job: Job) -> Node:
+    def _node(self, job: Job, by_id: bool = False) -> Node:
         from core.query.compile import compiled
 
-        return compiled(self.pipeline, lambda name: self._snapshot(name, job), job)
+        return compiled(self.pipeline, lambda name: self._snapshot(name, job), job, by_id)
 
     def _snapshot(self, name: str, job: Job) -> Snapshot:
         """All rows of a dataset, an unfinished cache filled first."""

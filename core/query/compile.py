@@ -56,24 +56,26 @@ from core.scan.snapshot import Snapshot
 Find = Callable[[str], Snapshot]
 
 
-def compiled(pipeline: Pipeline, find: Find, job: Job | None = None) -> Node:
+def compiled(pipeline: Pipeline, find: Find, job: Job | None = None, by_id: bool = False) -> Node:
     """`find` gives the snapshot of a source. What columns a pivot gives, and where buckets begin, is read
     from the data where the step does not say it.
 
     Raises `BadQuery`, `BadFilter` or `UnknownColumn` for the first step that does not fit those before it.
     """
-    return Compiler(find, job or Job()).rows(pipeline)
+    return Compiler(find, job or Job(), by_id).rows(pipeline)
 
 
 class Compiler:
     """One query: its datasets and its columns are numbered through."""
 
-    def __init__(self, find: Find, job: Job) -> None:
-        self._find, self.job = find, job
+    def __init__(self, find: Find, job: Job, by_id: bool) -> None:
+        self._find, self.job, self._by_id = find, job, by_id
         self._datasets, self._columns = count(), count()
 
     def rows(self, pipeline: Pipeline) -> Node:
-        return self._following(pipeline.steps, Scan(self._find(pipeline.source), next(self._datasets)))
+        return self._following(
+            pipeline.steps, Scan(self._find(pipeline.source), next(self._datasets), by_id=self._by_id)
+        )
 
     def _following(self, steps: Iterable[Step], rows: Node) -> Node:
         for step in steps:

@@ -25,6 +25,7 @@ from core.query.source import POSITION, identifier, relation
 from core.query.sql_parts import alias, cast_to, column, every, func, number, quoted
 from core.scan.paths import chosen
 from core.scan.snapshot import Column, Snapshot
+from core.schema import ID
 
 Needed = frozenset[str]
 
@@ -76,17 +77,21 @@ class Node(ABC):
 class Scan(Node):
     """The rows of a dataset that meet `where`; `number` tells the datasets of one query apart."""
 
-    def __init__(self, snapshot: Snapshot, number: int, where: tuple[Filter, ...] = ()) -> None:
-        self.snapshot, self._number, self.where = snapshot, number, where
+    def __init__(
+        self, snapshot: Snapshot, number: int, where: tuple[Filter, ...] = (), by_id: bool = False
+    ) -> None:
+        """`by_id`: rows are told by their `_id`, where they have one, which stays when positions change."""
+        self.snapshot, self._number, self.where, self._by_id = snapshot, number, where, by_id
         own = [Field(c.name, c.type, self._called(c)) for c in snapshot.columns]
         self.fields = Fields(snapshot.name, tuple(own))
         self._position = f"s{number}"
-        self.order = (Rank(self._position, position=True),)
+        ids = [c for c in snapshot.columns if by_id and c.name == ID]
+        self.order = (Rank(self._called(ids[0]) if ids else self._position, position=True),)
         self.in_order = snapshot.overlay is None and not len(snapshot.deleted)
 
     def narrowed(self, where: Filter) -> Scan:
         bind(where, self.fields.schema, self.fields.place)
-        return Scan(self.snapshot, self._number, (*self.where, where))
+        return Scan(self.snapshot, self._number, (*self.where, where), self._by_id)
 
     def _columns_read(self, needed: Needed) -> list[Column]:
         filtered = {c.key for c in self._filtered()}

@@ -202,6 +202,11 @@ def _neither(parts: list[Filter]) -> Filter:
 
 
 def _unknown(key: str, known: Sequence[str]) -> BadFilter:
+    if key in ("$text", "$search"):
+        fix = (
+            "Give the words to a table's search, and the condition to its where: table.search('fox', where=…)"
+        )
+        return BadFilter(f"A condition cannot search by words, as {key} does", fix=fix)
     guesses = " or ".join(f"'{guess}'" for guess in nearest(key, known))
     fix = f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(known)}"
     return BadFilter(f"There is no operator '{key}'", fix=fix)

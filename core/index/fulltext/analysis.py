@@ -16,6 +16,7 @@ LANGUAGES = (
 )  # fmt: skip
 """Those whose words can be brought to their stems."""
 
+ENGLISH = "english"
 FROM_TEXT = "words"
 """What the analyzer of the texts is registered as."""
 
@@ -70,7 +71,10 @@ def _each(words: Sequence[str], language: str | None) -> list[str]:
 
 @lru_cache(64)
 def _mapping(language: str | None) -> TextAnalyzer:
+    """Stems of most languages depend on accents; English words have some from elsewhere alone."""
+    filters = [] if language is None else [Filter.stemmer(language)]
+    filters.insert(0 if language == ENGLISH else len(filters), Filter.ascii_fold())
     built = TextAnalyzerBuilder(Tokenizer.whitespace())
-    if language is not None:
-        built = built.filter(Filter.stemmer(language))
-    return built.filter(Filter.ascii_fold()).build()
+    for one in filters:
+        built = built.filter(one)
+    return built.build()

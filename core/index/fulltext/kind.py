@@ -10,7 +10,7 @@ from pyarrow import types as is_
 
 from core.errors import BadData, FileProblem, UnknownColumn, UnknownName, nearest
 from core.index.fulltext import files
-from core.index.fulltext.analysis import LANGUAGES
+from core.index.fulltext.analysis import ENGLISH, LANGUAGES
 from core.index.fulltext.opened import source_of
 from core.index.registry import Index, Options, Place
 from core.jobs import Job
@@ -31,7 +31,7 @@ class FulltextKind:
         if len({column.key for column in columns}) < len(columns):
             raise BadData(f"{table}: a column is named twice for its full-text index", fix="Name it once")
         return {
-            LANGUAGE: _language(table, options.get(LANGUAGE, "english")),
+            LANGUAGE: _language(table, options.get(LANGUAGE, ENGLISH)),
             WEIGHTS: _weights(table, columns, options.get(WEIGHTS)),
         }
 

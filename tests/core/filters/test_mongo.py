@@ -83,6 +83,7 @@ def test_a_query_finds_what_it_says(query: Any, rows: list[int]) -> None:
     ("query", "reason"),
     [
         ({"price": {"$gtt": 5}}, r"no operator '\$gtt'.*Did you mean '\$gt'"),
+        ({"$text": {"$search": "fox"}}, r"\$text.*table\.search"),
         ({"$andd": []}, r"no operator '\$andd'.*Did you mean '\$and'"),
         ({"price": {"$frobnicate": 5}}, r"There are: \$gt"),
         ({"$and": {"price": 5}}, r"\$and takes a list"),

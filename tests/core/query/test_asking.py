@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from core import Store, agg, col, open_dataset
-from core.errors import BadFilter, BadQuery, Cancelled, LamellaError, UnknownColumn
+from core.errors import BadData, BadFilter, BadQuery, Cancelled, LamellaError, UnknownColumn
 from core.jobs import Job
 from core.query.aggregates import AGGREGATES
 from core.query.asking import Asking
@@ -266,6 +266,29 @@ def test_row_groups_that_statistics_rule_out_are_skipped(tmp_path):
         .explain()
     )
     assert (told.row_groups_read, told.row_groups_total) == (1, 10)
+
+
+def test_pages_follow_each_other_while_rows_come_and_go(tmp_path):
+    with Store.open(tmp_path / "s") as store:
+        values = [1.5, None, float("nan"), -1.0, 1.5, None, 0.0]
+        table = store.create_table("t", {"f": pa.array(values, pa.float64()), "n": list(range(7))})
+        for asked in (
+            table.compute(m=col("n") * 2).sort("-f"),
+            table.group_by("f").agg(n=agg.count()).sort("n"),
+        ):
+            pages, after = [], None
+            while after is not None or not pages:
+                page = asked.page(2, after)
+                pages, after = [*pages, page.rows], page.next
+            assert pa.concat_tables(pages).to_pylist().__repr__() == asked.read().to_pylist().__repr__()
+        asked = table.compute(m=col("n") * 2).where(col("m") >= 0)
+        first = asked.page(3)
+        table.delete(ids=[0, 1, 4])
+        assert asked.page(3, first.next).rows.column("n").to_pylist() == [3, 5, 6]
+        with pytest.raises(BadData, match="of another query"):
+            asked.limit(2).page(3, first.next)
+        with pytest.raises(BadData, match="no cursor"):
+            asked.page(3, "nonsense")
 
 
 def test_a_cancelled_query_ends(tmp_path):

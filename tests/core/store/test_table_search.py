@@ -312,6 +312,18 @@ def test_a_language_brings_its_own_words_together(store: Store) -> None:
     assert ids(table, "chanson") == [1]
 
 
+def test_letters_of_any_script_make_words(store: Store) -> None:
+    table = store.create_table(
+        "t", {"text": ["Straße", "naïve café", "日本 語", "e\u0301tude", "МОСКВА 2024"]}
+    )
+    table.create_index("text", kind="fulltext")
+    for _ in ("pending", "flushed"):
+        for text, row in [("strasse", 0), ("STRASSE*", 0), ("naive cafe", 1), ("日本", 2), ("ÉTUDES", 3)]:
+            assert ids(table, text) == [row]
+        assert ids(table, "москва and 2024") == [4]
+        table.flush()
+
+
 class Stopped(Job):
     """A job that is cancelled when it looks for the `last` time."""
 
