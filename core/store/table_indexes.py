@@ -31,7 +31,8 @@ class TableIndexes(TableHandle):
         """Make an index for the rows that are there, and for all that come; it makes no version.
 
         `sorted` is of one column and serves equality, ranges, lists, beginnings of text, null, and sorts with
-        a limit. Cancelled, or failed, it leaves nothing.
+        a limit. `fulltext` is of columns of text, for `search`, with `language=` (English, None for words as
+        they are) and `weights=` by column. Cancelled, or failed, it leaves nothing.
 
         Raises `UnknownColumn`, `UnknownName` for a kind, and `BadData` for columns that the kind cannot
         index and for an index that is there.
