@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from core.jobs import Job
-from core.query.engine import cursor
+from core.query.computing import computing
 from core.query.explain import Explain
 from core.query.found import files_of, row_groups_of
 from core.query.nodes import Node, Running, counted, whole
@@ -20,7 +20,7 @@ ROWS_A_BATCH = 1 << 17
 
 def read(node: Node, job: Job, most: int | None = None) -> pa.Table:
     """At most so many rows. Columns keep the types that they have in the datasets."""
-    with cursor(job, node.fields.place) as own:
+    with computing(node.fields.place, job) as own:
         query = whole(node, Running(own, job))
         asked = (query if most is None else query.limit(most)).sql("duckdb")
         job.check()
@@ -29,7 +29,7 @@ def read(node: Node, job: Job, most: int | None = None) -> pa.Table:
 
 
 def count(node: Node, job: Job) -> int:
-    with cursor(job, node.fields.place) as own:
+    with computing(node.fields.place, job) as own:
         asked = counted(node, Running(own, job)).sql("duckdb")
         job.check()
         return int(own.sql(asked).fetchall()[0][0])
@@ -38,7 +38,7 @@ def count(node: Node, job: Job) -> int:
 def explain(node: Node, job: Job) -> Explain:
     """Run the query and say what of the files it read. Columns of several datasets are named with theirs."""
     started = time.perf_counter()
-    with cursor(job, node.fields.place) as own:
+    with computing(node.fields.place, job) as own:
         running = Running(own, job)
         asked = whole(node, running).sql("duckdb")
         job.check()
@@ -68,7 +68,7 @@ def batches(node: Node, job: Job) -> pa.RecordBatchReader:
 
 
 def _streamed(node: Node, job: Job) -> Iterator[pa.RecordBatch]:
-    with cursor(job, node.fields.place) as own:
+    with computing(node.fields.place, job) as own:
         asked = whole(node, Running(own, job)).sql("duckdb")
         job.check()
         for batch in own.sql(asked).to_arrow_reader(ROWS_A_BATCH):

@@ -57,9 +57,7 @@ def as_type(values: Sequence[Value]) -> Made:
     rounded = _rounded(value, kind, made)
     missed = lost if rounded is None else exp.Or(this=lost, expression=rounded)
     held = exp.Not(this=exp.Is(this=value.sql, expression=exp.Null()))
-    said = func(
-        "concat", text(f"{value.said} has a value that {kind} cannot hold: "), cast(value.sql, "VARCHAR")
-    )
+    said = func("concat", text(f"'{kind}' cannot hold a value of {value.said}: "), cast(value.sql, "VARCHAR"))
     return case(exp.And(this=held, expression=exp.Paren(this=missed)), func("error", said), made), kind
 
 

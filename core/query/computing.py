@@ -1,0 +1,35 @@
+"""The engine at work on a query, whose values may turn out not to fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+from core.errors import BadQuery
+from core.jobs import Job
+from core.query.engine import cursor
+
+_WHERE = re.compile(r" when casting from source column \S+| Use TRY\(.*")
+"""Names of columns and functions that nobody has asked for."""
+
+
+@contextmanager
+def computing(place: str, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A cursor as `core.query.engine.cursor` gives it; a value that does not fit leaves as `BadQuery`."""
+    with cursor(job, place) as own:
+        try:
+            yield own
+        except (
+            duckdb.OutOfRangeException,
+            duckdb.ConversionException,
+            duckdb.InvalidInputException,
+        ) as error:
+            why = _WHERE.sub("", str(error).partition("\n")[0].partition("Error: ")[2])
+            raise BadQuery(
+                f"{place}: a value cannot be computed",
+                why or str(error),
+                "Filter such rows out first, or compute with cast('float64') or cast('decimal(38, 0)')",
+            ) from error
