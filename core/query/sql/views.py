@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+
 import duckdb
 from sqlglot import exp
 
 from core.errors import BadSql
 from core.jobs import Job
 from core.query.float_statistics import without_statistics
-from core.query.source import relation
+from core.query.found import files_of
+from core.query.source import OWN_NAMES, relation
+from core.scan.footers import unchanged
 from core.scan.snapshot import Snapshot
+
+MOST_STATEMENTS = 64
+_statements: OrderedDict[tuple[object, ...], str] = OrderedDict()
+_lock = threading.Lock()
 
 
 def make_view(own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, job: Job) -> None:
@@ -18,6 +27,29 @@ def make_view(own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, job
     Decimals of more than 38 digits, which DuckDB has not, are text there with every digit; durations are
     whole numbers, counted in the column's unit.
     """
+    own.execute(_statement(own, view, snapshot, job))
+
+
+def _statement(own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, job: Job) -> str:
+    """What makes the view; kept where it reads files alone, since wide tables take longer to write down than
+    many a question to answer."""
+    made = (view, snapshot.name, snapshot.token)
+    with _lock:
+        kept = _statements.get(made)
+    if kept is not None:
+        for file in files_of(snapshot):
+            unchanged(file)
+        return kept
+    text = _written(own, view, snapshot, job)
+    if OWN_NAMES not in text:
+        with _lock:
+            _statements[made] = text
+            if len(_statements) > MOST_STATEMENTS:
+                _statements.popitem(last=False)
+    return text
+
+
+def _written(own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, job: Job) -> str:
     _refuse_unspeakable(snapshot.name, [column.name for column in snapshot.columns])
     rows = relation(snapshot, snapshot.columns, own, huge_as_text=True, job=job)
     values = [exp.alias_(without_statistics(snapshot, c), c.name, quoted=True) for c in snapshot.columns]
@@ -25,7 +57,7 @@ def make_view(own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, job
         this=exp.to_identifier(view, quoted=True), kind="VIEW", expression=exp.select(*values).from_(rows),
         replace=True, properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
     )  # fmt: skip
-    own.execute(made.sql("duckdb"))
+    return made.sql("duckdb")
 
 
 def _refuse_unspeakable(table: str, columns: list[str]) -> None:
