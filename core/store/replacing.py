@@ -8,9 +8,14 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from core.arrays import to_numpy
 from core.block import Block
 from core.jobs import Job
+from core.scan.rows import read_rows
+from core.scan.snapshot import Column
+from core.schema import ID
 from core.store.evolution import narrowed
 from core.store.ids import ID_COLUMN
 from core.store.layout import Staging
@@ -19,6 +24,8 @@ from core.store.rewrite import Rewrite, contained, segments_of
 from core.store.row_ids import ids_given
 from core.store.state import State
 from core.store.writer import Encoder, FileSeries
+
+Columns = tuple[Column, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +44,25 @@ def few(blocks: Iterator[Block]) -> bool:
     return rows <= SMALL_ROWS
 
 
-def replaced(state: State, blocks: Iterator[Block], staging: Staging, job: Job) -> Replaced | None:
+def replaced(state: State, blocks: Iterator[Block], on: str, staging: Staging, job: Job) -> Replaced | None:
     """Stage the rows in place of the segments that hold them; None at the first block that leaves out a cell
-    or a row between, holds a null, or has values that its column does not take as they are."""
-    cover = _Cover(state)
+    or a row between, holds a null, or has values that its column does not take as they are.
+
+    `on` is the column that rows are found by: `_id`, or one that is given the values it has in the table, all
+    of them in that order.
+    """
+    cover = _cover(state, on)
+    if cover is None:
+        return None
     with Encoder(FileSeries(staging)) as encoder:
         for block in blocks:
-            rows = _whole(state, block)
-            if rows is None or not cover.goes_on(ids_given(state, rows.column(0))):
+            rows = _whole(state, block, cover.columns)
+            whole = None if rows is None else cover.with_ids(rows)
+            if whole is None:
                 return None
             job.report(cover.num_rows, text=f"{cover.num_rows:,} rows written")
-            encoder.add((ID_COLUMN, *state.columns), rows.num_rows, partial(_as_given, rows))
-        if not cover.ends_segments:
+            encoder.add((ID_COLUMN, *state.columns), whole.num_rows, partial(_as_given, whole))
+        if not cover.is_whole:
             return None
         files = tuple(encoder.finish())
     ids = cover.ids
@@ -56,34 +70,47 @@ def replaced(state: State, blocks: Iterator[Block], staging: Staging, job: Job) 
     return Replaced(ids, Rewrite(held, files, contained(state, held)))
 
 
+def _cover(state: State, on: str) -> _ById | _ByKey | None:
+    """Floats are no keys here: equal ones may differ, and keys stay as they are."""
+    if on == ID:
+        return _ById(state)
+    key = next((column for column in state.columns if column.name == on), None)
+    return None if key is None or pa.types.is_floating(key.type) else _ByKey(state, key)
+
+
 def _as_given(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _whole(state: State, block: Block) -> pa.Table | None:
-    """A value for each column of the table, in its type."""
-    columns = [ID_COLUMN, *state.columns]
+def _whole(state: State, block: Block, columns: Columns) -> pa.Table | None:
+    """A value for each of the columns, in its type."""
     if sorted(block.schema.names) != sorted(c.name for c in columns):
         return None
     rows = block.table().select([c.name for c in columns])
     if any(f.type != c.type for f, c in zip(rows.schema, columns, strict=True)):
-        rows = narrowed(rows, tuple(columns))
+        rows = narrowed(rows, columns)
     alike = all(f.type == c.type for f, c in zip(rows.schema, columns, strict=True))
     return rows if alike and not any(values.null_count for values in rows.columns) else None
 
 
-class _Cover:
-    """Live rows one after the other, from the first of a segment on."""
+class _ById:
+    """Rows with their `_id`s: live ones one after the other, from the first of a segment to the last of
+    one."""
 
     def __init__(self, state: State) -> None:
+        self.columns: Columns = (ID_COLUMN, *state.columns)
+        self.num_rows = 0
         self._state, self._ids = state, [np.empty(0, np.int64)]
         starts = state.snapshot.segment_starts
         self._starts = starts - np.searchsorted(state.snapshot.deleted, starts)
         self._next: int | None = None
-        self.num_rows = 0
 
-    def goes_on(self, ids: np.ndarray) -> bool:
-        """Whether these rows are the next ones."""
+    def with_ids(self, rows: pa.Table) -> pa.Table | None:
+        """The rows, if they are the next ones."""
+        ids = ids_given(self._state, rows.column(0))
+        return rows if self._goes_on(ids) else None
+
+    def _goes_on(self, ids: np.ndarray) -> bool:
         if not len(ids):
             return True
         positions = self._state.locate(ids)
@@ -97,8 +124,39 @@ class _Cover:
         return True
 
     @property
-    def ends_segments(self) -> bool:
+    def is_whole(self) -> bool:
         return self._next is not None and self._next in self._starts
+
+    @property
+    def ids(self) -> np.ndarray:
+        return np.concatenate(self._ids)
+
+
+class _ByKey:
+    """Rows with a key: all of the table, with the values that the key column has there."""
+
+    def __init__(self, state: State, key: Column) -> None:
+        self.columns: Columns = state.columns
+        self.num_rows = 0
+        self._state, self._key = state, key
+        self._ids, self._keys = [np.empty(0, np.int64)], [pa.chunked_array([], self._key.type)]
+
+    def with_ids(self, rows: pa.Table) -> pa.Table | None:
+        """The rows with the `_id`s that they have, if they are the next ones."""
+        held = read_rows(self._state.snapshot, self.num_rows, rows.num_rows, [ID_COLUMN, self._key])
+        given = rows.column(self._key.name)
+        if held.num_rows < rows.num_rows or not held.column(1).equals(given):
+            return None
+        self.num_rows += rows.num_rows
+        self._ids.append(to_numpy(held.column(0)))
+        self._keys.append(given)
+        return rows.add_column(0, pa.field(ID, pa.int64()), held.column(0))
+
+    @property
+    def is_whole(self) -> bool:
+        """A key that stands twice is for others to refuse, or to find all rows of."""
+        keys = pa.chunked_array([chunk for keys in self._keys for chunk in keys.chunks], self._key.type)
+        return self.num_rows == self._state.snapshot.num_rows == int(pc.count_distinct(keys).as_py())
 
     @property
     def ids(self) -> np.ndarray:

@@ -53,8 +53,8 @@ class TableChanges(TableHandle):
         keys, own, said = self._names(on), job or Job(), message or "update"
         found = repeatable(data)
         coming = KeptBlocks(blocks(found))
-        if keys == [ID]:
-            done = self._writer.replace_rows(coming, said, own, expected_version)
+        if len(keys) == 1:
+            done = self._writer.replace_rows(coming, keys[0], said, own, expected_version)
             if done is not None:
                 return done
         rows = given_in(coming.all(), found)

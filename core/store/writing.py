@@ -112,9 +112,9 @@ class TableWriter:
         return done
 
     def replace_rows(
-        self, blocks: KeptBlocks, message: str, job: Job, expected_version: int | None = None
+        self, blocks: KeptBlocks, on: str, message: str, job: Job, expected_version: int | None = None
     ) -> Commit | None:
-        """Many rows that are given whole become files while they come in.
+        """Many rows that are given whole, and found by one column, become files while they come in.
 
         None, and nothing changed, where a row or cell is left out, or another commit came first.
         """
@@ -123,7 +123,7 @@ class TableWriter:
             return None
         state = _expected(self._reader.current(), expected_version)
         with self._staging() as staging:
-            made = replaced(state, blocks.again(), staging, job)
+            made = replaced(state, blocks.again(), on, staging, job)
             if made is None:
                 return None
             change = Change(message, state.columns, cells=Cells(made.ids, {}))

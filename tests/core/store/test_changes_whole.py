@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store
+from core import Store, col
 from core.errors import BadData, UnknownRow, VersionConflict
 from core.store.store import Store as StoreType
 
@@ -69,6 +69,43 @@ def test_the_rows_given_change_and_the_others_stay(store: StoreType, shape: Call
     assert store.verify().problems == ()
     store["t"].undo()
     assert _held(store) == held
+
+
+BY_KEY: dict[str, Callable[[Rows], Rows]] = {
+    "every row": lambda rows: rows,
+    "another order": lambda rows: [*rows[9_000:], *rows[:9_000]],
+    "the last row left out": lambda rows: rows[:-1],
+    "the first row left out": lambda rows: rows[1:],
+    "cells left out": lambda rows: [*rows[:-1], {"n": rows[-1]["n"]}],
+}
+
+
+@pytest.mark.parametrize("shape", BY_KEY.values(), ids=BY_KEY)
+def test_rows_found_by_a_key_change_and_keep_their_ids(
+    store: StoreType, shape: Callable[[Rows], Rows]
+) -> None:
+    held = _held(store)
+    given = shape([{"n": row["n"], "m": row["n"] + 1} for row in held])
+    commit = store["t"].update(given, on="n")
+    new = {row["n"]: row for row in given}
+    assert commit.updated == len(given)
+    assert _held(store) == [{**row, **new.get(row["n"], {})} for row in held]
+    assert store.verify().problems == ()
+
+
+def test_all_rows_that_share_a_key_change(store: StoreType) -> None:
+    held = _held(store)
+    store["t"].insert([{"n": held[0]["n"], "m": 3}])
+    store["t"].update([{"n": row["n"], "m": 7} for row in held], on="n")
+    assert store["t"].count(col("m") == 7) == len(held) + 1
+
+
+def test_a_key_given_twice_is_refused_though_the_table_has_it_twice(store: StoreType) -> None:
+    held = _held(store)
+    store["t"].insert([{"n": held[0]["n"], "m": 3}])
+    with pytest.raises(BadData, match="n = 0"):
+        store["t"].update([{"n": row["n"], "m": 7} for row in _held(store)], on="n")
+    assert store["t"].count(col("m") == 7) == 0
 
 
 def test_an_arrow_table_of_whole_rows_changes_them_too(store: StoreType) -> None:
