@@ -22,6 +22,9 @@ class TableHandle(RowsById):
         self.store, self.table_id = store, table_id
         self._reader, self._writer = reader, writer
 
+    def __repr__(self) -> str:
+        return f"<Table '{self._reader.last_name}' of '{self.store.path}'>"
+
     @property
     def name(self) -> str:  # type: ignore[override]
         """What the table is called now."""

@@ -15,6 +15,9 @@ class OldVersion(RowsById):
         self._state = state
         self.name = state.row.name
 
+    def __repr__(self) -> str:
+        return f"<OldVersion {self.version} of '{self.name}'>"
+
     @property
     def version(self) -> int:
         return self._state.version

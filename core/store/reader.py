@@ -53,6 +53,11 @@ class Reader:
         self._parsed: dict[tuple[str, int], Any] = {}
         let_go_in_children(self)
 
+    @property
+    def last_name(self) -> str:
+        """What the table was called when it was read last; also of one that is closed or gone."""
+        return self._name
+
     def forked(self) -> None:
         """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
         self._lock = threading.RLock()

@@ -62,17 +62,22 @@ def refuse_duplicates(name: str, ids: np.ndarray) -> None:
 
 def ids_of(state: State, given: Sequence[Any]) -> np.ndarray:
     """In the order given; raises `BadData` naming the first that is no whole number of 64 bits."""
-    try:
-        if bool not in set(map(type, given)):
-            return np.fromiter(map(operator.index, given), np.int64, len(given))
-    except (TypeError, OverflowError):
-        pass
+    found = None if bool in set(map(type, given)) else _as_ids(given)
+    if found is not None:
+        return found
     bad = next(value for value in given if not _is_id(value))
     raise BadData(
         f"{state.snapshot.name}: {bad!r} is no {ID}",
         f"every {ID} has to be a whole number of at most 64 bits",
         f"Give those that the table's column {ID} has",
     )
+
+
+def _as_ids(given: Sequence[Any]) -> np.ndarray | None:
+    try:
+        return np.fromiter(map(operator.index, given), np.int64, len(given))
+    except (TypeError, OverflowError):
+        return None
 
 
 def _is_id(value: Any) -> bool:

@@ -94,6 +94,9 @@ class Store(StoreRelations):
     def tables(self) -> list[str]:
         return [row.name for row in self.catalog.tables()]
 
+    def __repr__(self) -> str:
+        return f"<Store '{self.path}'{' read-only' if self.read_only else ''}>"
+
     def __getitem__(self, name: str) -> Table:
         rows = {row.name: row for row in self.catalog.tables()}
         if text_of(name, f"store {self.name}: the table name") not in rows:

@@ -117,3 +117,11 @@ def test_a_stray_file_beside_the_tables_folders_is_told_and_left_alone(tmp_path:
     with Store.open(tmp_path / "s") as store:
         assert store.verify().problems == (f"{stray}: no table names this file",)
     assert stray.read_text() == "mine"
+
+
+def test_stores_tables_and_versions_say_what_they_are_even_when_closed(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"n": [1]})
+        assert repr(table.as_of(table.version)) == f"<OldVersion {table.version} of 't'>"
+    assert repr(store) == f"<Store '{tmp_path / 's'}'>"
+    assert repr(table) == f"<Table 't' of '{tmp_path / 's'}'>"
