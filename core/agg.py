@@ -70,6 +70,11 @@ def stddev(value: Any, where: Any = None) -> Aggregate:
     return _made("stddev", value, where)
 
 
+def stddev_pop(value: Any, where: Any = None) -> Aggregate:
+    """The standard deviation of all there is: 0 of a single value."""
+    return _made("stddev_pop", value, where)
+
+
 def variance(value: Any, where: Any = None) -> Aggregate:
     """The variance of a sample: null of fewer than two values."""
     return _made("variance", value, where)

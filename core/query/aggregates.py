@@ -197,6 +197,9 @@ _TABLE = (
     AggregateFunction("median", "median", _scalar, _middle, _quantile),
     AggregateFunction("quantile", "quantile", _scalar, _middle, _quantile),
     AggregateFunction("stddev", "standard deviation", _numeric, _float, _spread("stddev_samp"), _NUMBERS),
+    AggregateFunction(
+        "stddev_pop", "standard deviation of all", _numeric, _float, _spread("stddev_pop"), _NUMBERS
+    ),
     AggregateFunction("variance", "variance", _numeric, _float, _spread("var_samp"), _NUMBERS),
     AggregateFunction("mode", "most frequent", _scalar, _own, _mode),
     AggregateFunction("list", "all values", _any, _list, _listed, "anything", ordered=True),

@@ -6,7 +6,7 @@ Every step makes another query (`core.query.asking.Asking`) and leaves what it i
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from core.arguments import Condition, condition_of, count_of, names_of
@@ -147,6 +147,15 @@ class Fluent:
 
         left, right = self.asking(), other.asking()
         return join(left, right, keys(left, right, on, left_on, right_on, through), how, suffix)
+
+    def aggregate(self, stages: Sequence[Mapping[str, Any]]) -> Asking:
+        """Stages as MongoDB writes them: `[{"$match": {"delay": {"$gt": 60}}}, {"$count": "n"}]`.
+
+        Raises `BadQuery` and the like for a stage that is not known, or not written as it has to be.
+        """
+        from core.query.mongo import aggregated
+
+        return aggregated(self.asking(), stages)
 
     def sample(self, count: int, seed: int = 0) -> Asking:
         """So many rows, each as likely as every other; the same ones for the same rows and seed."""

@@ -11,6 +11,10 @@ import pytest
 from app import cli
 from core.query.aggregates import AGGREGATES
 from core.query.functions import FUNCTIONS
+from core.query.mongo.accumulators import ACCUMULATORS
+from core.query.mongo.operators import OPERATORS
+from core.query.mongo.reading import CONDITIONS, RAW
+from core.query.mongo.stages import LOOKUP, STAGES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "queries.md").read_text(encoding="utf8")
 
@@ -43,3 +47,17 @@ def test_every_function_is_in_its_table():
 def test_every_aggregate_is_in_its_table():
     rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
     assert rows == [(one.id, one.label, one.takes) for one in AGGREGATES.values()]
+
+
+@pytest.mark.parametrize(
+    ("what", "there"),
+    [
+        ("stages", [*STAGES, LOOKUP]),
+        ("accumulators", ACCUMULATORS),
+        ("operators", [*OPERATORS, *CONDITIONS, *RAW]),
+    ],
+    ids=["stages", "accumulators", "operators"],
+)
+def test_everything_of_mongodb_is_in_its_table(what, there):
+    (row,) = re.findall(rf"^\| {what} \| (.*) \|$", PAGE, re.MULTILINE)
+    assert row == ", ".join(f"`{name}`" for name in there)

@@ -219,7 +219,8 @@ def possible(draw: st.DrawFn, rows: Asking) -> list[Aggregate]:
     found = [agg.count(where=asked)]
     number = one_of(draw, rows, is_number)
     if number is not None:
-        found += [make(number, where=asked) for make in (agg.sum, agg.mean, agg.stddev, agg.variance)]
+        of_numbers = (agg.sum, agg.mean, agg.stddev, agg.stddev_pop, agg.variance)
+        found += [make(number, where=asked) for make in of_numbers]
     if name is not None:
         ordered = (agg.count, agg.count_distinct, agg.min, agg.max, agg.first, agg.last, agg.median, agg.mode)
         found += [make(name, where=asked) for make in (*ordered, agg.list, agg.distinct_list)]

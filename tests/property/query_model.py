@@ -212,6 +212,13 @@ def spread(values: list[Any], power: float) -> Any:
     return float(statistics.variance([Fraction(value) for value in values])) ** power
 
 
+def spread_of_all(values: list[Any]) -> Any:
+    sample = spread(values, 1)
+    if sample is None:
+        return 0.0 if values else None
+    return (sample * (len(values) - 1) / len(values)) ** 0.5
+
+
 def quantile(values: list[Any], part: float | None) -> Any:
     if not values:
         return None
@@ -251,6 +258,7 @@ OF_VALUES: dict[str, Callable[[list[Any], Any], Any]] = {
     "median": quantile,
     "quantile": quantile,
     "stddev": lambda values, _: spread(values, 0.5),
+    "stddev_pop": lambda values, _: spread_of_all(values),
     "variance": lambda values, _: spread(values, 1),
     "mode": frequent,
     "distinct_list": lambda values, _: [

@@ -1,0 +1,7 @@
+"""Aggregations as MongoDB writes them, as steps of a query: `[{"$match": …}, {"$group": …}]`."""
+
+from __future__ import annotations
+
+from core.query.mongo.stages import aggregated
+
+__all__ = ["aggregated"]
