@@ -1,6 +1,6 @@
 """Questions to stores beside other systems: `python -m tests.bench.query_bench [--only taxi,entities]`.
 
-Every system runs in a process of its own, several times, in turns: the first call after opening is told apart
+Every system runs in a process of its own, several times, in turns: the first call of a question is told apart
 from those after it. Answers are compared across systems before any time counts.
 """
 
@@ -13,7 +13,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,16 +20,18 @@ from pathlib import Path
 from core.bench.environment import environment, sentence
 from core.bench.ratios import shown_seconds
 from core.bench.report import ReportTable
-from tests.bench.asking.answers import digest
+from tests.bench.asking.bridge import BRIDGE
 from tests.bench.asking.entities import ENTITIES
+from tests.bench.asking.indexes import INDEXES
 from tests.bench.asking.model import LAMELLA, Asked, Suite, disagreements
+from tests.bench.asking.relations import RELATIONS
 from tests.bench.asking.taxi import TAXI
+from tests.bench.asking.text import TEXT
+from tests.bench.asking.timing import timed
 from tests.bench.page import put_into
 
 ROOT = Path(__file__).resolve().parents[2]
-SUITES = {suite.name: suite for suite in (TAXI, ENTITIES)}
-CALLS = 9
-"""Of each question in one process: one first, and so many less one again."""
+SUITES = {suite.name: suite for suite in (TAXI, ENTITIES, INDEXES, TEXT, RELATIONS, BRIDGE)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,15 +78,15 @@ def in_a_process(suite: Suite, system: str, folder: Path) -> Iterator[Asked]:
 
 
 def child(suite: str, system: str, folder: Path) -> int:
-    """One system here; a line of JSON for each question."""
-    for question, ask in SUITES[suite].systems[system](folder).items():
-        times, answer = [], None
-        for _ in range(CALLS):
-            before = time.perf_counter()
-            answer = ask()
-            times.append(1e3 * (time.perf_counter() - before))
-        print(json.dumps(asdict(Asked(suite, system, question, tuple(times), digest(answer)))))
+    """A line of JSON for each question."""
+    for one in in_this_process(SUITES[suite], system, folder):
+        print(json.dumps(asdict(one)))
     return 0
+
+
+def in_this_process(suite: Suite, system: str, folder: Path) -> Iterator[Asked]:
+    for name, question in suite.systems[system](folder).items():
+        yield timed(suite.name, system, name, question)
 
 
 def report(suite: Suite, rows: int, found: Sequence[Asked], page: Path | None) -> None:
@@ -103,6 +104,7 @@ def report(suite: Suite, rows: int, found: Sequence[Asked], page: Path | None) -
 def table_of(suite: Suite, rows: int, found: Sequence[Asked]) -> ReportTable:
     """Medians over processes, first and again, and how Lamella stands to its goal."""
     header = ["question", *(f"{system}, {when}" for system in suite.systems for when in ("first", "again"))]
+    notes = {one.question: one.note for one in found if one.note}
     lines = []
     for question in dict.fromkeys(one.question for one in found):
         cells, again = [question], {}
@@ -112,7 +114,9 @@ def table_of(suite: Suite, rows: int, found: Sequence[Asked]) -> ReportTable:
             cells += (
                 [shown(statistics.median(one.first for one in of)), shown(again[system])] if of else ["–"] * 2
             )
-        lines.append((*cells, _goal(suite, question, again)))
+        noted = [notes.get(question, "–")] if notes else []
+        lines.append((*cells, *noted, _goal(suite, question, again)))
+    header += ["note"] if notes else []
     return ReportTable(f"{suite.name}, {rows:,} rows", (*header, "goal"), tuple(lines))
 
 

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-Questions = Mapping[str, Callable[[], Any]]
-"""By name, each answering as plain rows, an Arrow table or a number."""
-Opened = Callable[[Path], Questions]
-
 LAMELLA = "Lamella"
+
+
+@dataclass(frozen=True)
+class Question:
+    """Only `ask` is timed; it answers as plain rows, an Arrow table, positions or a number.
+
+    `of` are values that it is asked about, one a call. `before` makes ready for each call. `told` turns an
+    answer, and what it was asked about, into what is compared with other systems. `note` says, when all calls
+    are done, what the time does not.
+    """
+
+    ask: Callable[..., Any]
+    of: Sequence[Any] = ()
+    before: Callable[[], object] | None = None
+    told: Callable[..., Any] | None = None
+    note: Callable[[], str] | None = None
+
+
+Questions = Mapping[str, Callable[[], Any] | Question]
+Opened = Callable[[Path], Questions]
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,7 @@ class Asked:
     question: str
     milliseconds: tuple[float, ...]
     answer: str
+    note: str = ""
 
     @property
     def first(self) -> float:
