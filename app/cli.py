@@ -229,6 +229,7 @@ def _query_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sql", nargs="?", metavar="SQL", help="a statement; leave it out with --table")
     parser.add_argument("--table", metavar="TABLE", help="ask this table, without SQL")
     parser.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
+    parser.add_argument("--search", metavar="WORDS", help="rows that words are in, the best 20 first")
     parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all")
     parser.add_argument("--group-by", type=names, metavar="NAME,NAME,…", help="a row for each value")
     parser.add_argument("--agg", nargs="+", metavar="NAME=AGGREGATE(COLUMN)", help="n=count() m=mean(price)")

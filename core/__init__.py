@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from core.datasets import open_dataset
     from core.filters import col
+    from core.index.fulltext.snippets import Highlight
     from core.query.sql import sql
     from core.store.store import Store
 
-__all__ = ["Store", "col", "open_dataset", "sql"]
+__all__ = ["Highlight", "Store", "col", "open_dataset", "sql"]
 
 _HOMES = {
+    "Highlight": "core.index.fulltext.snippets",
     "Store": "core.store.store",
     "col": "core.filters",
     "open_dataset": "core.datasets",

@@ -1,4 +1,4 @@
-"""`lamella query`: a statement in SQL answered, or the rows of a table that meet a condition, printed."""
+"""`lamella query`: a statement in SQL answered, or rows of a table found by a condition or words, printed."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import argparse
 import re
 import sys
 
+import pyarrow as pa
+
 from app.commands import terminal
 from app.output import FORMATS
 from core import Store
 from core.errors import BadQuery, LamellaError
+from core.jobs import Job
 from core.query.aggregate import Aggregate
 from core.query.asking import Asking
 from core.query.expressions import Named
 
-OF_A_TABLE = ("where", "group_by", "agg", "having", "sort", "columns", "limit", "offset")
+OF_A_TABLE = ("where", "search", "group_by", "agg", "having", "sort", "columns", "limit", "offset")
+NOT_OF_A_SEARCH = ("group_by", "agg", "having", "sort", "explain")
+BEST = 20
+"""So many rows of a search are printed unless a limit is given."""
 _AGGREGATE = re.compile(r"\s*(?P<name>[^=]+?)\s*=\s*(?P<function>\w+)\s*\((?P<inside>.*)\)\s*")
 
 
@@ -24,10 +30,19 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.explain:
             print(_asked(store, arguments).explain(job))
             return 0
-        answer = _asked(store, arguments).read(job) if arguments.table else store.sql(arguments.sql, job=job)
+        answer = _answer(store, arguments, job)
     FORMATS[arguments.format](answer, sys.stdout)
     sys.stdout.flush()
     return 0
+
+
+def _answer(store: Store, arguments: argparse.Namespace, job: Job) -> pa.Table:
+    if arguments.search is not None:
+        limit = BEST if arguments.limit is None else arguments.limit
+        return store[arguments.table].search(
+            arguments.search, arguments.columns, arguments.where, limit, arguments.offset or 0, job=job
+        )
+    return _asked(store, arguments).read(job) if arguments.table else store.sql(arguments.sql, job=job)
 
 
 def _asked(store: Store, arguments: argparse.Namespace) -> Asking:
@@ -64,12 +79,19 @@ def _aggregate(text: str) -> tuple[str, Aggregate]:
 
 
 def _refuse_both_or_neither(arguments: argparse.Namespace) -> None:
-    odd = [f"--{name.replace('_', '-')}" for name in OF_A_TABLE if getattr(arguments, name) is not None]
+    odd = [_option(name) for name in OF_A_TABLE if getattr(arguments, name) is not None]
     if arguments.sql is None and arguments.table is None:
         raise LamellaError("Nothing says what to ask", fix="Give a statement in SQL, or --table with --where")
     if arguments.sql is not None and arguments.explain:
         raise LamellaError(
             "--explain is of a table, not of SQL", fix="Write EXPLAIN before the statement, or --table"
+        )
+    beside = [_option(name) for name in NOT_OF_A_SEARCH if getattr(arguments, name)]
+    if arguments.search is not None and beside:
+        raise LamellaError(
+            f"{beside[0]} does not go with --search",
+            "Rows that are searched come by their score",
+            "Choose among them with --where, or leave --search out",
         )
     if arguments.having is not None and arguments.group_by is None and arguments.agg is None:
         raise LamellaError("--having is of groups", fix="Add --group-by or --agg, or use --where")
@@ -78,3 +100,7 @@ def _refuse_both_or_neither(arguments: argparse.Namespace) -> None:
             f"SQL and {'--table' if arguments.table else odd[0]} were both given",
             fix="Put the condition into the SQL, or leave the SQL out and name a table: --table",
         )
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

@@ -109,6 +109,9 @@ def test_a_condition_that_does_not_fit_is_shown_with_its_place(store):
         (["--where", "carrier = 'AA'"], "--table"),
         (["select 1", "--table", "airlines"], "both given"),
         (["select 1", "--where", "carrier = 'AA'"], "SQL and --where"),
+        (["select 1", "--search", "air"], "SQL and --search"),
+        (["--table", "airlines", "--search", "air", "--sort", "name"], "--sort does not go with --search"),
+        (["--table", "airlines", "--search", "air"], "create_index"),
     ],
 )
 def test_a_query_is_either_sql_or_a_table(store, words, hint):

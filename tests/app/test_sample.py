@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app import sample
+import pytest
+
+from app import cli, sample
 from core import Store, col
 from core.jobs import Job
 
@@ -37,3 +39,15 @@ def test_what_the_user_changed_stays_as_it_is(tmp_path: Path) -> None:
         store["flights"].drop_column("tailnum")
         sample.fill(store, Job())
         assert {relation.name for relation in store.relations} == sample.RELATIONS.keys() - {"plane"}
+
+
+def test_what_a_query_of_the_sample_skips_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Store.open(tmp_path / "sample") as store:
+        sample.fill(store, Job())
+    words = ["query", str(tmp_path / "sample"), "--table", "flights", "--where", "month = 1", "--explain"]
+    grouped = ["--group-by", "carrier", "--agg", "late=mean(dep_delay)"]
+    for more, columns in (["--columns", "carrier"], 2), (grouped, 3):
+        assert cli.main([*words, *more]) == 0
+        told = " ".join(capsys.readouterr().out.split())
+        assert "row groups 1 of 4 read, 3 skipped" in told
+        assert f"columns {columns} of 20 read" in told

@@ -11,10 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core import Store, col
+from core import Highlight, Store, col
 from core.errors import BadData, BadFilter, BadSearch, Cancelled, UnknownColumn, UnknownName
 from core.index.fulltext import part
-from core.index.fulltext.snippets import Highlight
 from core.jobs import Job
 from core.store import Table
 
