@@ -32,16 +32,15 @@ class Asking(Fluent):
         """`sources` are the datasets that the pipeline names."""
         self.sources, self.pipeline = sources, pipeline
 
-    @classmethod
-    def of(cls, saved: Any, find: Callable[[str], Dataset]) -> Asking:
+    @staticmethod
+    def of(saved: Any, find: Callable[[str], Dataset]) -> Asking:
         """The query that `to_json` gave; `find` gives the dataset of a name.
 
-        Raises `BadQuery` for what is none.
+        Raises `BadQuery` for what is none, `StoreProblem` for a version that has expired.
         """
-        from core.query.pipeline_json import from_json
+        from core.query.saved import opened
 
-        pipeline = from_json(saved)
-        return cls({name: find(name) for name in pipeline.sources()}, pipeline)
+        return opened(saved, find)
 
     def page(self, size: int, after: str | None = None, job: Job | None = None) -> Page:
         """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
@@ -66,11 +65,11 @@ class Asking(Fluent):
     def to_json(self) -> dict[str, Any]:
         """The query as dicts, lists, texts, numbers, true, false and null, for `Asking.of`.
 
-        Datasets are in it by their names.
+        Datasets are in it by their names, and old versions by their numbers.
         """
-        from core.query.pipeline_json import to_json
+        from core.query.saved import saved
 
-        return to_json(self.pipeline)
+        return saved(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Asking) and (self.pipeline, self.sources) == (other.pipeline, other.sources)

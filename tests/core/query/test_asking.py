@@ -166,9 +166,32 @@ def test_a_query_comes_back_from_json_and_answers_the_same(store, number):
     assert again.read().equals(query.read())
 
 
+def test_a_saved_query_of_an_old_version_is_of_that_version_again(tmp_path):
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", [{"k": 1, "n": 5}])
+        before = table.as_of(table.version)
+        table.update([{"_id": 0, "n": 7}])
+        both = table.join(before.where(col("n") > 0), on="k", suffix=" before").select("n", "n before")
+        for asked, told in (before.select("n"), {"n": [5]}), (both, {"n": [7], "n before": [5]}):
+            saved = json.dumps(asked.to_json())
+            again = Asking.of(json.loads(saved), store.__getitem__)
+            assert again.read().to_pydict() == asked.read().to_pydict() == told
+            assert json.dumps(again.to_json()) == saved
+        rows = table.select("n")
+        store.rename_table("t", "u")
+        assert Asking.of(rows.to_json(), store.__getitem__).count() == 1
+        with pytest.raises(BadQuery, match="has no versions"):
+            Asking.of(before.select("n").to_json(), lambda _name: before)
+        with pytest.raises(LamellaError, match="no version 9"):
+            Asking.of({"source": "u", "steps": [], "datasets": {"u": {"as_of": 9}}}, store.__getitem__)
+
+
 @pytest.mark.parametrize(
     "saved", [None, {}, {"source": "t"}, {"source": "t", "steps": [{"fly": {}}]}, {"source": 1, "steps": []},
-              {"source": "t", "steps": [{"limit": {"count": "2", "offset": 0}}]}],
+              {"source": "t", "steps": [{"limit": {"count": "2", "offset": 0}}]},
+              {"source": "t", "steps": [], "datasets": []},
+              {"source": "t", "steps": [], "datasets": {"t": 1}},
+              {"source": "t", "steps": [], "datasets": {"t": {"as_of": "1"}}}],
     ids=str,
 )  # fmt: skip
 def test_json_that_is_no_query_is_refused(store, saved):
