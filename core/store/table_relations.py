@@ -14,7 +14,9 @@ from core.query.pages import Page
 from core.store.handle import TableHandle
 
 if TYPE_CHECKING:
-    from core.relations import Direction
+    from core.relations import Direction, Link
+    from core.relations.earlier import AsOf
+    from core.store.state import State
 
 
 class TableRelations(TableHandle):
@@ -22,6 +24,8 @@ class TableRelations(TableHandle):
 
     Where several lead to the other table, `through` names one; where one leads from a table to itself,
     `direction` says whether the rows are meant that a row points at ("out"), or that point at it ("in").
+    `as_of` is a time, a name that a version of both tables has, or versions by the tables' names: both are
+    seen as they were; the relation, which has no versions, is followed by the columns that it has now.
     Each method raises `UnknownTable`, `UnknownRow`, and `StoreProblem` where no relation leads there, or none
     that can be followed.
     """
@@ -39,10 +43,13 @@ class TableRelations(TableHandle):
         *,
         through: str | None = None,
         direction: Direction | None = None,
+        as_of: AsOf | None = None,
     ) -> pa.Table:
         """The rows of the table `to` that are related to the row with this `_id`; all else as for `read`."""
-        condition = self._related(row_id, to, through, direction, where, job)
-        return self.store[to].read(columns, condition, sort, limit, offset, job)
+        link, state, other = self._ends(to, through, direction, as_of)
+        condition = _related(link, state, row_id, other, where, job)
+        version = None if as_of is None else other.version
+        return self.store[to].read(columns, condition, sort, limit, offset, job, as_of=version)
 
     def related_page(  # noqa: PLR0913 -- as above
         self,
@@ -57,10 +64,13 @@ class TableRelations(TableHandle):
         *,
         through: str | None = None,
         direction: Direction | None = None,
+        as_of: AsOf | None = None,
     ) -> Page:
         """`size` of them behind the cursor `after`, and the cursor of the next page; see `page`."""
-        condition = self._related(row_id, to, through, direction, where, job)
-        return self.store[to].page(size, after, columns, condition, sort, job)
+        link, state, other = self._ends(to, through, direction, as_of)
+        condition = _related(link, state, row_id, other, where, job)
+        version = None if as_of is None else other.version
+        return self.store[to].page(size, after, columns, condition, sort, job, as_of=version)
 
     def related_counts(
         self,
@@ -71,6 +81,7 @@ class TableRelations(TableHandle):
         *,
         through: str | None = None,
         direction: Direction | None = None,
+        as_of: AsOf | None = None,
     ) -> pa.Table:
         """`_id` and `count`: how many rows of `to`, of those that meet `where`, each row is related to.
 
@@ -79,24 +90,30 @@ class TableRelations(TableHandle):
         from core.relations.following import counts
 
         ids = ids_listed(row_ids, f"{self.name}: ids")
-        link = self.store.relation_between(self.name, to, through, direction)
-        other = self.store[to].snapshot()
-        met = condition_of(where, f"{other.name}: where", other)
-        return counts(link, self._reader.current(), ids, other, met, job or Job())
-
-    def _related(
-        self,
-        row_id: int,
-        to: str,
-        through: str | None,
-        direction: Direction | None,
-        where: Condition | None,
-        job: Job | None,
-    ) -> Filter:
-        from core.relations.following import condition
-
-        link = self.store.relation_between(self.name, to, through, direction)
-        other = self.store[to].state()
+        link, state, other = self._ends(to, through, direction, as_of)
         met = condition_of(where, f"{other.row.name}: where", other.snapshot)
-        pointed = condition(link, self._reader.current(), row_id, other, job or Job())
-        return pointed if met is None else all_of((pointed, met))
+        return counts(link, state, ids, other.snapshot, met, job or Job())
+
+    def _ends(
+        self, to: str, through: str | None, direction: Direction | None, as_of: AsOf | None
+    ) -> tuple[Link, State, State]:
+        """How this table leads to the other, and both as they are or were."""
+        link, other = self.store.relation_between(self.name, to, through, direction), self.store[to]
+        if as_of is None:
+            return link, self.state(), other.state()
+        from core.relations.earlier import link_at, versions
+
+        when, other_when = versions(link, as_of)
+        here, there = self.state(when), other.state(other_when)
+        own = (self.snapshot(), here.snapshot)
+        return link_at(link, own, (other.snapshot(), there.snapshot)), here, there
+
+
+def _related(
+    link: Link, state: State, row_id: int, other: State, where: Condition | None, job: Job | None
+) -> Filter:
+    from core.relations.following import condition
+
+    met = condition_of(where, f"{other.row.name}: where", other.snapshot)
+    pointed = condition(link, state, row_id, other, job or Job())
+    return pointed if met is None else all_of((pointed, met))

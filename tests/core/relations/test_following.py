@@ -372,3 +372,43 @@ with Store.open({str(tmp_path / "s")!r}) as store:
 assert "pandas" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_relation_is_followed_between_tables_as_they_were(store: Store) -> None:
+    cast, titles = store["cast"], store["titles"]
+    for table in (cast, titles):
+        table.name_version("before")
+    titles.update([{"_id": 0, "code": "t8", "year": 1950}])
+    cast.rename_column("title", "film")
+    cast.delete(ids=[0])
+    assert ids(titles.related(0, "cast")) == []
+    assert ids(titles.related(0, "cast", as_of="before")) == [0, 1]
+    assert titles.related(0, "cast", where="title = 't1'", sort=["-_id"], as_of="before")[
+        "_id"
+    ].to_pylist() == [1, 0]
+    assert cast.related(0, "titles", columns=["year"], as_of="before")["year"].to_pylist() == [1999]
+    assert ids(cast.related(1, "titles", as_of={"titles": 1})) == [0]
+    assert ids(titles.related(0, "cast", as_of={"titles": 1})) == [1]
+    page = titles.related_page(0, "cast", 1, as_of="before")
+    assert ids(page.rows) == [0]
+    assert ids(titles.related_page(0, "cast", 1, page.next, as_of="before").rows) == [1]
+    counted = titles.related_counts([0, 1], "cast", as_of="before")
+    assert counted["count"].to_pylist() == [2, 1]
+    then = {commit.version: commit.time for commit in cast.history()}[cast.version - 1]
+    assert ids(cast.related(0, "people", as_of=then)) == [0]
+    with pytest.raises(UnknownRow):
+        cast.related(0, "people")
+
+
+def test_versions_that_do_not_fit_together_are_refused(store: Store) -> None:
+    cast = store["cast"]
+    with pytest.raises(BadData, match=r"counts its own versions.*as_of=\{'cast': 1"):
+        cast.related(0, "people", as_of=1)
+    with pytest.raises(UnknownTable, match="'titles'"):
+        cast.related(0, "people", as_of={"titles": 1})
+    with pytest.raises(LamellaError, match="No version of it has a name"):
+        cast.related(0, "people", as_of="before")
+    cast.cast_column("person", "int32")
+    with pytest.raises(StoreProblem, match="'person' was added or cast later"):
+        cast.related(0, "people", as_of={"cast": 1})
+    assert ids(cast.related(0, "people", as_of={"people": 1})) == [0]
