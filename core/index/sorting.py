@@ -65,7 +65,7 @@ def _first(index: Sorted, count: int, descending: bool, whole: bool) -> np.ndarr
     """The first `count` rows in the index's order, or backwards, null last; with all that are equal to the
     last one of them if `whole`."""
     values = int(index.starts[index.num_values])
-    if descending and count < values:
+    if descending and 0 < count < values:
         return _last(index, values, count, whole)
     stop = min(count, len(index.rows))
     if whole:

@@ -147,7 +147,7 @@ def test_every_type_is_found_and_sorted_as_without(kind: str, data: st.DataObjec
     for _ in range(5):
         agree(snapshot, data.draw(predicate({"x": kind})), (), None)
         agree(snapshot, data.draw(filters(kinds)), (), None)
-        limit = data.draw(st.integers(1, 5))
+        limit = data.draw(st.integers(0, 5))
         assert agree(snapshot, None, data.draw(sorts(kinds)), limit)
         agree(snapshot, data.draw(filters(kinds)), data.draw(sorts(kinds)), limit)
     store.drop_table("t")
@@ -248,7 +248,7 @@ class Changing(RuleBasedStateMachine):
     def vacuum(self) -> None:
         self.store.vacuum()
 
-    @rule(data=st.data(), limit=st.integers(1, 5))
+    @rule(data=st.data(), limit=st.integers(0, 5))
     def ask(self, data: st.DataObject, limit: int) -> None:
         version = data.draw(st.none() | st.integers(1, self.table.version))
         snapshot = self.table.state(version).snapshot
@@ -267,7 +267,7 @@ class Changing(RuleBasedStateMachine):
                 agree(snapshot, condition, (), None)
 
     @precondition(lambda self: self.table.indexes)
-    @rule(data=st.data(), limit=st.integers(1, 5))
+    @rule(data=st.data(), limit=st.integers(0, 5))
     def sort(self, data: st.DataObject, limit: int) -> None:
         name = self.table.indexes[0].columns[0]
         keys = (SortKey(name, data.draw(st.booleans())), *data.draw(sorts({"x": "", "y": ""})))

@@ -63,6 +63,7 @@ def test_an_index_serves_filters_and_sorts_and_explain_names_it(table: Table) ->
         assert used(table, where=condition) == f"sorted index on {index}"
     assert used(table, sort=["-n"], limit=3) == "sorted index on n"
     assert table.read(["n"], sort=["-n", "name"], limit=3).column("n").to_pylist() == [999] * 3
+    assert table.read(["n"], sort=["-n"], limit=0).num_rows == 0
     assert table.count(col("n") == 7) == 5
 
 
