@@ -55,9 +55,11 @@ def graph_of(
         graph.add_nodes_from(each.labelled())
     starts, stops = (nodes[end.to_table].pointed_at(rows, end, missing) for end in ends)
     own = [ID, key, *edges.source.from_columns, *edges.target.from_columns]
-    for start, stop, name, values in zip(starts, stops, keys, _attributes(rows, own), strict=True):
-        if start is not None and stop is not None:
-            graph.add_edge(start, stop, key=name, **values)
+    graph.add_edges_from(
+        (start, stop, name, values)
+        for start, stop, name, values in zip(starts, stops, keys, _attributes(rows, own), strict=True)
+        if start is not None and stop is not None
+    )
     return graph
 
 

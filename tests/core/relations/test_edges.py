@@ -161,7 +161,12 @@ def test_a_node_is_one_row_with_a_key(store: Store) -> None:
 
 LABELS = st.sampled_from([st.integers(-3, 9), st.sampled_from(["", "a", "ß", "b c"])])
 ATTRIBUTES = st.fixed_dictionaries(
-    {}, optional={"weight": st.floats(allow_nan=False), "tag": st.sampled_from("xyz")}
+    {},
+    optional={
+        "weight": st.floats(allow_nan=False),
+        "tag": st.sampled_from("xyz"),
+        "u_for_edge": st.integers(0, 3),
+    },
 )
 
 
@@ -171,7 +176,7 @@ def graphs(draw: st.DrawFn) -> Any:
     nodes = draw(st.lists(draw(LABELS), min_size=1, max_size=6, unique=True))
     graph.add_nodes_from((node, draw(ATTRIBUTES)) for node in nodes)
     for start, stop in draw(st.lists(st.tuples(st.sampled_from(nodes), st.sampled_from(nodes)), max_size=8)):
-        graph.add_edge(start, stop, **draw(ATTRIBUTES))
+        graph.add_edges_from([(start, stop, draw(ATTRIBUTES))])
     return graph
 
 
@@ -195,6 +200,7 @@ def test_keys_of_parallel_edges_come_back_where_they_have_names(tmp_path: Path) 
         made = store.from_networkx(graph, "points", "lines")
         assert made.table.schema.names == ["_id", "source", "target", "key", "km"]
         assert networkx.utils.graphs_equal(made.to_networkx(key="key"), graph)
+        assert made.to_networkx().get_edge_data("a", "b")[0] == {"key": "road", "km": 5}
         simple = store.from_networkx(networkx.path_graph(3), "p", "l", key="n", ends=("u", "v"))
         assert simple.neighbours(1, "both")["n"].to_pylist() == [0, 2]
 
