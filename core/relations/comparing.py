@@ -37,6 +37,8 @@ def brought(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     values = _storage(values)
     if values.type.equals(kind) or is_.is_null(kind):
         return values
+    if is_.is_null(values.type):
+        return values.cast(kind)
     if is_.is_floating(values.type) and is_.is_integer(kind):
         return pa.chunked_array([_whole(in_one(values), kind)])
     if is_.is_timestamp(kind) or is_.is_duration(kind):

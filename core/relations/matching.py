@@ -111,6 +111,7 @@ def _is_one_of(column: Column, values: pa.ChunkedArray) -> Filter:
 
 def _operand(scalar: pa.Scalar) -> object:
     """A key as a condition takes it. Nanoseconds have no Python value but pandas': they are told as text."""
-    if pa.types.is_timestamp(scalar.type) and scalar.type.unit == "ns":
+    kind = scalar.type
+    if (pa.types.is_timestamp(kind) or pa.types.is_time64(kind)) and kind.unit == "ns":
         return scalar.cast(pa.string()).as_py()
     return python_value(scalar)

@@ -412,3 +412,27 @@ def test_versions_that_do_not_fit_together_are_refused(store: Store) -> None:
     with pytest.raises(StoreProblem, match="'person' was added or cast later"):
         cast.related(0, "people", as_of={"cast": 1})
     assert ids(cast.related(0, "people", as_of={"people": 1})) == [0]
+
+
+def test_times_of_day_match_to_the_nanosecond(store: Store) -> None:
+    kind = pa.time64("ns")
+    times = pa.array([0, 5, 1_000_000_000], kind)
+    store.create_table("seen", pa.table({"at": times, "again": times}))
+    store.create_table("told", pa.table({"at": pa.array([0, 1], pa.time32("s"))}))
+    store.relate("told.at", "seen.at")
+    store.relate("seen.at", "seen.again", name="same")
+    assert [ids(store["told"].related(row, "seen")) for row in (0, 1)] == [[0], [2]]
+    assert [ids(store["seen"].related(row, "seen", direction="out")) for row in (0, 1)] == [[0], [1]]
+
+
+def test_a_column_of_nulls_alone_points_at_nothing(store: Store) -> None:
+    kinds = [pa.timestamp("ms"), pa.duration("s"), pa.date32(), pa.float64(), pa.string(), pa.uuid()]
+    whole = {f"event{n}": pa.nulls(2, kind) for n, kind in enumerate(kinds)}
+    store.create_table("event", pa.table(whole))
+    store.create_table("log", pa.table({name: pa.nulls(2) for name in whole}))
+    for name in whole:
+        store.relate(f"log.{name}", f"event.{name}")
+        assert store["log"].related(0, "event", through=f"log_{name}").num_rows == 0
+        assert store["event"].related(0, "log", through=f"log_{name}").num_rows == 0
+    assert not any(check.problems for check in store.check_relations(*(f"log_{name}" for name in whole)))
+    assert isinstance(store.suggest_relations(), tuple)
