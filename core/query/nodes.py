@@ -25,7 +25,6 @@ from core.query.source import POSITION, identifier, relation
 from core.query.sql_parts import alias, cast_to, column, every, func, number, quoted
 from core.scan.paths import chosen
 from core.scan.snapshot import Column, Snapshot
-from core.schema import ID
 
 Needed = frozenset[str]
 
@@ -80,13 +79,13 @@ class Scan(Node):
     def __init__(
         self, snapshot: Snapshot, number: int, where: tuple[Filter, ...] = (), by_id: bool = False
     ) -> None:
-        """`by_id`: rows are told by their `_id`, where they have one, which stays when positions change."""
+        """`by_id`: rows are told by a table's `_id`, which stays when positions change."""
         self.snapshot, self._number, self.where, self._by_id = snapshot, number, where, by_id
         own = [Field(c.name, c.type, self._called(c)) for c in snapshot.columns]
         self.fields = Fields(snapshot.name, tuple(own))
         self._position = f"s{number}"
-        ids = [c for c in snapshot.columns if by_id and c.name == ID]
-        self.order = (Rank(self._called(ids[0]) if ids else self._position, position=True),)
+        ids = snapshot.ids if by_id else None
+        self.order = (Rank(self._position if ids is None else self._called(ids), position=True),)
         self.in_order = snapshot.overlay is None and not len(snapshot.deleted)
 
     def narrowed(self, where: Filter) -> Scan:

@@ -75,8 +75,8 @@ class Snapshot:
     content may get another one: flushing and merging pending changes do that.
 
     `deleted` holds ascending positions. `complete` is False while a text file's cache still fills. `keeps`
-    lives as long as the snapshot: what keeps its files from being removed. `indexes`, where the rows are a
-    table's, find some of them faster.
+    lives as long as the snapshot: what keeps its files from being removed. Where the rows are a table's,
+    `ids` is the column that tells them apart while positions change, and `indexes` find some of them faster.
     """
 
     name: str
@@ -88,6 +88,7 @@ class Snapshot:
     complete: bool = True
     keeps: object = None
     indexes: OpenIndexes | None = None
+    ids: Column | None = None
 
     @property
     def schema(self) -> pa.Schema:

@@ -128,7 +128,8 @@ def state_of(
 ) -> State:
     """`metadata` gives (entry, value); `held` is in `_id` order and `cells` in the order they were made."""
     ranges = _ranges(held)
-    bare = Snapshot(row.name, (ID_COLUMN, *columns), tuple(h.segment for h in held), _token(row, version))
+    segments, token = tuple(h.segment for h in held), _token(row, version)
+    bare = Snapshot(row.name, (ID_COLUMN, *columns), segments, token, ids=ID_COLUMN)
     gone = ranges.locate(bare, union(*deletions.values()))
     places = [(c, _over(held, ranges, bare, c)) for c in cells.values()]
     snapshot = replace(bare, deleted=gone[gone >= 0], overlay=overlaid(None, columns, places))

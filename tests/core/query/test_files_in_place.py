@@ -82,3 +82,15 @@ def test_other_than_the_one_text_of_a_row_group_are_its_nulls(tmp_path: Path) ->
     pq.write_table(rows, tmp_path / "t.parquet", use_dictionary=False)
     view = View(open_dataset(tmp_path / "t.parquet").snapshot(), Query(where=col("x") != "a"))
     assert view.positions(0, 10).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("ids", [[1, 1, 1, 1], [None] * 4, [4, 3, 2, 1]])
+def test_a_column_of_a_file_that_is_called__id_does_not_tell_its_rows_apart(
+    tmp_path: Path, ids: list
+) -> None:
+    rows = pa.table({"_id": pa.array(ids, pa.int64()), "v": [1, 2, 3, 4]})
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    asked = open_dataset(tmp_path / "rows.parquet").where("v > 0")
+    first = asked.page(3)
+    assert first.rows["v"].to_pylist() == [1, 2, 3]
+    assert asked.page(3, first.next).rows["v"].to_pylist() == [4]
