@@ -132,7 +132,11 @@ class Reading:
             raise BadQuery(f"{self.place}: {key} compares two constants", fix='Name a field: "$carrier"')
         if other is None and operator in ("eq", "ne"):
             return Predicate(one.name, "is_null" if operator == "eq" else "not_null")
-        return Predicate(one.name, operator, (other,))
+        met = Predicate(one.name, operator, (other,))
+        if not isinstance(other, Reference) or operator not in ("eq", "ne"):
+            return met
+        both = Predicate(one.name, "is_null") & Predicate(other.name, "is_null")
+        return met | both if operator == "eq" else met & ~both
 
     def _operand(self, given: Any, depth: int) -> Any:
         """A reference to a column, or a constant as it is."""
@@ -145,7 +149,10 @@ class Reading:
         return given
 
     def _one_of(self, operands: Sequence[Any], depth: int) -> Filter:
+        """A field among constants, or a constant among the items of a field."""
         given, values = operands
+        if isinstance(values, str) and values.startswith("$"):
+            return Predicate(self.path(values), "has", (self._operand(given, depth),))
         column = self.column(given, depth)
         listed = self._list("$in", values)
         if any(isinstance(value, str) and value.startswith("$") for value in listed):

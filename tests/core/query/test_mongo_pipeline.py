@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store, open_dataset
+from core import Store, col, open_dataset
 from core.errors import BadFilter, BadQuery, LamellaError, UnknownColumn, UnknownTable
 from core.query.asking import Asking
 from tests.core.query import mongo_model
@@ -72,6 +72,7 @@ LAST = [
     {"$project": {"carrier": 1, "at.x": 1}},
     {"$project": {"_id": False, "low": {"$toLower": "$carrier"}, "UP": {"$toUpper": "$at.city"}}},
     {"$project": {"tags": False, "_id": False}},
+    {"$project": {"same": {"$eq": ["$n", "$at.x"]}, "other": {"$ne": ["$carrier", "$at.city"]}}},
     {"$project": {"r": {"$mod": ["$n", 3]}, "q": {"$divide": ["$delay", "$n"]}, "w": {"$dayOfWeek": "$day"}}},
     {"$project": {"y": {"$year": "$day"}, "d": {"$dayOfMonth": {"date": "$day"}}, "s": {"$literal": "$x"}}},
     {"$project": {"t": {"$concat": ["$carrier", "-", "$at.city"]}, "c": {"$substrCP": ["$carrier", 1, 1]}}},
@@ -210,6 +211,11 @@ def test_facets_and_samples_are_asked_in_stages(flights):
     assert sampled.read().equals(flights.sample(2, seed=5).read())
 
 
+def test_an_item_is_looked_for_in_the_list_of_a_row(store):
+    rows = store["many"].aggregate([{"$match": {"$expr": {"$in": ["b", "$tags"]}}}])
+    assert rows.read().equals(store["many"].read(where=col("tags").has("b")))
+
+
 def test_a_date_is_cut_to_its_week_or_month(flights):
     stages = [
         {"$limit": 1},
@@ -268,6 +274,7 @@ LOOKUP = {"from": "airlines", "localField": "carrier", "foreignField": "code", "
         ({"$match": []}, BadQuery, "takes a dict"),
         ({"$match": {"$expr": {"$gt": [1, 2]}}}, BadQuery, "compares two constants"),
         ({"$match": {"$expr": {"$in": ["$n", ["$delay"]]}}}, BadQuery, "takes constants"),
+        ({"$match": {"$expr": {"$in": ["$n", 3]}}}, BadQuery, "takes a list"),
         ({"$group": {"n": {"$sum": 1}}}, BadQuery, "lacks '_id'"),
         (group({"$summ": 1}), BadQuery, r"no accumulator '\$summ'.*Did you mean '\$sum'"),
         (group({"$top": {}}), BadQuery, r"Put \$sort before"),
