@@ -20,7 +20,7 @@ def projected(rows: Asking, spec: Any) -> Asking:
     asked = dict(flat(_document("$project", spec, rows), rows.name))
     kept = {name: value for name, value in asked.items() if not _is_flag(value) or value}
     out = [name for name in asked if name not in kept]
-    if not kept:
+    if not kept or (out and list(kept) == [ID] and _is_flag(kept[ID])):
         return without(rows, out)
     if [name for name in out if name != ID]:
         raise BadQuery(

@@ -211,6 +211,12 @@ def test_facets_and_samples_are_asked_in_stages(flights):
     assert sampled.read().equals(flights.sample(2, seed=5).read())
 
 
+def test_columns_are_left_out_whether_the_id_is_named_or_not(flights):
+    left = flights.aggregate([{"$project": {"_id": 1, "tags": 0}}]).read()
+    assert left.equals(flights.aggregate([{"$unset": "tags"}]).read())
+    assert left.column_names == ["_id", *(field.name for field in SCHEMA if field.name != "tags")]
+
+
 def test_an_item_is_looked_for_in_the_list_of_a_row(store):
     rows = store["many"].aggregate([{"$match": {"$expr": {"$in": ["b", "$tags"]}}}])
     assert rows.read().equals(store["many"].read(where=col("tags").has("b")))
