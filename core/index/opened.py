@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +33,20 @@ FULLTEXT = "fulltext"
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    """A file as it was read: `fingerprint` is its size and time (in ns), None where there was no file;
+    `index` is None where none could be had of it."""
+
+    fingerprint: tuple[int, int] | None
+    index: Sorted | None
+
+    def holds(self, now: tuple[int, int] | None) -> bool:
+        """A failure is remembered until another file is there, lest every query tries again; what is mapped
+        outlives its file."""
+        return now is None or now == self.fingerprint
+
+
 class OpenIndexes:
     """One for each open table, shared by the snapshots of all its versions. Any thread.
 
@@ -43,7 +59,7 @@ class OpenIndexes:
         self.listed: tuple[Index, ...] = ()
         self._sorted: frozenset[int] = frozenset()
         self._complete: tuple[FileSegment, ...] | None = None
-        self._open: OrderedDict[Path, Sorted | None] = OrderedDict()
+        self._open: OrderedDict[Path, _Opened] = OrderedDict()
         self.changes = SortedChanges()
         self._one_at_a_time = threading.Lock()
         let_go_in_children(self)
@@ -80,11 +96,13 @@ class OpenIndexes:
             return Sorted.of_nulls(segment.num_rows, column.type)
         path = sorted_file.path_of(self.place, segment, column)
         with self._one_at_a_time:
-            if path not in self._open:
-                self._open[path] = self._opened(path, segment, column)
+            now, held = _fingerprint(path), self._open.get(path)
+            if held is None or not held.holds(now):
+                index = self._opened(path, segment, column)
+                held = self._open[path] = _Opened(now if index is None else _fingerprint(path), index)
                 if len(self._open) > KEPT_OPEN:
                     self._open.popitem(last=False)
-            return self._open[path]
+            return held.index
 
     def let_go(self) -> None:
         """Keep no file open; those in use are opened again."""
@@ -116,7 +134,6 @@ class OpenIndexes:
         self._complete = files
 
     def _opened(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
-        """A failure is remembered, lest every query tries again."""
         try:
             if path.exists():
                 return sorted_file.read(path, segment, column)
@@ -135,3 +152,11 @@ class OpenIndexes:
         except (LamellaError, OSError, pa.ArrowException) as error:
             log.warning("%s: the index of column '%s' is not used: %s", path, column.name, error)
             return None
+
+
+def _fingerprint(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns

@@ -198,6 +198,41 @@ def test_where_an_index_cannot_be_made_rows_are_found_without(
     assert "is not used" in caplog.text
 
 
+def test_a_reader_uses_an_index_file_as_soon_as_it_is_there_and_whole(store: Store, table: Table) -> None:
+    table.create_index("n")
+    (file,) = index_files(store)
+    whole = file.read_bytes()
+    file.unlink()
+    with Store.open(store.path, read_only=True) as other:
+        same = other["t"]
+        assert used(same, where=col("n") == 7) is None
+        file.write_bytes(whole[:-9])
+        assert used(same, where=col("n") == 7) is None
+        file.write_bytes(whole)
+        assert used(same, where=col("n") == 7) == "sorted index on n"
+        file.unlink()
+        assert same.count(col("n") == 7) == 5
+        assert used(same, where=col("n") == 7) == "sorted index on n"
+
+
+@pytest.mark.parametrize("harm", ["cut", "overwritten"])
+def test_an_index_file_that_is_harmed_while_it_is_open_is_made_anew(
+    store: Store, table: Table, harm: str
+) -> None:
+    table.create_index("n")
+    assert table.count(col("n") == 7) == 5
+    (file,) = index_files(store)
+    size = file.stat().st_size
+    with file.open("r+b") as content:
+        if harm == "cut":
+            content.truncate(100)
+        else:
+            content.seek(size // 2)
+            content.write(bytes(size // 4))
+    assert [table.count(col("n") == number) for number in range(1_000)] == [5] * 1_000
+    assert (file.stat().st_size, store.verify().problems) == (size, ())
+
+
 def test_a_cancelled_or_refused_index_leaves_nothing(store: Store, table: Table) -> None:
     table.insert(pa.table({"tags": [[1], [2]]}))
     job = Job()
