@@ -22,6 +22,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     terminal.follow_settings()
     connection = bridge.connect(arguments.sources)
+    for error in bridge.left_out(connection).values():
+        print(f"lamella: left out: {error}", file=sys.stderr)
     try:
         given = None if arguments.command is None else io.StringIO("\n".join(map(_ended, arguments.command)))
         shell = Shell(stdin=given or sys.stdin, db=connection)
@@ -31,6 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
         if not getattr(error, "_handle_exception_saw_this", False):
             raise
         return cli.REFUSED
+    except KeyboardInterrupt:  # of a script; at a prompt the shell goes on
+        print("lamella: stopped", file=sys.stderr)
+        return cli.STOPPED
     finally:
         connection.close()
     return cli.OK

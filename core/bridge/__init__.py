@@ -10,6 +10,6 @@ if find_spec("apsw") is None:
         fix='Run: pip install "lamella[bench]"',
     )
 
-from core.bridge.connecting import connect, register, row_groups
+from core.bridge.connecting import connect, left_out, register, row_groups
 
-__all__ = ["connect", "register", "row_groups"]
+__all__ = ["connect", "left_out", "register", "row_groups"]

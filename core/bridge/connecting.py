@@ -36,7 +36,11 @@ def connect(source: Store | str | Path | Iterable[str | Path]) -> apsw.Connectio
     try:
         module = add_modules(connection)
         for name, dataset in _datasets(source, module):
-            register(connection, _free(name, module.datasets), dataset)
+            free = _free(name, module.datasets)
+            try:
+                register(connection, free, dataset)
+            except BadData as error:
+                module.left_out[free] = error
     except BaseException:
         connection.close()
         raise
@@ -44,12 +48,21 @@ def connect(source: Store | str | Path | Iterable[str | Path]) -> apsw.Connectio
 
 
 def register(connection: apsw.Connection, name: str, dataset: Dataset) -> None:
-    """Make the dataset a table of the connection until that is closed. Raises `BadData` for a taken name."""
+    """Make the dataset a table of the connection until that is closed. Raises `BadData` for a taken name, and
+    for what SQLite cannot have as a table: one called `sqlite_…`, or of no columns or more than 2,000."""
     module = add_modules(connection)
     if folded(name) in map(folded, module.datasets) or connection.table_exists(None, name):
         raise BadData(f"SQLite has a table '{name}' already", fix="Choose another name")
     module.datasets[name] = dataset
-    connection.execute(f"CREATE VIRTUAL TABLE temp.{quoted(name)} USING {BY_NAME}({quoted(name)})")
+    try:
+        connection.execute(f"CREATE VIRTUAL TABLE temp.{quoted(name)} USING {BY_NAME}({quoted(name)})")
+    except apsw.SQLError as error:
+        del module.datasets[name]
+        raise BadData(
+            f"SQLite cannot have '{name}' as a table",
+            str(error),
+            "Register it under another name, or with fewer columns",
+        ) from error
 
 
 def add_modules(connection: apsw.Connection) -> Module:
@@ -64,6 +77,11 @@ def add_modules(connection: apsw.Connection) -> Module:
         )
     _modules[connection] = weakref.ref(module)
     return module
+
+
+def left_out(connection: apsw.Connection) -> dict[str, BadData]:
+    """Tables that `connect` passed over, and why."""
+    return dict(add_modules(connection).left_out)
 
 
 def row_groups(connection: apsw.Connection) -> RowGroups:

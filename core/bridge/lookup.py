@@ -5,6 +5,7 @@ SQLite makes such an index by itself for tables of its own, but for no virtual t
 
 from __future__ import annotations
 
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,63 +14,76 @@ import numpy as np
 from core.bridge.constraints import storage_of
 from core.bridge.declared import Declared
 from core.bridge.kept_rows import Block
-from core.bridge.plan import Plan
+from core.bridge.plan import ROWID, Asked, Plan
 from core.bridge.scanning import Scan
 
 SCANS_BEFORE = 16
 """Whoever asks no more often is served faster by scans, which skip what they can."""
 MOST_ROWS = 1_000_000
-"""They are held as Python values while the statement runs."""
+"""They are held as Python values, until the table changes or is let go of."""
+MOST_LOOKUPS = 4
 
 StartScan = Callable[[Plan, Sequence[Any]], Scan]
 
 
 class Lookup:
-    """The rows of a scan by their values in the column at place `key` of its blocks."""
+    """The rows of a scan by their values in the columns at the places `keys` of its blocks, of which `ROWID`
+    is the row ids."""
 
-    def __init__(self, blocks: Iterator[Block], key: int) -> None:
-        self._blocks = list(blocks)
-        self._places: dict[Any, list[tuple[Block, int]]] = {}
-        for block in self._blocks:
-            for place, value in enumerate(block.columns[key]):
-                self._places.setdefault(value, []).append((block, place))
+    def __init__(self, blocks: Iterator[Block], keys: Sequence[int]) -> None:
+        self._places: dict[tuple[Any, ...], list[tuple[Block, int]]] = {}
+        for block in blocks:
+            columns = [block.row_ids if key == ROWID else block.columns[key] for key in keys]
+            for place, values in enumerate(zip(*columns, strict=True)):
+                self._places.setdefault(values, []).append((block, place))
 
-    def block(self, value: Any, columns: int) -> Block:
-        """The rows that have this value, in their own order."""
-        found = self._places.get(value, [])
+    def block(self, values: tuple[Any, ...], columns: int) -> Block:
+        """The rows that have these values, in their own order."""
+        found = self._places.get(values, [])
         lists = [[block.columns[column][place] for block, place in found] for column in range(columns)]
         return Block(lists, len(found), lambda: np.array([block.row_ids[place] for block, place in found]))
 
 
 class Scans:
-    """The scans that one cursor begins: one, but for the inner tables of joins."""
+    """The scans of one version of a table, which is not kept from being vacuumed by them. Those begun again
+    and again, for the inner table of a join or a subquery of each row, become look-ups; a few are kept."""
 
-    def __init__(self, start: StartScan, columns: Sequence[Declared]) -> None:
-        self._start, self._columns = start, columns
-        self._begun: dict[Plan, int] = {}
-        self._lookups: dict[Plan, Lookup] = {}
+    def __init__(self, columns: Sequence[Declared]) -> None:
+        self._columns = columns
+        self._begun: Counter[Plan] = Counter()
+        self._lookups: OrderedDict[tuple[Plan, tuple[int, ...]], Lookup | None] = OrderedDict()
 
-    def blocks(self, plan: Plan, values: Sequence[Any]) -> Iterator[Block]:
-        self._begun[plan] = self._begun.get(plan, 0) + 1
-        which = self._equality(plan, values) if self._begun[plan] > SCANS_BEFORE else None
-        lookup = None if which is None else self._lookup(plan, plan.asked[which].column)
-        if which is None or lookup is None:
-            return self._start(plan, values).blocks()
-        return iter((lookup.block(values[which], len(plan.columns)),))
+    def blocks(self, start: StartScan, plan: Plan, values: Sequence[Any]) -> Iterator[Block]:
+        self._begun[plan] += 1
+        which = self._equalities(plan, values) if self._begun[plan] > SCANS_BEFORE else ()
+        lookup = self._lookup(start, plan, tuple(plan.asked[i].column for i in which)) if which else None
+        if lookup is None:
+            return start(plan, values).blocks()
+        return iter((lookup.block(tuple(values[i] for i in which), len(plan.columns)),))
 
-    def _equality(self, plan: Plan, values: Sequence[Any]) -> int | None:
-        """Which constraint has the one value that the rows wanted have. A value of another class than the
-        column's may have to be converted first, which is left to the scan."""
-        for which, (asked, value) in enumerate(zip(plan.asked, values, strict=True)):
-            if asked.op == "=" and asked.column in plan.columns:
-                fits = value is not None and self._columns[asked.column].type.storage is storage_of(value)
-                return which if fits else None
-        return None
+    def _equalities(self, plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
+        """Which constraints have the one value that the rows wanted have. A value of another class than the
+        column's may have to be converted first, which is left to SQLite."""
+        return tuple(
+            which for which, value in enumerate(values) if self._fits(plan, plan.asked[which], value)
+        )
 
-    def _lookup(self, plan: Plan, column: int) -> Lookup | None:
-        if plan not in self._lookups:
-            scan = self._start(Plan(plan.columns, ()), ())
-            if scan.snapshot.num_rows > MOST_ROWS:
-                return None
-            self._lookups[plan] = Lookup(scan.blocks(), plan.columns.index(column))
-        return self._lookups[plan]
+    def _fits(self, plan: Plan, asked: Asked, value: Any) -> bool:
+        if asked.op != "=" or value is None:
+            return False
+        if asked.column == ROWID:
+            return type(value) is int
+        return asked.column in plan.columns and self._columns[asked.column].type.storage is storage_of(value)
+
+    def _lookup(self, start: StartScan, plan: Plan, columns: tuple[int, ...]) -> Lookup | None:
+        """None for a table that is too large for it."""
+        wanted = (plan, columns)
+        if wanted not in self._lookups:
+            scan = start(Plan(plan.columns, ()), ())
+            keys = [ROWID if column == ROWID else plan.columns.index(column) for column in columns]
+            few = scan.snapshot.num_rows <= MOST_ROWS
+            self._lookups[wanted] = Lookup(scan.blocks(), keys) if few else None
+            if len(self._lookups) > MOST_LOOKUPS:
+                self._lookups.popitem(last=False)
+        self._lookups.move_to_end(wanted)
+        return self._lookups[wanted]

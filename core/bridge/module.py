@@ -11,7 +11,7 @@ from core.bridge.scanning import RowGroups
 from core.bridge.table import VirtualTable
 from core.dataset import Dataset
 from core.datasets import open_dataset
-from core.errors import LamellaError
+from core.errors import BadData, LamellaError
 from core.store.layout import CATALOG
 from core.store.store import Store
 
@@ -20,11 +20,13 @@ FORMS = "Write lamella('files'), lamella('store', 'table') or lamella('store', '
 
 
 class Module:
-    """`counted` is of all tables that were made with it; `datasets` those of `lamella_dataset`, by name."""
+    """`counted` is of all tables that were made with it; `datasets` those of `lamella_dataset`, by name, and
+    `left_out` what cannot be one."""
 
     def __init__(self) -> None:
         self.counted = RowGroups()
         self.datasets: dict[str, Dataset] = {}
+        self.left_out: dict[str, BadData] = {}
 
     def Create(  # noqa: N802 -- SQLite's name
         self, connection: apsw.Connection, modulename: str, databasename: str, tablename: str, *args: object

@@ -1,7 +1,7 @@
 """Days and times as the text that SQLite's date functions read, and where a text lies among them.
 
 The text of a later moment is the greater one, so any text at all, "2024-05" or "soon", has one place among
-the stored numbers. It is found by halving: no text is ever parsed.
+the stored numbers. It is found by halving, unless it is the very text of a number.
 """
 
 from __future__ import annotations
@@ -74,6 +74,9 @@ def _place(order: Moments, text: str) -> tuple[int, bool]:
     """The first number whose text is not less, or the one behind the last; and whether it is the same."""
     low, high = order._ends()
     end = high + 1
+    guess = _number(order, text)
+    if guess is not None and low <= guess < end and order.text(guess) == text:
+        return guess, True
     high = end
     while low < high:
         middle = (low + high) // 2
@@ -82,6 +85,21 @@ def _place(order: Moments, text: str) -> tuple[int, bool]:
         else:
             high = middle
     return low, low < end and order.text(low) == text
+
+
+def _number(order: Moments, text: str) -> int | None:
+    """What a text in the usual form stands for, without looking for it; None for other texts."""
+    whole, _, fraction = text.partition(".")
+    try:
+        if order.form == "day":
+            return dt.date.fromisoformat(whole).toordinal() - _EPOCH.toordinal()
+        moment = dt.datetime.fromisoformat(f"1970-01-01 {whole}" if order.form == "clock" else whole)
+        digits = DIGITS[order.unit]
+        seconds = (moment.replace(tzinfo=None) - _EPOCH) // dt.timedelta(seconds=1)
+        scale: int = 10**digits
+        return seconds * scale + int(fraction.ljust(digits, "0")[:digits] or 0)
+    except ValueError:
+        return None
 
 
 def day_texts(days: pa.Array) -> list[Any]:

@@ -160,11 +160,13 @@ def _byte_strings(keys: list[bytes]) -> pa.Array:
 
 def inside(keys: np.ndarray, wanted: Wanted) -> np.ndarray:
     """For each number whether it is in one of the ranges."""
-    points = wanted.points
-    if points is not None and len(points) > FEW_RANGES:
-        return np.isin(keys, np.array(points))
+    ranges: list[Range] = list(wanted.ranges)
+    points = [low for low, high in ranges if low is not None and low == high]
     found = np.zeros(len(keys), bool)
-    for low, high in wanted.ranges:
+    if len(points) > FEW_RANGES:
+        ranges = [each for each in ranges if each[0] is None or each[0] != each[1]]
+        found = np.isin(keys, np.array(points))
+    for low, high in ranges:
         above = np.ones(len(keys), bool) if low is None else keys >= low
         found |= above if high is None else above & (keys <= high)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import apsw
@@ -35,6 +36,7 @@ class VirtualTable:
         names = [column.name for column in columns]
         self._columns: list[Declared] = declare(columns)
         self._numbered = Numbered(names.index(ID_COLUMN.name) if isinstance(dataset, RowsById) else None)
+        self._scans: tuple[object, Scans] | None = None
         self.declaration = statement(self._columns)
 
     def BestIndexObject(self, info: apsw.IndexInfo) -> bool:  # noqa: N802 -- SQLite's names, here and below
@@ -44,10 +46,12 @@ class VirtualTable:
     def Open(self) -> Cursor:  # noqa: N802
         """A cursor sees one version from start to end, however often a join begins anew with it."""
         snapshot = self._dataset.snapshot()
-        scans = Scans(lambda plan, values: self._scan(snapshot, plan, values), self._columns)
-        return Cursor(scans.blocks)
+        if self._scans is None or self._scans[0] != snapshot.token:
+            self._scans = (snapshot.token, Scans(self._columns))
+        return Cursor(partial(self._scans[1].blocks, partial(self._scan, snapshot)))
 
     def Disconnect(self) -> None:  # noqa: N802
+        self._scans = None
         if self._close is not None:
             self._close()
 

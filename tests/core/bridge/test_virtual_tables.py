@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core import Store, open_dataset
-from core.bridge import connect, register, row_groups
+from core.bridge import connect, left_out, register, row_groups
 from core.errors import BadData, FileProblem, LamellaError, UnknownTable
 
 NS = "2023-11-14 22:13:20.000000001"
@@ -95,6 +95,49 @@ def test_the_inner_table_of_a_join_is_scanned_a_few_times_and_looked_up_from_the
     pairs = "SELECT count(*), min(t.rowid), max(t.rowid) FROM asked CROSS JOIN numbers t USING (name)"
     assert _all(connection, pairs) == [(103, 1, 100)]
     connection.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT count(*) FROM asked CROSS JOIN numbers t USING (kind, name)",
+        "SELECT count(*) FROM asked CROSS JOIN numbers t ON t.rowid = asked.number",
+        "SELECT count(*) FROM asked WHERE EXISTS (SELECT 1 FROM numbers t WHERE t.name = asked.name)",
+    ],
+)
+def test_joins_by_several_keys_row_ids_and_subqueries_are_looked_up_too(
+    numbers: Path, statement: str
+) -> None:
+    connection = connect([])
+    kinds = pa.table({"kind": ["same"] * 100, "name": [f"{i:03}" for i in range(100)]})
+    pq.write_table(kinds, numbers.parent / "kinds.parquet", row_group_size=25)
+    register(connection, "numbers", open_dataset(numbers.parent / "kinds.parquet"))
+    connection.execute("CREATE TABLE asked AS SELECT rowid AS number, kind, name FROM numbers")
+    before = row_groups(connection).read
+    assert _all(connection, statement) == [(100,)]
+    assert row_groups(connection).read - before <= 25
+    connection.close()
+
+
+def test_many_moments_are_looked_for_at_once(numbers: Path) -> None:
+    connection = connect(numbers)
+    connection.execute("CREATE TABLE asked (at TEXT)")
+    connection.execute("INSERT INTO asked SELECT at FROM numbers WHERE n % 3 = 0")
+    connection.execute("INSERT INTO asked VALUES ('soon'), ('1970-01-02'), ('1970-01-02 00:00:00.0')")
+    assert _all(connection, "SELECT count(*) FROM numbers WHERE at IN (SELECT at FROM asked)") == [(34,)]
+    connection.close()
+
+
+def test_what_sqlite_cannot_have_as_a_table_is_left_out_and_told(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("sqlite_things", {"n": [1]})
+        store.create_table("plain", {"n": [1]})
+        connection = connect(store)
+        assert _all(connection, "SELECT n FROM plain") == [(1,)]
+        assert list(left_out(connection)) == ["sqlite_things"]
+        with pytest.raises(BadData, match="'sqlite_things'"):
+            register(connection, "sqlite_things", store["plain"])
+        connection.close()
 
 
 def test_nan_and_negative_zero_are_what_sqlite_makes_of_them(tmp_path: Path) -> None:
