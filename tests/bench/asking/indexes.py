@@ -27,7 +27,7 @@ from tests.bench.asking.model import LAMELLA, Goal, Question, Questions, Suite
 ALIKE = 20
 """Rows of one owner, and rows whose codes begin alike."""
 LOOKED_UP = 30
-NAMES = ("number", "code", "owner", "amount", "label")
+DECLARED = "number INTEGER, code TEXT, owner INTEGER, amount REAL, label TEXT"
 INDEXED = {"number": "distinct numbers", "owner": "repeated numbers", "code": "distinct texts"}
 
 
@@ -38,7 +38,7 @@ def make(folder: Path, rows: int) -> None:
         for name in INDEXED:
             table.create_index(name)
     connection = sqlite3.connect(folder / "items.sqlite")
-    connection.execute(f"CREATE TABLE items (_id INTEGER PRIMARY KEY, {', '.join(NAMES)})")
+    connection.execute(f"CREATE TABLE items (_id INTEGER PRIMARY KEY, {DECLARED})")
     values = zip(range(rows), *columns.values(), strict=True)
     connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?)", values)
     for name in INDEXED:

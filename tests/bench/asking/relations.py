@@ -22,6 +22,8 @@ from tests.bench.asking.model import LAMELLA, Goal, Question, Questions, Suite
 FEW, ASKED, PAGE = 20, 30, 10
 INDEXED = (("cast", "title"), ("cast", "person"), ("titles", "code"))
 ENTRY = ["_id", "title", "person", "billing", "role"]
+SQL_TYPES = {int: "INTEGER", float: "REAL", str: "TEXT"}
+"""Without them SQLite uses no index where it compares with an integer key."""
 TITLE = ["_id", "code", "name", "year", "rating"]
 PERSON = ["_id", "name", "born"]
 
@@ -38,7 +40,8 @@ def make(folder: Path, rows: int) -> None:
                 store[name].create_index(column)
     connection = sqlite3.connect(folder / "films.sqlite")
     for name, columns in data.items():
-        connection.execute(f'CREATE TABLE "{name}" (_id INTEGER PRIMARY KEY, {", ".join(columns)})')
+        declared = ", ".join(f"{column} {SQL_TYPES[type(values[0])]}" for column, values in columns.items())
+        connection.execute(f'CREATE TABLE "{name}" (_id INTEGER PRIMARY KEY, {declared})')
         marks = ", ".join("?" * (1 + len(columns)))
         values = ((number, *row) for number, row in enumerate(zip(*columns.values(), strict=True)))
         connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', values)

@@ -66,7 +66,7 @@ def make(folder: Path, rows: int) -> None:
             table.create_index("text", kind="fulltext", language=None)
     connection = sqlite3.connect(folder / "docs.sqlite")
     for name in ("docs", "changing"):
-        connection.execute(f"CREATE TABLE {name} (_id INTEGER PRIMARY KEY, text, year)")
+        connection.execute(f"CREATE TABLE {name} (_id INTEGER PRIMARY KEY, text TEXT, year INTEGER)")
         values = zip(range(rows), texts, years, strict=True)
         connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", values)
         _make_fts5(connection, name)
