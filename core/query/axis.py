@@ -15,6 +15,7 @@ from sqlglot import exp
 from core.arrays import from_numpy
 from core.filters.kinds import Kind, kind_of, value_type
 from core.query.sql_parts import cast, func, text
+from core.query.time_functions import microseconds
 from core.scan.python_value import python_values
 
 Number = int | float
@@ -70,14 +71,12 @@ def axis_of(kind: pa.DataType, value: exp.Expr) -> Axis | None:
         days = func("date_diff", text("day"), cast(text("1970-01-01"), "DATE"), cast(value, "DATE"))
         return Axis(cast(days, WHOLE), WHOLE, _stored_as(pa.date32(), np.int32))
     if family is Kind.TIMESTAMP:
-        return Axis(_microseconds(value), WHOLE, _stored_as(pa.timestamp("us", plain.tz), np.int64))
+        return Axis(
+            cast(microseconds(value, plain), WHOLE), WHOLE, _stored_as(pa.timestamp("us", plain.tz), np.int64)
+        )
     if family is Kind.TIME:
-        return Axis(_microseconds(value), WHOLE, _stored_as(pa.time64("us"), np.int64))
+        return Axis(cast(microseconds(value, plain), WHOLE), WHOLE, _stored_as(pa.time64("us"), np.int64))
     return None
-
-
-def _microseconds(value: exp.Expr) -> exp.Expr:
-    return cast(func("epoch_us", value), WHOLE)
 
 
 def _stored_as(kind: pa.DataType, width: type[np.integer[Any]]) -> Callable[[Sequence[Number]], list[Any]]:

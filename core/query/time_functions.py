@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from core.filters.temporal import zone_named
 from core.query.operand import Value
-from core.query.sql_parts import cast, cast_to, func, number, text
+from core.query.sql_parts import case, cast, cast_to, func, number, paren, text
 
 Made = tuple[exp.Expr, pa.DataType] | None
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
@@ -45,7 +45,26 @@ def truncated(values: Sequence[Value]) -> Made:
             else None
         )
     begun = func("date_trunc", text(unit), _local(value))
-    return cast_to(_back(begun, value.type), value.type), value.type
+    if value.type.tz is None or _ahead(value.type.tz) is not None:
+        return cast_to(_back(begun, value.type.tz), value.type), value.type
+    instant = _begin_of_clock(value, begun) if unit in _OF_CLOCKS else _begin_of_day(begun, value.type.tz)
+    return cast_to(instant, value.type), value.type
+
+
+def microseconds(value: exp.Expr, kind: pa.DataType) -> exp.Expr:
+    """Since 1970-01-01 UTC, or since midnight. DuckDB's own cast of nanoseconds rounds them up, into the next
+    year even."""
+    if not is_fine(kind):
+        return func("epoch_us", value)
+    count, whole = func("epoch_ns", value), number(1000)
+    below = exp.LT(this=paren(exp.Mod(this=count, expression=whole)), expression=number(0))
+    cut = exp.IntDiv(this=count, expression=whole)
+    return paren(exp.Sub(this=cut, expression=case(below, number(1), number(0))))
+
+
+def is_fine(kind: pa.DataType) -> bool:
+    """Whether values count nanoseconds."""
+    return bool((is_.is_timestamp(kind) or is_.is_time(kind)) and kind.unit == "ns")
 
 
 def _is_moment(value: Value) -> bool:
@@ -54,23 +73,61 @@ def _is_moment(value: Value) -> bool:
 
 def _local(value: Value) -> exp.Expr:
     """What clocks showed; DuckDB knows zones by name, but none by its distance from UTC."""
-    if not is_.is_timestamp(value.type) or value.type.tz is None:
+    kind = value.type
+    if not is_.is_timestamp(kind):
         return value.sql
-    ahead = _ahead(value.type.tz)
-    if ahead is None:
-        return func("timezone", text(value.type.tz), cast(value.sql, "TIMESTAMPTZ"))
-    plain = func("timezone", text("UTC"), cast(value.sql, "TIMESTAMPTZ"))
-    return exp.Add(this=plain, expression=func("to_seconds", number(ahead)))
-
-
-def _back(local: exp.Expr, kind: pa.DataType) -> exp.Expr:
     if kind.tz is None:
-        return local
-    ahead = _ahead(kind.tz)
+        return func("make_timestamp", microseconds(value.sql, kind)) if is_fine(kind) else value.sql
+    return _seen(_instant(value), kind.tz)
+
+
+def _instant(value: Value) -> exp.Expr:
+    if not is_fine(value.type):
+        return cast(value.sql, "TIMESTAMPTZ")
+    return func("timezone", text("UTC"), func("make_timestamp", microseconds(value.sql, value.type)))
+
+
+def _seen(instant: exp.Expr, zone: str) -> exp.Expr:
+    ahead = _ahead(zone)
     if ahead is None:
-        return func("timezone", text(kind.tz), cast(local, "TIMESTAMP"))
-    plain = exp.Sub(this=cast(local, "TIMESTAMP"), expression=func("to_seconds", number(ahead)))
-    return func("timezone", text("UTC"), exp.Paren(this=plain))
+        return func("timezone", text(zone), instant)
+    return paren(exp.Add(this=func("timezone", text("UTC"), instant), expression=_seconds(ahead)))
+
+
+def _back(local: exp.Expr, zone: str | None) -> exp.Expr:
+    """The instant at which clocks showed it, the later one where they did twice."""
+    if zone is None:
+        return local
+    ahead = _ahead(zone)
+    if ahead is None:
+        return func("timezone", text(zone), cast(local, "TIMESTAMP"))
+    plain = exp.Sub(this=cast(local, "TIMESTAMP"), expression=_seconds(ahead))
+    return func("timezone", text("UTC"), paren(plain))
+
+
+def _begin_of_clock(value: Value, begun: exp.Expr) -> exp.Expr:
+    """As long before the value as its clock tells, unless clocks were changed in between: then an hour that
+    comes twice is told apart."""
+    passed = paren(exp.Sub(this=_local(value), expression=begun))
+    before = paren(exp.Sub(this=_instant(value), expression=passed))
+    return _if_seen(before, begun, value.type.tz)
+
+
+def _begin_of_day(begun: exp.Expr, zone: str) -> exp.Expr:
+    """By the clock of the day before where it shows that too: of two midnights the first."""
+    day_before = paren(exp.Sub(this=_back(begun, zone), expression=func("to_hours", number(24))))
+    ahead = paren(exp.Sub(this=_seen(day_before, zone), expression=func("timezone", text("UTC"), day_before)))
+    first = func("timezone", text("UTC"), paren(exp.Sub(this=cast(begun, "TIMESTAMP"), expression=ahead)))
+    return _if_seen(first, begun, zone)
+
+
+def _if_seen(instant: exp.Expr, local: exp.Expr, zone: str) -> exp.Expr:
+    """The instant, where clocks showed that at it."""
+    return case(exp.EQ(this=_seen(instant, zone), expression=local), instant, _back(local, zone))
+
+
+def _seconds(count: int) -> exp.Expr:
+    return func("to_seconds", number(count))
 
 
 def _ahead(zone: str) -> int | None:

@@ -121,6 +121,50 @@ def test_times_decimals_and_conditions_keep_their_types(table, expression, kind,
     assert (column.type, column[0].as_py()) == (kind, first)
 
 
+LAST = 1704067199999999999  # 2023-12-31 23:59:59.999999999
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Africa/Abidjan", "+00:00"])
+def test_the_last_nanosecond_of_a_year_belongs_to_it(tmp_path, zone):
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", pa.table({"t": pa.array([LAST, -1], pa.timestamp("ns", zone))}))
+        at = col("t")
+        made = table.compute(y=at.year(), h=at.hour(), s=at.second(), d=at.date(), b=at.truncate("second"))
+        found = made.select("y", "h", "s", "d", "b").read()
+        assert found.slice(0, 1).drop_columns(["b"]).to_pylist() == [
+            {"y": 2023, "h": 23, "s": 59, "d": dt.date(2023, 12, 31)}
+        ]
+        assert found["y"].to_pylist() == [2023, 1969]
+        assert found["b"].cast(pa.int64()).to_pylist() == [1704067199 * 10**9, -(10**9)]
+        assert sum(table.profile("t").histogram.counts) == 2
+
+
+NEW_YORK, HAVANA, LORD_HOWE = "America/New_York", "America/Havana", "Australia/Lord_Howe"
+
+
+@pytest.mark.parametrize(
+    ("zone", "at", "unit", "begins"),
+    [
+        (NEW_YORK, "2013-11-03 05:30:15.500", "second", "2013-11-03 05:30:15"),
+        (NEW_YORK, "2013-11-03 05:30:15.500", "hour", "2013-11-03 05:00:00"),
+        (NEW_YORK, "2013-11-03 06:30:15.500", "hour", "2013-11-03 06:00:00"),
+        (NEW_YORK, "2013-11-03 05:30:15.500", "day", "2013-11-03 04:00:00"),
+        (NEW_YORK, "2013-03-10 07:30:00.000", "hour", "2013-03-10 07:00:00"),
+        (HAVANA, "2013-11-03 04:30:00.000", "day", "2013-11-03 04:00:00"),
+        (HAVANA, "2013-11-03 05:30:00.000", "day", "2013-11-03 04:00:00"),
+        (HAVANA, "2013-11-03 05:30:00.000", "hour", "2013-11-03 05:00:00"),
+        (HAVANA, "2013-03-10 05:30:00.000", "day", "2013-03-10 05:00:00"),
+        (LORD_HOWE, "2013-04-06 15:10:00.000", "hour", "2013-04-06 14:00:00"),
+    ],
+)
+def test_truncating_tells_an_hour_that_comes_twice_apart(tmp_path, zone, at, unit, begins):
+    moment, begin = (dt.datetime.fromisoformat(f"{text}+00:00") for text in (at, begins))
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", pa.table({"t": pa.array([moment], pa.timestamp("us", zone))}))
+        found = table.compute(b=col("t").truncate(unit)).read()["b"]
+        assert found.cast(pa.timestamp("us", "UTC")).to_pylist() == [begin]
+
+
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
