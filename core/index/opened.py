@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -156,7 +155,7 @@ class OpenIndexes:
 
 def _fingerprint(path: Path) -> tuple[int, int] | None:
     try:
-        status = os.stat(path)
+        status = path.stat()
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns
