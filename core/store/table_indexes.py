@@ -13,6 +13,7 @@ from core.jobs import Job
 from core.scan.snapshot import Column
 from core.store.handle import TableHandle
 from core.store.index_entries import TableIndex, described, entered, listed
+from core.store.layout import disk_problems
 from core.store.state import State
 
 
@@ -47,7 +48,8 @@ class TableIndexes(TableHandle):
         self._refuse_twice(state, index)
         place = self._reader.indexes.place
         try:
-            made_by.make(place, index, state.snapshot, work)
+            with disk_problems(place.folder):
+                made_by.make(place, index, state.snapshot, work)
             work.check()
         except BaseException:
             if index not in entered(self.store.catalog, self.table_id):

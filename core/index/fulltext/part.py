@@ -23,6 +23,7 @@ from tantivy import (
     Token,
 )
 
+from core.errors import StoreProblem
 from core.index.fulltext.analysis import FROM_TEXT, analyzer, normal, words
 from core.index.fulltext.vocabulary import Vocabulary
 from core.jobs import Job
@@ -37,7 +38,9 @@ FILLERS = 8
 MOST_FILLERS = 10_000
 ROWS_A_REPORT = 1_000
 LEAST_MEMORY, MOST_MEMORY = 20_000_000, 512_000_000
-BYTES_A_ROW = 2_000
+MOST_OF_TANTIVY = 4_000_000_000
+BYTES_A_ROW, BYTES_A_LETTER = 2_000, 40
+"""What tantivy may need at most before it ends a segment; it takes what it needs."""
 
 
 class TooLarge(Exception):
@@ -99,25 +102,21 @@ def build(
     folder: Path | None = None,
     job: Job | None = None,
 ) -> Part:
-    """A part of these texts, in memory or in an empty folder. Raises `TooLarge`.
+    """A part of these texts, in memory or in an empty folder. Raises `TooLarge`, for several rows alone, and
+    `StoreProblem` for what cannot be written.
 
     `usual` are the lengths of the texts elsewhere in the table: a few rows are filled up to them, so that
     a long text among them counts as one.
     """
-    schema = schema_of(tuple(texts))
-    index = Index(schema, path=str(folder) if folder else None)
-    index.register_tokenizer(FROM_TEXT, analyzer())
-    memory = min(MOST_MEMORY, LEAST_MEMORY + rows * BYTES_A_ROW)
-    writer = index.writer(memory, 1)
+    schema, memory = schema_of(tuple(texts)), _memory(texts, rows)
+    filled = usual if rows < FEW_ROWS and memory < MOST_OF_TANTIVY else None
     try:
-        _add(writer, texts, rows, job or Job())
-        if usual and rows < FEW_ROWS:
-            _fill_up(writer, texts, rows, usual)
-        writer.commit()
-    finally:
-        writer.wait_merging_threads()
-    index.reload()
-    searcher = index.searcher()
+        searcher = _written(schema, memory, texts, rows, filled, folder, job or Job())
+    except ValueError as error:
+        where, why = folder or "In memory", str(error)
+        raise StoreProblem(
+            f"{where}: a full-text index could not be written", why, "Check the disk's space"
+        ) from error
     if searcher.num_segments > 1:
         raise TooLarge
     found = {key: [w for w, _ in searcher.terms_with_prefix(field_of(key), "")] for key in texts}
@@ -125,6 +124,37 @@ def build(
     known = dict.fromkeys(w for key in texts for w in found[key])
     known.pop(FILLER, None)
     return Part(rows, searcher, schema, Vocabulary.of(list(known), language), lengths)
+
+
+def _written(
+    schema: Schema,
+    memory: int,
+    texts: Texts,
+    rows: int,
+    usual: Mapping[int, float] | None,
+    folder: Path | None,
+    job: Job,
+) -> Searcher:
+    """tantivy tells of whatever fails, a full disk too, as a `ValueError`."""
+    index = Index(schema, path=str(folder) if folder else None)
+    index.register_tokenizer(FROM_TEXT, analyzer())
+    writer = index.writer(memory, 1)
+    try:
+        _add(writer, texts, rows, job)
+        if usual:
+            _fill_up(writer, texts, rows, usual)
+        writer.commit()
+    finally:
+        writer.wait_merging_threads()
+    index.reload()
+    return index.searcher()
+
+
+def _memory(texts: Texts, rows: int) -> int:
+    """A row is never cut in two, so one that is alone gets all it needs."""
+    letters = sum(len(text) for column in texts.values() for cell in _cells(column) for text in cell)
+    needed = LEAST_MEMORY + max(rows * BYTES_A_ROW, letters * BYTES_A_LETTER)
+    return min(needed, MOST_OF_TANTIVY if rows == 1 else MOST_MEMORY)
 
 
 def _add(writer: IndexWriter, texts: Texts, rows: int, job: Job) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from core import Highlight, Store, col
-from core.errors import BadData, BadFilter, BadSearch, Cancelled, UnknownColumn, UnknownName
+from core.errors import BadData, BadFilter, BadSearch, Cancelled, StoreProblem, UnknownColumn, UnknownName
 from core.index.fulltext import part
 from core.jobs import Job
 from core.store import Table
@@ -440,6 +440,36 @@ def test_what_does_not_fit_one_part_makes_several(books: Table, monkeypatch: pyt
         table.flush()
     assert max(sizes) <= 100
     assert len(sizes) >= 8
+
+
+def test_a_row_of_a_few_megabytes_of_words_is_found_and_is_in_nobodys_way(books: Table) -> None:
+    books.flush()
+    long = " ".join(f"w{i:x}q" for i in range(120_000))
+    for _ in range(2):
+        books.insert([{"title": long, "body": "zebra"}])
+    for _ in ("pending", "flushed"):
+        assert ids(books, "w1d4bfq and zebra") == [6, 7]
+        assert ids(books, "cafe") == [2]
+        books.flush()
+
+
+def test_a_full_text_index_that_cannot_be_written_undoes_no_commit(
+    books: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    books.flush()
+
+    def full(*_: object) -> None:
+        raise ValueError("An IO error occurred: 'No space left on device (os error 28)'")
+
+    monkeypatch.setattr("core.index.fulltext.part._add", full)
+    books.insert([{"title": "foxes"}])
+    books.flush()
+    assert books.num_rows == 7
+    with pytest.raises(StoreProblem, match="No space left"):
+        books.create_index("title", kind="fulltext")
+    assert [index.columns for index in books.indexes] == [("title", "body"), ("tags",)]
+    monkeypatch.undo()
+    assert ids(books, "fox") == [0, 6]
 
 
 def test_vacuum_removes_what_belongs_to_files_that_are_gone(books: Table) -> None:
