@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -105,40 +105,49 @@ def table_of(suite: Suite, rows: int, found: Sequence[Asked]) -> ReportTable:
     """Medians over processes, first and again, and how Lamella stands to its goal."""
     header = ["question", *(f"{system}, {when}" for system in suite.systems for when in ("first", "again"))]
     notes = {one.question: one.note for one in found if one.note}
+    first, again = _medians(found, "first"), _medians(found, "again")
     lines = []
     for question in dict.fromkeys(one.question for one in found):
-        cells, again = [question], {}
+        cells = [question]
         for system in suite.systems:
-            of = [one for one in found if (one.system, one.question) == (system, question)]
-            again[system] = statistics.median(one.again for one in of) if of else None
-            cells += (
-                [shown(statistics.median(one.first for one in of)), shown(again[system])] if of else ["–"] * 2
-            )
+            cells += [shown(times.get((system, question))) for times in (first, again)]
         noted = [notes.get(question, "–")] if notes else []
         lines.append((*cells, *noted, _goal(suite, question, again)))
     header += ["note"] if notes else []
     return ReportTable(f"{suite.name}, {rows:,} rows", (*header, "goal"), tuple(lines))
 
 
+def _medians(found: Sequence[Asked], when: str) -> dict[tuple[str, str], float]:
+    """By system and question."""
+    times: dict[tuple[str, str], list[float]] = {}
+    for one in found:
+        times.setdefault((one.system, one.question), []).append(getattr(one, when))
+    return {what: statistics.median(of) for what, of in times.items()}
+
+
 def shown(milliseconds: float | None) -> str:
     return "–" if milliseconds is None else shown_seconds(milliseconds / 1e3)
 
 
-def _goal(suite: Suite, question: str, again: dict[str, float | None]) -> str:
+def _goal(suite: Suite, question: str, again: Mapping[tuple[str, str], float]) -> str:
     """What the goal is and, in brackets, what was measured."""
-    goal, own = suite.goals.get(question), again[LAMELLA]
+    goal, own = suite.goals.get(question), again.get((LAMELLA, question))
     if goal is None or own is None:
         return "–"
     told = []
     if goal.milliseconds is not None:
-        told.append(f"{'met' if own <= goal.milliseconds else 'MISSED'}: ≤ {goal.milliseconds:g} ms")
-    for system, times in goal.times.items():
-        other = again.get(system)
-        if other:
-            ratio = own / other
-            kept = "met" if ratio <= times else "MISSED"
-            told.append(f"{kept}: {_times(times)} {system} (is {_times(ratio)})")
+        told.append(f"{_kept(own <= goal.milliseconds)}: ≤ {goal.milliseconds:g} ms")
+    compared = [(system, (system, question), times) for system, times in goal.times.items()]
+    compared += [(f"'{other}'", (LAMELLA, other), times) for other, times in goal.than.items()]
+    for name, other, times in compared:
+        if other in again:
+            ratio = own / again[other]
+            told.append(f"{_kept(ratio <= times)}: {_times(times)} {name} (is {_times(ratio)})")
     return "; ".join(told)
+
+
+def _kept(met: bool) -> str:
+    return "met" if met else "MISSED"
 
 
 def _times(ratio: float) -> str:

@@ -96,6 +96,12 @@ def test_the_table_says_what_became_of_goals_and_what_was_noted(tmp_path: Path) 
     )
 
 
+def test_a_question_is_held_against_another() -> None:
+    suite = Suite("s", "", 1, lambda *_: None, {"Lamella": dict}, {"few": Goal(than={"all": 0.1})})  # type: ignore[dict-item, arg-type]
+    found = [Asked("s", "Lamella", name, (1.0, time), "1") for name, time in (("all", 40.0), ("few", 5.0))]
+    assert "MISSED: ÷ 10 'all' (is ÷ 8)" in query_bench.table_of(suite, 1, found).as_markdown()
+
+
 def test_equal_rows_have_one_digest_in_any_order() -> None:
     assert digest([(1, "2009"), (2.5, None)]) == digest([(2.5, None), (1.0, 2009)])
     assert digest([(1,)]) != digest([(2,)])

@@ -33,10 +33,12 @@ Opened = Callable[[Path], Questions]
 
 @dataclass(frozen=True)
 class Goal:
-    """`milliseconds` when asked again; `times` what each of the other systems takes, at most."""
+    """When asked again, at most: so many `milliseconds`, so many `times` what each of the other systems
+    takes, and so many times what Lamella itself takes for other questions (`than`)."""
 
     milliseconds: float | None = None
     times: Mapping[str, float] = field(default_factory=dict)
+    than: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
