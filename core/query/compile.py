@@ -21,18 +21,17 @@ from core.query.nodes import (
     Chosen,
     Computed,
     Cut,
-    Faceted,
     Filtered,
     Grouped,
     Needed,
     Node,
     Rank,
-    Scan,
-    Shared,
     sampled,
 )
 from core.query.pipeline import Pipeline
 from core.query.reshaping import pivoted, unpivoted, unwound
+from core.query.scanned import Scan
+from core.query.shared import Faceted, Shared
 from core.query.steps import (
     Aggregates,
     Buckets,

@@ -11,19 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import duckdb
-from pyarrow import types as is_
 from sqlglot import exp
 
-from core.filters.binding import bind
-from core.filters.expr import Filter, all_of
-from core.filters.to_sql import to_sql
 from core.jobs import Job
-from core.query.duckdb_types import holds
-from core.query.fields import Field, Fields
-from core.query.float_statistics import without_statistics
-from core.query.source import POSITION, identifier, relation
-from core.query.sql_parts import alias, cast_to, column, every, func, number, quoted
-from core.scan.paths import chosen
+from core.query.fields import Fields
+from core.query.sql_parts import alias, column, every, func, number
 from core.scan.snapshot import Column, Snapshot
 
 Needed = frozenset[str]
@@ -31,11 +23,13 @@ Needed = frozenset[str]
 
 @dataclass(frozen=True)
 class Running:
-    """What rows in memory are registered on while a query runs, and what it reads of which dataset."""
+    """What rows in memory are registered on while a query runs, what it reads of which dataset, and what is
+    needed of the rows that its parts share, by their name."""
 
     cursor: duckdb.DuckDBPyConnection
     job: Job
     read: list[tuple[Snapshot, list[Column]]] = field(default_factory=list)
+    shared: dict[str, Needed] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,59 +65,6 @@ class Node(ABC):
 
     def source(self, needed: Needed, running: Running) -> exp.Subquery:
         return self.query(needed, running).subquery("t", copy=False)
-
-
-class Scan(Node):
-    """The rows of a dataset that meet `where`; `number` tells the datasets of one query apart."""
-
-    def __init__(
-        self, snapshot: Snapshot, number: int, where: tuple[Filter, ...] = (), by_id: bool = False
-    ) -> None:
-        """`by_id`: rows are told by a table's `_id`, which stays when positions change."""
-        self.snapshot, self._number, self.where, self._by_id = snapshot, number, where, by_id
-        own = [Field(c.name, c.type, self._called(c)) for c in snapshot.columns]
-        self.fields = Fields(snapshot.name, tuple(own))
-        self._position = f"s{number}"
-        ids = snapshot.ids if by_id else None
-        self.order = (Rank(self._position if ids is None else self._called(ids), position=True),)
-        self.in_order = snapshot.overlay is None and not len(snapshot.deleted)
-
-    def narrowed(self, where: Filter) -> Scan:
-        bind(where, self.fields.schema, self.fields.place)
-        return Scan(self.snapshot, self._number, (*self.where, where), self._by_id)
-
-    def _columns_read(self, needed: Needed) -> list[Column]:
-        filtered = {c.key for c in self._filtered()}
-        return [c for c in self.snapshot.columns if c.key in filtered or self._called(c) in needed]
-
-    def query(self, needed: Needed, running: Running) -> exp.Select:
-        columns = self._columns_read(needed)
-        running.read.append((self.snapshot, columns))
-        rows = relation(self.snapshot, columns, running.cursor, job=running.job)
-        wanted = [c for c in columns if self._called(c) in needed]
-        values = [alias(self._value(c), self._called(c)) for c in wanted]
-        made = exp.select(alias(column(POSITION), self._position), *values, copy=False).from_(
-            rows, copy=False
-        )
-        if not self.where:
-            return made
-        return made.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
-
-    def _value(self, one: Column) -> exp.Expr:
-        """Lists of a fixed size as lists: DuckDB 2.0 fails on null among its arrays in a list of rows."""
-        value = without_statistics(self.snapshot, one)
-        return cast_to(value, one.type) if holds(one.type, is_.is_fixed_size_list) else value
-
-    def _called(self, one: Column) -> str:
-        return f"s{self._number}c{one.key}"
-
-    def _bound(self) -> Filter:
-        return bind(all_of(self.where), self.fields.schema, self.fields.place)
-
-    def _filtered(self) -> Sequence[Column]:
-        from core.query.typed import columns_of
-
-        return chosen(self.snapshot, columns_of(self._bound())) if self.where else ()
 
 
 class Filtered(Node):
@@ -225,54 +166,6 @@ class Joined(Node):
             .from_(left, copy=False)
             .join(right, on=met, join_type=self._how, copy=False)
         )
-
-
-class Shared(Node):
-    """Rows that several queries begin with, read once: they are selected from a name, and what is needed of
-    them is noted."""
-
-    def __init__(self, rows: Node, name: str) -> None:
-        self.rows, self._name = rows, name
-        self.fields, self.order = rows.fields, rows.order
-        self.needed = Needed()
-
-    def query(self, needed: Needed, running: Running) -> exp.Select:
-        self.needed |= needed
-        return exp.select("*", copy=False).from_(exp.Table(this=quoted(self._name)), copy=False)
-
-    def read_into(self, query: exp.Select, running: Running) -> exp.Select:
-        """The query with the rows under their name."""
-        rows = self.rows.query(self.needed, running)
-        return query.with_(quoted(self._name), as_=rows, materialized=True)
-
-
-class Faceted(Node):
-    """One row with the whole answer of each of several queries, as a list of its rows."""
-
-    def __init__(self, shared: Shared, fields: Fields, parts: Sequence[Node]) -> None:
-        self._shared, self._parts, self.fields = shared, parts, fields
-        self.order = ()
-
-    def query(self, needed: Needed, running: Running) -> exp.Select:
-        wanted = [
-            pair for pair in zip(self.fields.all, self._parts, strict=True) if pair[0].identifier in needed
-        ]
-        lists = [self._listed(part, field.identifier, running) for field, part in wanted]
-        query = exp.select("*", copy=False).from_(lists[0], copy=False)
-        for one in lists[1:]:
-            query = query.join(one, join_type="cross", copy=False)
-        return self._shared.read_into(query, running)
-
-    def _listed(self, part: Node, identifier: str, running: Running) -> exp.Subquery:
-        """One row: all rows of a part. As a scalar subquery DuckDB 2.0 fails where a full join is in it."""
-        held = Needed(field.identifier for field in part.fields.all)
-        packed: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.all))
-        if part.order:
-            packed = exp.Order(this=packed, expressions=[rank.sql for rank in part.order])
-        every_row = exp.Coalesce(this=func("list", packed), expressions=[exp.Array(expressions=[])])
-        rows = part.source(held | part.ranked, running)
-        listed = exp.select(alias(every_row, identifier), copy=False).from_(rows, copy=False)
-        return listed.subquery(identifier, copy=False)
 
 
 class Cut(Node):

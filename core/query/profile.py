@@ -16,8 +16,9 @@ from core.filters.kinds import COMPARABLE, NUMBERS, kind_of, value_type
 from core.jobs import Job
 from core.query.axis import Number, axis_of
 from core.query.engine import cursor
-from core.query.nodes import Running, Scan
+from core.query.nodes import Running
 from core.query.returned import returned
+from core.query.scanned import Scan
 from core.query.sql_parts import alias, cast, column, every, func, number
 from core.scan.lru import LruCache
 from core.scan.python_value import python_value, python_values
