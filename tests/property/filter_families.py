@@ -45,8 +45,10 @@ TEXT = st.text("aAbBé😀%_\\.\n'\"\0 0", max_size=4)
 MOMENTS = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1)) | st.sampled_from(
     [dt.datetime(2013, 3, 10, 2, 30), dt.datetime(2013, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)]
 )
+NEGATIVE_NAN = math.copysign(math.nan, -1.0)
+"""What 0.0 / 0.0 is on most machines: NaN, with the sign set."""
 FLOATS = st.floats(width=32) | st.sampled_from(
-    [0.0, -0.0, 1.0, 5.0, math.nan, math.inf, -math.inf, 2.0**53, 2.0**63, -(2.0**63), 2.0**64]
+    [0.0, -0.0, 1.0, 5.0, math.nan, NEGATIVE_NAN, math.inf, -math.inf, 2.0**53, 2.0**63, -(2.0**63), 2.0**64]
 )
 
 
@@ -81,7 +83,9 @@ FAMILIES = {
     "f32": Family(pa.float32(), FLOATS, FLOATS | ANY_NUMBER),
     "f64": F64,
     "f16": Family(
-        pa.float16(), st.sampled_from([0.0, -0.0, 1.5, math.nan]), st.sampled_from([0, 1.5, 10**6])
+        pa.float16(),
+        st.sampled_from([0.0, -0.0, 1.5, math.nan, NEGATIVE_NAN]),
+        st.sampled_from([0, 1.5, 10**6]),
     ),
     "dec": Family(
         pa.decimal128(9, 2),

@@ -21,7 +21,7 @@ from core.filters.pairs import refusal
 from core.filters.to_sql import field_in
 from core.filters.walk import columns_read
 from core.nested import place_of
-from tests.property.filter_families import FAMILIES, cases
+from tests.property.filter_families import FAMILIES, NEGATIVE_NAN, cases
 from tests.property.filter_model import expected
 
 Ask = Callable[[pa.Table], Callable[[Filter], list[int]]]
@@ -111,6 +111,7 @@ NAN_CELLS = [
     [math.inf, -math.inf, None, math.nan, 7.0],
     [1.0, 2.0, 3.0, 4.0, math.nan],
     [None, None, None, 0.0, math.nan],
+    [1.0, NEGATIVE_NAN, math.nan, None],
     [5.0, 5.0, 5.0, math.nan, math.nan, None],
 ]
 
