@@ -6,11 +6,14 @@ A tree is only built here. What an operator means, which types it fits and how i
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from core.filters.temporal import moment_text
 
 
 class Filter:
@@ -39,9 +42,10 @@ class Reference:
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Predicate(Filter):
-    """`operator` is an id of the operator table; `values` has as many items as its arity asks.
+    """`operator` is an id of the operator table; `values` has as many items as its arity asks. Predicates are
+    equal where their values are of the same types too: 0.1 and Decimal(0.1) are not the same question.
 
     `column` and references name a column, or a field inside one by its path (`address.city`). A value is
     Python's own, a `Reference` where the operator takes columns, or a `Filter` on the items of a list.
@@ -56,11 +60,18 @@ class Predicate(Filter):
         if any(isinstance(value, (float, bytearray)) for value in self.values):
             object.__setattr__(self, "values", tuple(map(_frozen, self.values)))
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._asked == other._asked
+
     def __hash__(self) -> int:
-        try:
-            return hash((self.column, self.operator, self.values, self.ignore_case))
-        except TypeError:  # a list or a dict, which no column is compared with
-            return hash((self.column, self.operator, len(self.values)))
+        return hash(self._asked)
+
+    @cached_property
+    def _asked(self) -> tuple[object, ...]:
+        values = self.values
+        if not all(type(value) in _TOLD_BY_EQUALITY for value in values):
+            values = tuple(map(_told_apart, values))
+        return self.column, self.operator, values, tuple(map(type, self.values)), self.ignore_case
 
 
 class Branch(Filter):
@@ -125,6 +136,18 @@ def _spliced(filters: Iterable[Filter], kind: type[And] | type[Or]) -> Iterator[
             yield from one.children
         else:
             yield one
+
+
+_TOLD_BY_EQUALITY = frozenset({str, bytes, bool, int, float})
+
+
+def _told_apart(value: Any) -> object:
+    """Times before and after clocks are set back are equal to Python, and some values cannot be compared."""
+    if isinstance(value, Filter | Reference) or type(value) in _TOLD_BY_EQUALITY:
+        return value
+    if isinstance(value, dt.datetime):
+        return moment_text(value)
+    return value.isoformat() if isinstance(value, dt.time) else repr(value)
 
 
 def _frozen(value: Any) -> Any:

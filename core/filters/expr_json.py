@@ -11,14 +11,15 @@ from typing import Any
 
 from core.errors import BadFilter
 from core.filters.expr import And, Branch, Filter, Not, Or, Predicate, Reference
+from core.filters.temporal import moment_text, saved_moment, saved_time
 from core.filters.values import natural
 from core.filters.walk import fold
 
 _GROUPS: dict[str, type[And] | type[Or]] = {"and": And, "or": Or}
 _READERS: dict[str, Callable[[str], Any]] = {
-    "timestamp": dt.datetime.fromisoformat,
+    "timestamp": saved_moment,
     "date": dt.date.fromisoformat,
-    "time": dt.time.fromisoformat,
+    "time": saved_time,
     "decimal": Decimal,
     "bytes": base64.b64decode,
     "float": float,
@@ -63,7 +64,7 @@ def value_json(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": str(value)}
     if isinstance(value, dt.datetime):
-        return {"timestamp": value.isoformat()}
+        return {"timestamp": moment_text(value)}
     if isinstance(value, dt.date | dt.time):
         return {"date" if isinstance(value, dt.date) else "time": value.isoformat()}
     if isinstance(value, Decimal):

@@ -18,6 +18,8 @@ _ISO = re.compile(
 )
 _CLOCK = re.compile(_TIME)
 _OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
+_SECOND_TIME = " fold=1"
+_NANOSECONDS = re.compile(r"\.\d{6}\d*[1-9]")
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
@@ -61,6 +63,33 @@ def moment_from_text(text: str) -> tuple[dt.datetime, int]:
     ns = _fraction_ns(fraction)
     parts = [int(part or 0) for part in (year, month, day, hour, minute, second)]
     return dt.datetime(*parts, ns // 1000, tzinfo=_offset(offset)), ns % 1000  # type: ignore[misc,arg-type]
+
+
+def moment_text(moment: dt.datetime) -> str:
+    """As ISO has it, but for what that cannot tell: a time that clocks show twice, meant the second time."""
+    return moment.isoformat() + (_SECOND_TIME if moment.fold and moment.tzinfo is None else "")
+
+
+def saved_moment(text: str) -> dt.datetime | str:
+    """From `moment_text`, and from any other that ISO knows; as text where it is finer than Python's values.
+
+    Raises ValueError.
+    """
+    again = text.endswith(_SECOND_TIME)
+    moment = dt.datetime.fromisoformat(text.removesuffix(_SECOND_TIME))
+    if _NANOSECONDS.search(text):
+        moment_from_text(text)
+        return text
+    return moment.replace(fold=1) if again else moment
+
+
+def saved_time(text: str) -> dt.time | str:
+    """The same for a time of day."""
+    clock = dt.time.fromisoformat(text)
+    if _NANOSECONDS.search(text):
+        time_from_text(text)
+        return text
+    return clock
 
 
 def moment_ns(moment: dt.date, zone: str | None) -> int:

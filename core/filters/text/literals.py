@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from core.errors import BadFilter
-from core.filters.temporal import moment_from_text, time_from_text
+from core.filters.temporal import moment_from_text, moment_text, saved_moment, saved_time, time_from_text
 from core.filters.values import MOST_DIGITS, natural
 
 CONSTANTS: dict[str, Any] = {
@@ -101,8 +101,8 @@ def _decimal(text: str) -> Decimal:
 _TYPED: dict[str, Callable[[str], Any]] = {
     "decimal": _decimal,
     "date": dt.date.fromisoformat,
-    "timestamp": dt.datetime.fromisoformat,
-    "time": dt.time.fromisoformat,
+    "timestamp": saved_moment,
+    "time": saved_time,
     "x": bytes.fromhex,
 }
 
@@ -121,7 +121,7 @@ def _float(value: float) -> str:
 def _timestamp(value: dt.datetime) -> str:
     if getattr(value, "nanosecond", 0):
         return quoted(value.isoformat(sep=" "))
-    plain = value.isoformat(sep=" ")
+    plain = moment_text(value).replace("T", " ")
     return plain if _BARE_MOMENT.fullmatch(plain) and len(plain) <= 32 else f"timestamp '{plain}'"
 
 

@@ -13,7 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import BadFilter
-from core.filters import And, Not, Or, Predicate, all_of, any_of, bind, col, from_json, mask, to_json, to_sql
+from core.filters import (
+    And,
+    Not,
+    Or,
+    Predicate,
+    all_of,
+    any_of,
+    bind,
+    col,
+    from_json,
+    mask,
+    parse,
+    to_json,
+    to_sql,
+    to_text,
+)
 from core.filters.binding import DEEPEST
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
@@ -51,6 +66,21 @@ def test_equal_trees_are_one_key_even_with_nan() -> None:
     assert one == other
     assert {one: "found"}[other] == "found"
     assert one != other & (col("a") > 1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (0.5, Decimal("0.5")),
+        (True, 1),
+        (dt.datetime(2020, 10, 25, 2, 30), dt.datetime(2020, 10, 25, 2, 30, fold=1)),
+        (Decimal("sNaN"), Decimal("NaN")),
+    ],
+)
+def test_values_that_ask_for_other_rows_make_filters_differ(one: object, other: object) -> None:
+    assert (col("a") == one) != (col("a") == other)
+    assert (col("a") == one) == (col("a") == one)
+    assert len({col("a") == one, col("a") == other, col("a") == one}) == 2
 
 
 def test_comparing_with_none_asks_for_null() -> None:
@@ -121,6 +151,18 @@ def test_json_gives_back_the_same_tree(values: tuple[object, ...], column: str, 
     again = from_json(json.loads(json.dumps(to_json(tree))))
     assert again == tree
     assert [type(v) for v in again.child.children[0].values] == [type(v) for v in values]  # type: ignore[attr-defined]
+
+
+def test_nanoseconds_and_the_second_time_of_a_night_are_saved() -> None:
+    schema = pa.schema(
+        [("w", pa.timestamp("ns")), ("t", pa.time64("ns")), ("z", pa.timestamp("us", "Europe/Rome"))]
+    )
+    for text in ("w = timestamp '2020-01-01 00:00:00.000000001'", "t = time '00:00:00.000000001'"):
+        tree = parse(text)
+        assert bind(tree, schema, "rows").exact[0] % 1000 == 1  # type: ignore[attr-defined]
+        assert bind(from_json(to_json(tree)), schema, "rows") == bind(tree, schema, "rows")
+    tree = col("z") > dt.datetime(2020, 10, 25, 2, 30, fold=1)
+    assert from_json(to_json(tree)) == parse(to_text(tree)) == tree
 
 
 def test_a_decimal_keeps_its_digits_in_json() -> None:
