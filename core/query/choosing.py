@@ -9,10 +9,10 @@ from pyarrow import types as is_
 from sqlglot import exp
 
 from core.filters.kinds import NUMBERS, ORDERED, Kind, kind_of
-from core.query.common_type import common_type, in_common
+from core.query.common_type import common_type, in_common, or_error
 from core.query.duckdb_types import sql_type
 from core.query.operand import Value
-from core.query.sql_parts import case, cast, cast_to, func, text
+from core.query.sql_parts import case, cast, cast_to, func
 
 Made = tuple[exp.Expr, pa.DataType] | None
 _CASTABLE = NUMBERS | {Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIME}
@@ -56,9 +56,7 @@ def as_type(values: Sequence[Value]) -> Made:
     lost = exp.Is(this=made, expression=exp.Null())
     rounded = _rounded(value, kind, made)
     missed = lost if rounded is None else exp.Or(this=lost, expression=rounded)
-    held = exp.Not(this=exp.Is(this=value.sql, expression=exp.Null()))
-    said = func("concat", text(f"'{kind}' cannot hold a value of {value.said}: "), cast(value.sql, "VARCHAR"))
-    return case(exp.And(this=held, expression=exp.Paren(this=missed)), func("error", said), made), kind
+    return or_error(value, kind, missed, made), kind
 
 
 def _rounded(value: Value, kind: pa.DataType, made: exp.Expr) -> exp.Expr | None:

@@ -9,16 +9,18 @@ from pyarrow import types as is_
 from sqlglot import exp
 
 from core.filters.kinds import NUMBERS, Kind, kind_of
+from core.query.duckdb_types import sql_type
 from core.query.operand import Value
-from core.query.sql_parts import cast_to
+from core.query.sql_parts import case, cast, cast_to, func, paren, text, try_cast
 from core.query.typed import written
 
 MOST_DIGITS = 38
+DIGITS_OF_A_DOUBLE = 15
 
 
 def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
     """Of values that stand in one column; None where there is none. Floats and other numbers become float64,
-    whole numbers int64, decimals one with room for all."""
+    as far as `brought` finds that it holds them, whole numbers int64, decimals one with room for all."""
     told = list(dict.fromkeys(kind for kind in kinds if not is_.is_null(kind)))
     if len(told) <= 1:
         return told[0] if told else pa.null()
@@ -56,7 +58,7 @@ def in_common(values: Sequence[Value]) -> tuple[list[exp.Expr], pa.DataType] | N
 
 
 def brought(value: Value, kind: pa.DataType) -> exp.Expr:
-    """The value in a type that holds it."""
+    """The value in a type that holds it; a number that float64 would round ends the query."""
     if is_.is_null(value.type):
         return cast_to(exp.Null(), kind)
     if value.type.equals(kind):
@@ -64,7 +66,29 @@ def brought(value: Value, kind: pa.DataType) -> exp.Expr:
     if is_.is_duration(kind):
         factor = per_second(kind.unit) // per_second(value.type.unit)
         return exp.Mul(this=exp.Paren(this=value.sql), expression=exp.Literal.number(factor))
-    return cast_to(value.sql, kind)
+    made = cast_to(value.sql, kind)
+    return or_error(value, kind, changed(value, made), made) if may_round(value.type, kind) else made
+
+
+def changed(value: Value, made: exp.Expr) -> exp.Expr:
+    """Whether a value is another one after a cast there and back."""
+    back = try_cast(made, sql_type(value.type) or "")
+    return exp.NullSafeNEQ(this=back, expression=value.sql)
+
+
+def may_round(old: pa.DataType, new: pa.DataType) -> bool:
+    """Whether floats of the new type cannot tell all numbers of the old one apart."""
+    if not is_.is_floating(new) or is_.is_floating(old):
+        return False
+    exact = as_decimal(old)
+    return exact is None or exact.precision > DIGITS_OF_A_DOUBLE or not is_.is_float64(new)
+
+
+def or_error(value: Value, kind: pa.DataType, missed: exp.Expr, made: exp.Expr) -> exp.Expr:
+    """What was made of the value, unless it missed it: then the query ends."""
+    said = func("concat", text(f"'{kind}' cannot hold a value of {value.said}: "), cast(value.sql, "VARCHAR"))
+    held = exp.Not(this=exp.Is(this=value.sql, expression=exp.Null()))
+    return case(exp.And(this=held, expression=paren(missed)), func("error", said), made)
 
 
 def per_second(unit: str) -> int:
@@ -80,6 +104,8 @@ def _read(value: Value, kind: pa.DataType) -> exp.Expr | None:
         return None
     if is_.is_integer(kind) and isinstance(value.given, float):
         return None
+    if is_.is_floating(kind) and isinstance(value.given, int) and float(value.given) != value.given:
+        return None
     try:
         return written(value.given, kind)
     except (ValueError, OverflowError, AttributeError, TypeError):
@@ -87,6 +113,8 @@ def _read(value: Value, kind: pa.DataType) -> exp.Expr | None:
 
 
 def _number(kinds: Sequence[pa.DataType], families: set[Kind]) -> pa.DataType | None:
+    if any(is_.is_decimal256(kind) for kind in kinds):
+        return None
     if Kind.FLOAT in families:
         return pa.float64() if families != {Kind.FLOAT} or pa.float64() in kinds else pa.float32()
     if families == {Kind.INTEGER} and pa.uint64() not in kinds:

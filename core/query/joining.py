@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
 from core.errors import BadQuery
 from core.filters.kinds import value_type
-from core.query.common_type import brought, common_type
+from core.query.common_type import brought, changed, common_type, may_round
+from core.query.duckdb_types import sql_type
 from core.query.fields import Field, Fields, refuse_twice
 from core.query.nodes import Chosen, Computed, Joined, Needed, Node, Rank
 from core.query.operand import Value
-from core.query.sql_parts import column, func, number
+from core.query.sql_parts import case, column, func, number, paren, try_cast
 from core.query.steps import Join
 
 if TYPE_CHECKING:
@@ -61,16 +63,18 @@ def _with_keys(compiler: Compiler, rows: Node, keys: list[tuple[Field, Field]]) 
     for one, other in keys:
         if one.name not in rows.fields:
             continue
-        field = Field(one.name, one.type, compiler.new())
-        theirs = brought(Value(column(other.identifier), other.type, other.name), one.type)
-        value = func("coalesce", column(one.identifier), theirs)
+        sides = [_side(one), _side(other)]
+        kind = common_type([side.type for side in sides])
+        assert kind is not None
+        field = Field(one.name, one.type if kind.equals(sides[0].type) else kind, compiler.new())
+        value = func("coalesce", *(brought(side, kind) for side in sides))
         made = {field.identifier: (value, Needed([one.identifier, other.identifier]))}
         rows = Computed(rows, rows.fields.replaced(field), made)
     return rows
 
 
 def _compared(one: Field, other: Field, left: Node, right: Node) -> tuple[exp.Expr, exp.Expr]:
-    sides = [Value(column(field.identifier), value_type(field.type), field.name) for field in (one, other)]
+    sides = [_side(one), _side(other)]
     kind = common_type([side.type for side in sides])
     if kind is None or is_.is_null(kind):
         raise BadQuery(
@@ -78,7 +82,28 @@ def _compared(one: Field, other: Field, left: Node, right: Node) -> tuple[exp.Ex
             f"{right.fields.place} ({other.type})",
             fix="Cast one of them to the other's type first with compute()",
         )
-    return brought(sides[0], kind), brought(sides[1], kind)
+    return _comparable(sides[0], sides[1], kind), _comparable(sides[1], sides[0], kind)
+
+
+def _side(field: Field) -> Value:
+    return Value(column(field.identifier), value_type(field.type), field.name)
+
+
+def _comparable(side: Value, other: Value, kind: pa.DataType) -> exp.Expr:
+    """The key in a type in which it equals what means the same; null, which equals nothing, where the other
+    side has no such value."""
+    if is_.is_floating(kind) and (is_.is_integer(side.type) or is_.is_integer(other.type)):
+        return _unless_changed(side, "HUGEINT")
+    if may_round(side.type, kind):
+        return _unless_changed(side, "DOUBLE")
+    if is_.is_timestamp(kind) and kind.unit == "ns" and side.type.unit != "ns":
+        return try_cast(side.sql, sql_type(kind) or "")
+    return brought(side, kind)
+
+
+def _unless_changed(side: Value, name: str) -> exp.Expr:
+    made = try_cast(side.sql, name)
+    return case(exp.Not(this=paren(changed(side, made))), made)
 
 
 def _renamed(field: Field, taken: Fields, suffix: str) -> Field:

@@ -48,6 +48,16 @@ def cast_to(value: exp.Expr, kind: pa.DataType) -> exp.Expr:
     return value if name is None else cast(value, name)
 
 
+def leaf(made: exp.Expr) -> exp.Expr:
+    """The same SQL, written already: however deep it nests, what is built around it does not."""
+    return exp.Var(this=made.sql("duckdb"))
+
+
+def try_cast(value: exp.Expr, name: str) -> exp.Expr:
+    """To a type of DuckDB's by its own name, null where that does not hold the value."""
+    return exp.TryCast(this=value, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name))
+
+
 def paren(value: exp.Expr) -> exp.Expr:
     return exp.Paren(this=value)
 
