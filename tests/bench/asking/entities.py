@@ -20,6 +20,7 @@ from core import Store, col
 from core.agg import count, mean
 from core.bench.entities.data import entities
 from core.filters.expr import Filter
+from core.scan import caches
 from core.store import Table
 from tests.bench.asking.model import LAMELLA, Goal, Question, Questions, Suite
 
@@ -86,8 +87,12 @@ def lamella(folder: Path) -> Questions:
     asked |= {
         "group by": grouped.read,
         "count": table.count,
-        "all columns, opened anew": Question(partial(_rows, folder, None), note=partial(_smaller, folder)),
-        "2 of the columns, opened anew": partial(_rows, folder, ["views", "status"]),
+        "all columns, opened anew": Question(
+            partial(_rows, folder, None), before=_forget, note=partial(_smaller, folder)
+        ),
+        "2 of the columns, opened anew": Question(
+            partial(_rows, folder, ["views", "status"]), before=_forget
+        ),
     }
     return asked
 
@@ -115,9 +120,14 @@ def _next_page(table: Table, depth: int) -> Callable[[], pa.Table]:
 
 
 def _rows(folder: Path, columns: list[str] | None) -> int:
-    """Nothing decoded before is of use."""
     with Store.open(folder / "store", read_only=True) as store:
         return int(store["entities"].read(columns).num_rows)
+
+
+def _forget() -> None:
+    """What the process has decoded."""
+    caches.limit(0)
+    caches.limit(caches.DEFAULT_CACHE_BYTES)
 
 
 def _smaller(folder: Path) -> str:
