@@ -140,7 +140,7 @@ def _refused(of: str, error: Exception) -> LamellaError:
 def limit_memory(total_bytes: int) -> None:
     """Queries that need more than this spill to the temporary folder."""
     _engine.limit_memory(total_bytes)
-    _confined.limit_memory(total_bytes)
+    _confined.begin_anew()
 
 
 def memory_limit() -> int:
@@ -195,6 +195,8 @@ class _Engine:
                 connection.execute("SET allowed_directories = $1", [list(self._confined.folders)])
                 connection.execute("SET allowed_paths = $1", [list(self._confined.files)])
                 connection.execute("SET enable_external_access = false")
+            if self._confined is not None:
+                connection.execute("SET lock_configuration = true")  # functions may set things, such as logs
             self._connection = connection
         return self._connection
 
@@ -223,10 +225,10 @@ class _ConfinedEngines:
         with self._lock:
             self._held.pop(confined, None)
 
-    def limit_memory(self, total_bytes: int) -> None:
+    def begin_anew(self) -> None:
+        """With what holds now: they are locked against being set anew."""
         with self._lock:
-            for engine in self._held.values():
-                engine.limit_memory(total_bytes)
+            self._held.clear()
 
     def forked(self) -> None:
         self._lock = threading.Lock()

@@ -10,6 +10,7 @@ import sqlglot
 from sqlglot import exp
 
 from core.errors import BadSql
+from core.query.sql.statement import ASKS, first_word
 from core.schema import ID
 
 Kind = Literal["insert", "update", "delete", "create"]
@@ -33,21 +34,44 @@ class Changing:
 
 def changing(text: str) -> Changing | None:
     """None for a statement that changes nothing. Raises `BadSql` for changes that are made otherwise here."""
+    word = first_word(text)
+    if word not in _CHANGES_BEGIN:
+        if word in ASKS or word in ("explain", ";", ""):
+            return None
+        raise _refused(word.upper(), "")
     try:
         statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
     except sqlglot.errors.SqlglotError as error:
-        if text.split(maxsplit=1)[:1] and text.split(maxsplit=1)[0].lower() not in _FIRST_WORDS:
+        if word == "with":
             return None  # the engine knows more forms of a question
         raise BadSql("the statement cannot be read", str(error).splitlines()[0]) from error
     if len(statements) != 1:
         raise BadSql(f"there are {len(statements) or 'no'} statements", fix="Give exactly one")
     tree = statements[0]
-    if isinstance(tree, (exp.Query, exp.Describe, exp.Summarize, exp.Pivot)):
+    if isinstance(tree, exp.Query):
         return None
     made = next((make(tree) for kind, make in _KINDS.items() if isinstance(tree, kind)), None)
     if made is None:
-        raise _refused(text.split(maxsplit=1)[0].upper(), "")
+        raise _refused(word.upper(), "")
+    _refuse_other_clauses(tree)
     return made
+
+
+def _refuse_other_clauses(tree: exp.Expr) -> None:
+    """Whatever is not known here would be left out, and with it what narrows the change down."""
+    target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    for part, known in ((tree, _CLAUSES[type(tree)]), (target, {"this", "alias"})):
+        for clause, said in part.args.items():
+            if said and clause not in known:
+                what = f"{tree.key.upper()} with {clause.strip('_').upper()}"
+                raise _refused(what, f"Leave it out: {_told(said)}")
+    if target.alias_column_names:
+        raise _refused("Naming the columns of a changed table anew", "Leave the names out")
+
+
+def _told(said: object) -> str:
+    parts = said if isinstance(said, list) else [said]
+    return ", ".join(part.sql("duckdb") if isinstance(part, exp.Expr) else str(part) for part in parts)
 
 
 def _inserting(tree: exp.Expr) -> Changing:
@@ -92,7 +116,13 @@ def _creating(tree: exp.Expr) -> Changing:
     return Changing("create", _name(tree.this), _question(rows, tree))
 
 
-_FIRST_WORDS = ("insert", "update", "delete", "create")
+_CHANGES_BEGIN = frozenset({"insert", "update", "delete", "create", "with"})
+_CLAUSES: dict[type[exp.Expr], set[str]] = {
+    exp.Insert: {"this", "expression", "by_name", "with_"},
+    exp.Update: {"this", "expressions", "from_", "where", "with_"},
+    exp.Delete: {"this", "using", "where", "with_"},
+    exp.Create: {"this", "kind", "expression", "with_"},
+}
 _KINDS = {exp.Insert: _inserting, exp.Update: _updating, exp.Delete: _deleting, exp.Create: _creating}
 _NO_PART_OF_INSERT = {
     "conflict": "Use table.upsert(rows, on=…)",

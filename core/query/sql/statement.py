@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,16 @@ from sqlglot import exp
 from core.errors import BadSql
 from core.query.source import OWN_NAMES
 
-_EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?", re.IGNORECASE)
+_EXPLAIN = re.compile(r"\s*explain\b\s*(?:analyze\b\s*|\(\s*(?:analyze|format)\b[^()]*\)\s*)?", re.IGNORECASE)
+ASKS = frozenset(
+    [
+        "select", "from", "values", "with", "pivot", "pivot_wider", "unpivot", "describe", "desc",
+        "summarize", "show", "table", "(",
+    ]
+)  # fmt: skip
+"""What a question begins with."""
+_CHANGES = frozenset({"insert", "update", "delete", "merge"})
+"""What may stand behind WITH, and is none."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +53,16 @@ def parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> S
 
     Raises `BadSql` for anything else.
     """
-    kind = _kind(text, names, own)
+    kind, text = _kind(text, names, own)
     explain = _EXPLAIN.match(text)
-    if kind == duckdb.StatementType.EXPLAIN and explain is not None:
+    if explain is not None:
         asked = parsed(text[explain.end() :], names, own)
-        return Statement(explain.group() + asked.text, asked.tables)
-    if kind == duckdb.StatementType.MULTI:
+        return Statement(f"{explain.group()} {asked.text}", asked.tables)
+    if kind == duckdb.StatementType.MULTI and _only_asks(text):
         return Statement(text, tuple(TableName(n, n) for n in _named_by_words(text)))
     if kind != duckdb.StatementType.SELECT:
         raise BadSql(
-            f"{_first_word(text)} is not a question",
+            f"{first_word(text).upper()} is not a question",
             "SQL here only reads",
             "Change tables through insert, update, delete, or give write=True",
         )
@@ -62,14 +72,38 @@ def parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> S
     return _statement(text, told["statements"][0]["node"])
 
 
-def _kind(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> duckdb.StatementType:
+def _kind(
+    text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection
+) -> tuple[duckdb.StatementType, str]:
+    """With the statement itself, without comments before it."""
     try:
         statements = own.extract_statements(text)
     except duckdb.Error as error:
         raise BadSql("the statement cannot be read", _plain(error), quote_hint(text, names, own)) from error
     if len(statements) != 1:
         raise BadSql(f"there are {len(statements) or 'no'} statements", fix="Give exactly one SELECT")
-    return statements[0].type
+    return statements[0].type, statements[0].query
+
+
+def _only_asks(text: str) -> bool:
+    """What PIVOT stands in is several statements to DuckDB, which does not say of which kind."""
+    return first_word(text) in ASKS and not _CHANGES.intersection(word for word, _start in _words(text))
+
+
+def first_word(text: str) -> str:
+    """In lower case, without comments before it; empty where there is none."""
+    return next((word for word, _start in _words(text)), "")
+
+
+def _words(text: str) -> Iterator[tuple[str, int]]:
+    """Words of SQL, operators and names, in lower case, each with the byte where it begins."""
+    written = text.encode()
+    tokens = [*duckdb.tokenize(text), (len(written), duckdb.token_type.comment)]
+    for (start, kind), (stop, _next) in itertools.pairwise(tokens):
+        if kind == duckdb.token_type.comment:
+            continue
+        word = written[start:stop].split(maxsplit=1)[0].decode().lower()
+        yield ("(" if word.startswith("(") else word), start
 
 
 def _plain(error: Exception) -> str:
@@ -85,10 +119,6 @@ def quote_hint(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) 
         except duckdb.ParserException:
             return f'{name} is a word of SQL: write "{name}" where the table is meant'
     return ""
-
-
-def _first_word(text: str) -> str:
-    return text.split(maxsplit=1)[0].upper()
 
 
 def _named_by_words(text: str) -> list[str]:
@@ -168,4 +198,10 @@ def _replaced(written: bytes, node: Mapping[str, Any], view: str) -> bytes:
     quoted = exp.to_identifier(node["alias"] or node["table_name"], quoted=True).sql("duckdb")
     names = ", ".join(exp.to_identifier(n, quoted=True).sql("duckdb") for n in node["column_name_alias"])
     alias = f"{quoted}({names})" if names else quoted
-    return written[:first] + f'"{view}" AS {alias}'.encode() + written[stop:]
+    return written[:first] + f'"{view}" AS {alias} '.encode() + _sample(written[first:stop]) + written[stop:]
+
+
+def _sample(named: bytes) -> bytes:
+    """TABLESAMPLE, which belongs to the name of a table."""
+    found = [start for word, start in _words(named.decode()) if word == "tablesample"]
+    return named[found[-1] :] if found else b""

@@ -143,3 +143,51 @@ def test_files_in_place_are_all_that_sql_over_them_reads(outside: Path) -> None:
     ]
     with pytest.raises(BadSql, match="may not"):
         sql(f"from '{outside}/secret.parquet'", given)
+
+
+QUESTIONS_THAT_WRITE = [
+    "copy (pivot t on n using sum(n)) to '{0}' (format parquet)",
+    "/* pivot */ copy (pivot t on n using sum(n)) to '{0}' (format parquet)",
+    "explain analyze copy (pivot t on n using sum(n)) to '{0}' (format parquet)",
+    "create table made as pivot t on n using sum(n)",
+    "with p as (pivot t on n) insert into t select 5 from p",
+    "with p as (pivot t on n)insert/**/into t select 5 from p",
+    "with p as (insert into t values (5) returning n) from p",
+    "prepare asked as pivot t on n",
+    "from enable_logging(storage = 'file', storage_path = '{1}')",
+    "from query('from enable_logging(storage = ''file'', storage_path = ''{1}'')')",
+    "from enable_profiling(format = 'json', save_location = '{1}/told.json')",
+]
+
+
+@pytest.mark.parametrize("asked", QUESTIONS_THAT_WRITE)
+@pytest.mark.parametrize("files", [False, True])
+def test_a_question_writes_nothing(store: Store, asked: str, files: bool) -> None:
+    (file,) = store.path.glob("data/*/*.parquet")
+    before = {path: path.read_bytes() for path in store.path.glob("data/**/*") if path.is_file()}
+    with pytest.raises(BadSql):
+        store.sql(asked.format(file, store.path / "data" / "logs"), files=files)
+    assert {path: path.read_bytes() for path in store.path.glob("data/**/*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("asked", "columns"),
+    [
+        ("pivot t on n", ["_id", "1", "2"]),
+        ('with p as (pivot t on n) select "2" from p', ["2"]),
+        ("-- by number\n(from (pivot t on n))", ["_id", "1", "2"]),
+    ],
+)
+def test_a_pivot_is_a_question(store: Store, asked: str, columns: list[str]) -> None:
+    assert store.sql(asked).column_names == columns
+
+
+@pytest.mark.parametrize(
+    "asked", ["-- why\nexplain select n from t", "explain (format json) select n from t"]
+)
+def test_explain_may_have_a_comment_and_options(
+    store: Store, asked: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for write in (False, True):
+        assert "READ_PARQUET" in store.sql(asked, write=write)["explain_value"][0].as_py()
+    assert capfd.readouterr().err == ""

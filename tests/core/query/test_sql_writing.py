@@ -113,6 +113,19 @@ REFUSED: list[tuple[str, type[LamellaError], str]] = [
     ("insert into t values ('d', 4); delete from t", BadSql, "2 statements"),
     ("insert into t select * from read_csv('x.csv')", BadSql, "may not read"),
     ("update t set n = ", BadSql, "cannot be read"),
+    ("delete from t order by n limit 1", BadSql, "DELETE with ORDER"),
+    ("update t set n = 0 order by n limit 1", BadSql, "UPDATE with ORDER"),
+    ("update t set n = 0 limit 1", BadSql, "LIMIT 1"),
+    ("delete from t tablesample 1 rows", BadSql, "DELETE with SAMPLE"),
+    ("delete from t at (version => 1)", BadSql, "DELETE with WHEN"),
+    ("delete from t, u", BadSql, "DELETE with JOINS"),
+    ("delete x from t as x", BadSql, "DELETE with TABLES"),
+    ("update t as x(a, b, c) set n = 0 where a = 1", BadSql, "columns"),
+    ("insert overwrite t select code, n from t", BadSql, "INSERT with OVERWRITE"),
+    ("insert into t replace where n = 1 select code, n from t", BadSql, "INSERT with WHERE"),
+    ("create temp table made as select 1 as a", BadSql, "PROPERTIES"),
+    ("copy (pivot t on n) to 'x.csv'", BadSql, "COPY"),
+    ("-- nothing else", BadSql, "no statements"),
 ]
 
 
