@@ -79,7 +79,8 @@ def _spread(compiler: Compiler, step: Buckets, rows: Node, kind: pa.DataType) ->
     if kind_of(kind) is Kind.FLOAT:
         finite = Predicate(step.column, "between", (-math.inf, math.inf))
         no_end = Predicate(step.column, "nin", (-math.inf, math.inf))
-        rows = Filtered(rows, *condition(finite & no_end, rows.fields))
+        met, used = condition(finite & no_end, rows.fields)
+        rows = Filtered(rows, [met], used)
     ends = tuple((name, Aggregate(name, Named(step.column))) for name in ("min", "max"))
     found = answers.read(compiler.grouped(rows, [], ends), compiler.job)
     low, high = (_plain(column[0]) for column in found.columns)

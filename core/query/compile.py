@@ -14,6 +14,7 @@ from core.filters.expr import Filter
 from core.jobs import Job
 from core.query.aggregated import aggregated
 from core.query.buckets import bucketed
+from core.query.computing import not_too_deep
 from core.query.expressions import Named
 from core.query.fields import Field, Fields, refuse_twice
 from core.query.joining import joined
@@ -53,6 +54,9 @@ from core.query.typed import condition, typed
 from core.scan.snapshot import Snapshot
 
 Find = Callable[[str], Snapshot]
+DEEPEST = 200
+"""Relations within relations, each a step: filters behind each other are one, as are computed columns that
+do not use each other."""
 
 
 def compiled(pipeline: Pipeline, find: Find, job: Job | None = None, by_id: bool = False) -> Node:
@@ -61,7 +65,8 @@ def compiled(pipeline: Pipeline, find: Find, job: Job | None = None, by_id: bool
 
     Raises `BadQuery`, `BadFilter` or `UnknownColumn` for the first step that does not fit those before it.
     """
-    return Compiler(find, job or Job(), by_id).rows(pipeline)
+    with not_too_deep(pipeline.source):
+        return Compiler(find, job or Job(), by_id).rows(pipeline)
 
 
 class Compiler:
@@ -79,6 +84,11 @@ class Compiler:
     def _following(self, steps: Iterable[Step], rows: Node) -> Node:
         for step in steps:
             rows = self.after(step, rows)
+            if rows.depth > DEEPEST:
+                raise BadQuery(
+                    f"{rows.fields.place}: more than {DEEPEST} steps build on each other",
+                    fix="Ask it in two queries, with a table between them",
+                )
         return rows
 
     @singledispatchmethod
@@ -90,20 +100,28 @@ class Compiler:
     def _where(self, step: Where, rows: Node) -> Node:
         if isinstance(rows, Scan):
             return rows.narrowed(step.condition)
-        return Filtered(rows, *condition(step.condition, rows.fields))
+        return self._narrowed(rows, step.condition)
+
+    def _narrowed(self, rows: Node, where: Filter) -> Node:
+        met, used = condition(where, rows.fields)
+        return rows.narrowed(met, used) if isinstance(rows, Filtered) else Filtered(rows, [met], used)
 
     @after.register
     def _compute(self, step: Compute, rows: Node) -> Node:
+        """Values that do not use each other are computed side by side."""
+        fields, made = rows.fields, dict[str, tuple[exp.Expr, Needed]]()
         for name, value in step.values:
-            found = typed(value, rows.fields)
+            found = typed(value, fields)
             if pa.types.is_null(found.value.type):
                 raise BadQuery(
-                    f"{rows.fields.place}: '{name}' would be null in every row", fix="Cast it to a type"
+                    f"{fields.place}: '{name}' would be null in every row", fix="Cast it to a type"
                 )
+            if not found.used.isdisjoint(made):
+                rows, made = Computed(rows, fields, made), {}
             field = Field(name, found.value.type, self.new())
-            made = {field.identifier: (found.value.sql, found.used)}
-            rows = Computed(rows, rows.fields.replaced(field), made)
-        return rows
+            made[field.identifier] = (found.value.sql, found.used)
+            fields = fields.replaced(field)
+        return Computed(rows, fields, made)
 
     @after.register
     def _select(self, step: Select, rows: Node) -> Node:
@@ -135,7 +153,7 @@ class Compiler:
     def _group(self, step: Group, rows: Node) -> Node:
         rows, keys = self.reachable(step.keys, rows)
         grouped = self.grouped(rows, keys, step.aggregates)
-        return grouped if step.having is None else Filtered(grouped, *condition(step.having, grouped.fields))
+        return grouped if step.having is None else self._narrowed(grouped, step.having)
 
     @after.register
     def _pivot(self, step: Pivot, rows: Node) -> Node:
@@ -189,15 +207,15 @@ class Compiler:
 
     def reachable(self, names: Iterable[str], rows: Node) -> tuple[Node, list[Field]]:
         """The columns of these names; fields inside structs are computed as columns of their own first."""
-        found = []
+        found, made = [], {}
         for name in names:
             if name in rows.fields:
                 found.append(rows.fields[name])
                 continue
             field, value = self._reached(name, rows)
-            rows = Computed(rows, rows.fields, {field.identifier: value})
+            made[field.identifier] = value
             found.append(field)
-        return rows, found
+        return Computed(rows, rows.fields, made) if made else rows, found
 
     def _reached(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Needed]]:
         value = typed(Named(path), rows.fields)

@@ -19,7 +19,7 @@ _WHERE = re.compile(r" when casting from source column \S+| Use TRY\(.*")
 @contextmanager
 def computing(place: str, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
     """A cursor as `core.query.engine.cursor` gives it; a value that does not fit leaves as `BadQuery`."""
-    with cursor(job, place) as own:
+    with cursor(job, place) as own, not_too_deep(place):
         try:
             yield own
         except (
@@ -33,3 +33,16 @@ def computing(place: str, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
                 why or str(error),
                 "Filter such rows out first, or compute with cast('float64') or cast('decimal(38, 0)')",
             ) from error
+
+
+@contextmanager
+def not_too_deep(place: str) -> Iterator[None]:
+    """A query that nests deeper than Python's stack still has room for leaves as `BadQuery`."""
+    try:
+        yield
+    except RecursionError as error:
+        raise BadQuery(
+            f"{place}: the query nests deeper than there is room for",
+            "What asks it is deep in calls itself",
+            "Ask it from less deep, or in two queries with a table between them",
+        ) from error

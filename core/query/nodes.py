@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from core.jobs import Job
 from core.query.fields import Fields
-from core.query.sql_parts import alias, column, every, func, number
+from core.query.sql_parts import alias, column, every, func, leaf, number, paren
 from core.scan.snapshot import Column, Snapshot
 
 Needed = frozenset[str]
@@ -49,11 +49,13 @@ Order = tuple[Rank, ...]
 
 
 class Node(ABC):
-    """`order` tells every two rows apart; `in_order` says that they come in it without being sorted."""
+    """`order` tells every two rows apart; `in_order` says that they come in it without being sorted; `depth`
+    is how many nodes are built on each other."""
 
     fields: Fields
     order: Order
     in_order: bool = False
+    depth: int = 1
 
     @abstractmethod
     def query(self, needed: Needed, running: Running) -> exp.Select:
@@ -63,18 +65,27 @@ class Node(ABC):
     def ranked(self) -> Needed:
         return frozenset(rank.identifier for rank in self.order)
 
-    def source(self, needed: Needed, running: Running) -> exp.Subquery:
-        return self.query(needed, running).subquery("t", copy=False)
+    def source(self, needed: Needed, running: Running, name: str = "t") -> exp.Expr:
+        """The relation in parentheses, under a name."""
+        inside = leaf(paren(self.query(needed, running)))
+        return exp.alias_(exp.Table(this=inside), name, quoted=True, table=True)
 
 
 class Filtered(Node):
-    def __init__(self, rows: Node, met: exp.Expr, used: Needed) -> None:
+    """The rows that meet all of these conditions."""
+
+    def __init__(self, rows: Node, met: Sequence[exp.Expr], used: Needed) -> None:
         self._rows, self._met, self._used = rows, met, used
         self.fields, self.order, self.in_order = rows.fields, rows.order, rows.in_order
+        self.depth = rows.depth + 1
+
+    def narrowed(self, met: exp.Expr, used: Needed) -> Filtered:
+        return Filtered(self._rows, (*self._met, met), self._used | used)
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         rows = self._rows.source(needed | self._used, running)
-        return exp.select("*", copy=False).from_(rows, copy=False).where(self._met, copy=False)
+        met = every(map(leaf, self._met))
+        return exp.select("*", copy=False).from_(rows, copy=False).where(met, copy=False)
 
 
 class Computed(Node):
@@ -83,6 +94,7 @@ class Computed(Node):
     def __init__(self, rows: Node, fields: Fields, made: dict[str, tuple[exp.Expr, Needed]]) -> None:
         self._rows, self._made, self.fields = rows, made, fields
         self.order, self.in_order = rows.order, rows.in_order
+        self.depth = rows.depth + 1
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         wanted = {name: made for name, made in self._made.items() if name in needed}
@@ -99,6 +111,7 @@ class Chosen(Node):
         self._rows, self.fields = rows, fields
         self.order = rows.order if order is None else order
         self.in_order = rows.in_order and order is None
+        self.depth = rows.depth + 1
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         return self._rows.query(needed, running)
@@ -112,6 +125,7 @@ class Grouped(Node):
     ) -> None:
         self._rows, self._keys, self._made, self.fields = rows, keys, made, fields
         self.order = tuple(Rank(key) for key in keys)
+        self.depth = rows.depth + 1
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         wanted = {name: made for name, made in self._made.items() if name in needed}
@@ -136,6 +150,7 @@ class Unnested(Node):
     ) -> None:
         self._rows, self._made, self._rank, self.fields = rows, made, rank, fields
         self.order = (*rows.order, Rank(rank))
+        self.depth = rows.depth + 1
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         wanted = {name: made for name, made in self._made.items() if name in needed or name == self._rank}
@@ -155,12 +170,13 @@ class Joined(Node):
         self._left, self._right, self._keys, self._how = left, right, keys, how
         self.fields = fields
         self.order = left.order if how in ("semi", "anti") else (*left.order, *right.order)
+        self.depth = max(left.depth, right.depth) + 1
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         met = every(exp.EQ(this=left, expression=right) for left, right in self._keys)
         used = Needed(found.name for found in met.find_all(exp.Column))
-        left = self._left.query(needed | used, running).subquery("l", copy=False)
-        right = self._right.query(needed | used, running).subquery("r", copy=False)
+        left = self._left.source(needed | used, running, "l")
+        right = self._right.source(needed | used, running, "r")
         return (
             exp.select("*", copy=False)
             .from_(left, copy=False)
@@ -176,6 +192,7 @@ class Cut(Node):
     ) -> None:
         self._rows, self._count, self._offset, self._by = rows, count, offset, by
         self.fields, self.order = rows.fields, rows.order
+        self.depth = rows.depth + 1
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         ordered = self._by or [rank.sql for rank in self.order]

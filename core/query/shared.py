@@ -17,7 +17,7 @@ class Shared(Node):
 
     def __init__(self, rows: Node, name: str) -> None:
         self._rows, self._name = rows, name
-        self.fields, self.order = rows.fields, rows.order
+        self.fields, self.order, self.depth = rows.fields, rows.order, rows.depth
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         if self._name not in running.shared:
@@ -41,6 +41,7 @@ class Faceted(Node):
     def __init__(self, shared: Shared, fields: Fields, parts: Sequence[Node]) -> None:
         self._shared, self._parts, self.fields = shared, parts, fields
         self.order = ()
+        self.depth = max((part.depth for part in parts), default=shared.depth) + 1
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         wanted = [

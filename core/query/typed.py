@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -22,7 +22,7 @@ from core.filters.walk import columns_read
 from core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
 from core.query.fields import Fields
 from core.query.operand import Value
-from core.query.sql_parts import case, cast, number
+from core.query.sql_parts import case, cast, leaf, number
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,11 @@ def _call(expression: Call, fields: Fields, depth: int) -> Typed:
             f"{fields.place}: there is no function '{expression.function}'",
             fix=f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(FUNCTIONS)}",
         )
-    parts = [typed(argument, fields, depth + 1) for argument in expression.arguments]
+    parts = []
+    for argument in expression.arguments:
+        parts.append(typed(argument, fields, depth + 1))
     value = function.applied([part.value for part in parts], fields.place)
-    return Typed(value, frozenset[str]().union(*(part.used for part in parts)))
+    return Typed(replace(value, sql=leaf(value.sql)), frozenset[str]().union(*(part.used for part in parts)))
 
 
 def columns_of(bound: Any) -> Iterator[str]:
