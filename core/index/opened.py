@@ -114,7 +114,7 @@ class OpenIndexes:
     def forget(self, index: Index) -> None:
         """Let go of the files of an index that is gone."""
         with self._one_at_a_time:
-            for path in [p for p in self._open if f".{index.stem}-" in p.name]:
+            for path in [p for p in self._open if index.owns(p.name)]:
                 del self._open[path]
         if index.kind == FULLTEXT:
             self.fulltext.forget(index)

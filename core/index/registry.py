@@ -14,6 +14,9 @@ from core.scan.snapshot import Column, Snapshot
 
 Options = Mapping[str, Any]
 
+DRAFT = ".part"
+"""What files and folders end in that are being written."""
+
 
 @dataclass(frozen=True)
 class Index:
@@ -28,6 +31,11 @@ class Index:
     def stem(self) -> str:
         """Its own beginning of file names: "sorted-3"."""
         return "-".join((self.kind, *map(str, self.keys)))
+
+    def owns(self, name: str) -> bool:
+        """Whether a file or folder is its own, <data file>.sorted-3-<made by what>, or a draft of it."""
+        own = name.partition(".")[2].partition(".")[0]
+        return own.rpartition("-")[0] == self.stem
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from core.arrays import from_numpy, in_one, to_numpy
 from core.errors import FileProblem
-from core.index.registry import Place
+from core.index.registry import DRAFT, Place
 from core.index.sorted import Sorted
 from core.jobs import Job
 from core.scan.chunks import run_chunks
@@ -43,7 +43,7 @@ def build(segment: FileSegment, column: Column, job: Job) -> Sorted:
 
 def write(path: Path, index: Sorted, segment: FileSegment, column: Column) -> None:
     """It is there whole or not at all. It is not synced: what a crash leaves of it is found damaged."""
-    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}{DRAFT}")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         batch = _batch(index, _told(index, segment, column))

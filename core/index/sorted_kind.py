@@ -57,8 +57,7 @@ class SortedKind:
 
     def needs(self, index: Index, name: str, data_files: Collection[str]) -> bool:
         stem, _, rest = name.partition(".")
-        whole = rest.startswith(f"{index.stem}-") and "." not in rest
-        return whole and f"{stem}.parquet" in data_files
+        return index.owns(name) and "." not in rest and f"{stem}.parquet" in data_files
 
 
 def _files(index: Index, snapshot: Snapshot) -> Iterator[tuple[FileSegment, Column]]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from core.index.registry import index_of, kind_of
+from core.index.registry import DRAFT, index_of, kind_of
 from core.store.catalog import Catalog
 from core.store.layout import INDEX_FOLDER
 from core.store.state import State
+
+LONGEST_MAKING = 3600.0
+"""Seconds without a byte written, after which nobody goes on with a draft."""
 
 log = logging.getLogger(__name__)
 
@@ -18,23 +22,25 @@ log = logging.getLogger(__name__)
 def sweep(catalog: Catalog) -> list[int]:
     """Remove what belongs to no table, no index, or no data file that is known; answers the sizes.
 
-    What another process makes at this moment may go too: it is made again when it is needed.
+    A draft may be another process's that writes it at this moment: it stays until nothing was written to it
+    for long.
     """
     place = catalog.path.parent / INDEX_FOLDER
     if not place.is_dir():
         return []
+    entries = {folder: list(folder.iterdir()) for folder in place.iterdir() if folder.is_dir()}
     tables = {row.folder: row.table_id for row in catalog.tables()}
+    known = {PurePosixPath(path) for path in catalog.known_paths()}
     sizes: list[int] = []
-    for folder in place.iterdir():
-        table_id = tables.get(folder.name)
-        indexes = [] if table_id is None else [index_of(*told) for told in catalog.indexes(table_id)]
-        if not indexes:
+    for folder, there in entries.items():
+        if folder.name not in tables:
             sizes += _removed(folder)
             continue
-        known = {PurePosixPath(path) for path in catalog.known_paths()}
+        indexes = [index_of(*told) for told in catalog.indexes(tables[folder.name])]
         names = {path.name for path in known if path.parent.name == folder.name}
-        for entry in folder.iterdir():
-            if not any(kind_of(index.kind).needs(index, entry.name, names) for index in indexes):
+        for entry in there:
+            needed = any(kind_of(index.kind).needs(index, entry.name, names) for index in indexes)
+            if not needed and not (entry.suffix == DRAFT and _is_new(entry)):
                 sizes += _removed(entry)
     return sizes
 
@@ -45,6 +51,14 @@ def problems(state: State, quick: bool) -> Iterator[str]:
     if held is not None:
         for index in held.listed:
             yield from kind_of(index.kind).problems(held.place, index, state.snapshot, quick)
+
+
+def _is_new(entry: Path) -> bool:
+    """Also of what is gone by now."""
+    try:
+        return time.time() - max(path.stat().st_mtime for path in (entry, *entry.rglob("*"))) < LONGEST_MAKING
+    except OSError:
+        return True
 
 
 def _removed(entry: Path) -> list[int]:

@@ -56,8 +56,9 @@ class TableIndexes(TableHandle):
                 made_by.drop(place, index)
             raise
         self._enter(index)
+        now = self._reader.current()
         self._writer.index_new_files(Job())
-        return described(index, self._reader.current())
+        return described(index, now)
 
     def drop_index(self, columns: str | Sequence[str], kind: str = "sorted") -> None:
         """Remove the index of this kind on these columns; raises `BadData` where there is none."""

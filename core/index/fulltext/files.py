@@ -26,7 +26,7 @@ from tantivy.tantivy import __version__
 from core.errors import FileProblem
 from core.index.fulltext.part import Part, TooLarge, build, schema_of
 from core.index.fulltext.vocabulary import Vocabulary
-from core.index.registry import Index, Place
+from core.index.registry import DRAFT, Index, Place
 from core.jobs import Job
 from core.scan.chunks import run_chunks
 from core.scan.footers import unchanged
@@ -34,7 +34,6 @@ from core.scan.snapshot import Column, FileSegment
 
 FORMAT = 1
 SEAL, VOCABULARY = "seal.json", "vocabulary.arrow"
-DRAFT = ".part"
 LARGEST_PART = 128_000_000
 """Bytes of text."""
 CHUNK = 1 << 20

@@ -46,7 +46,8 @@ class FulltextKind:
 
     def drop(self, place: Place, index: Index) -> None:
         for path in place.folder.glob(f"*.{index.stem}-*"):
-            files.remove(path)
+            if index.owns(path.name):
+                files.remove(path)
 
     def problems(self, place: Place, index: Index, snapshot: Snapshot, quick: bool) -> Iterator[str]:
         for segment in _segments(snapshot):
@@ -59,8 +60,7 @@ class FulltextKind:
 
     def needs(self, index: Index, name: str, data_files: Collection[str]) -> bool:
         stem, _, rest = name.partition(".")
-        whole = rest.startswith(f"{index.stem}-") and "." not in rest
-        return whole and f"{stem}.parquet" in data_files
+        return index.owns(name) and "." not in rest and f"{stem}.parquet" in data_files
 
 
 def is_text(kind: pa.DataType) -> bool:

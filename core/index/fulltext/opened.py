@@ -32,7 +32,7 @@ class OpenFulltext:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._open: OrderedDict[Path, Covering] = OrderedDict()
-        self._pending: dict[Index, Pending] = {}
+        self._pending: dict[tuple[Index, tuple[int, ...]], Pending] = {}
         self._placed: OrderedDict[tuple[object, ...], list[Placed]] = OrderedDict()
         self._one_at_a_time = threading.RLock()
         let_go_in_children(self)
@@ -63,12 +63,14 @@ class OpenFulltext:
         """Let go of an index that is gone."""
         with self._one_at_a_time:
             self._placed.clear()
-            self._pending.pop(index, None)
-            for path in [p for p in self._open if f".{index.stem}-" in p.name]:
+            for other in [key for key in self._pending if key[0] == index]:
+                del self._pending[other]
+            for path in [p for p in self._open if index.owns(p.name)]:
                 del self._open[path]
 
     def _parts(self, index: Index, snapshot: Snapshot, job: Job) -> list[Placed]:
-        columns = [c for c in snapshot.columns if c.key in index.keys and not c.path]
+        there = (c for c in snapshot.columns if c.key in index.keys and not c.path)
+        columns = sorted(there, key=lambda column: column.key)
         gone = union(snapshot.deleted, changed(snapshot, columns))
         placed = []
         for number, segment in enumerate(snapshot.segments):
@@ -78,7 +80,8 @@ class OpenFulltext:
                 start = int(snapshot.segment_starts[number])
                 parts = zip(covering.starts, covering.parts, strict=True)
                 placed += [Placed(part, None, start + first, gone) for first, part in parts]
-        pending = self._pending.setdefault(index, Pending(language_of(index)))
+        having = (index, tuple(column.key for column in columns))
+        pending = self._pending.setdefault(having, Pending(language_of(index)))
         return placed + pending.of(snapshot, columns, _usual((p.part.rows, p.part.lengths) for p in placed))
 
     def _covering(self, index: Index, segment: FileSegment, snapshot: Snapshot, job: Job) -> Covering:

@@ -47,7 +47,8 @@ class Placed:
 
 
 class Pending:
-    """Of one index. What was made for a snapshot is used for the next one, as far as it is still true."""
+    """Of one index, in the same columns. What was made for a snapshot is used for the next one, as far as it
+    is still true."""
 
     def __init__(self, language: str | None) -> None:
         self._language = language
@@ -58,9 +59,9 @@ class Pending:
         positions = outside(snapshot, columns)
         wanted = dict(zip(positions.tolist(), _rows(snapshot, columns, positions), strict=True))
         placed, missing = self._held(wanted)
+        if self._is_worn(len(wanted), len(missing)):
+            self._layers, placed, missing = [], [], wanted
         if missing:
-            if self._is_worn(len(wanted), len(missing)):
-                self._layers, placed, missing = [], [], wanted
             keys = [column.key for column in columns]
             made = list(_layers(missing, keys, self._language, usual))
             self._layers += made
@@ -68,21 +69,24 @@ class Pending:
         return placed
 
     def _held(self, wanted: Mapping[int, Row]) -> tuple[list[Placed], dict[int, Row]]:
-        """What is held of it, and the rest."""
-        missing, placed = dict(wanted), list[Placed]()
+        """What is held of it, and the rest. A layer without any of it is let go: its words would count."""
+        missing, placed, of_use = dict(wanted), list[Placed](), list[Layer]()
         for layer in self._layers:
             valid = np.full(layer.part.rows, -1, np.int64)
             for place, (position, row) in enumerate(zip(layer.positions.tolist(), layer.rows, strict=True)):
                 if position in missing and missing[position] == row:
                     valid[place] = position
                     del missing[position]
-            placed.append(Placed(layer.part, valid))
+            if (valid >= 0).any():
+                of_use.append(layer)
+                placed.append(Placed(layer.part, valid))
+        self._layers = of_use
         return placed, missing
 
     def _is_worn(self, wanted: int, missing: int) -> bool:
         """Whether the layers are many, or most of what is in them is not true any more."""
         held = sum(layer.part.rows for layer in self._layers)
-        return len(self._layers) >= MOST_LAYERS or held + missing > 2 * wanted
+        return (missing > 0 and len(self._layers) >= MOST_LAYERS) or held + missing > 2 * wanted
 
 
 def outside(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:

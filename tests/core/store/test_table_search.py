@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -470,6 +471,64 @@ def test_a_full_text_index_that_cannot_be_written_undoes_no_commit(
     assert [index.columns for index in books.indexes] == [("title", "body"), ("tags",)]
     monkeypatch.undo()
     assert ids(books, "fox") == [0, 6]
+
+
+def test_vacuum_leaves_an_index_alone_that_another_process_is_making(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store, Store.open(tmp_path / "s") as other:
+        table = store.create_table("t", {"text": ["fox"] * 3_000})
+        table.flush()
+
+        class Vacuumed(Job):
+            def check(self) -> None:
+                other.vacuum()
+
+        table.create_index("text", kind="fulltext", job=Vacuumed())
+        assert len(index_folders(store)) == 1
+        assert len(ids(table, "fox")) == 3_000
+        (folder,) = index_folders(store)
+        left = folder.with_name(f"{folder.name}.0.part")
+        left.mkdir()
+        os.utime(left, (0, 0))
+        store.vacuum()
+        assert index_folders(store) == [folder]
+
+
+def test_an_index_is_dropped_without_those_that_begin_with_its_column(store: Store) -> None:
+    table = store.create_table("t", {"a": ["fox"], "b": ["tea"]})
+    table.flush()
+    table.create_index(["a", "b"], kind="fulltext")
+    (folder,) = index_folders(store)
+    table.create_index("a", kind="fulltext")
+    table.drop_index("a", kind="fulltext")
+    assert index_folders(store) == [folder]
+
+
+def test_a_version_without_one_of_the_columns_is_searched_in_turn_with_the_newest(store: Store) -> None:
+    table = store.create_table("t", {"title": ["fox", "tea"]})
+    version = table.version
+    table.add_column("body", "string", default="fox")
+    table.create_index(["title", "body"], kind="fulltext")
+    for _ in range(2):
+        assert ids(table, "fox", as_of=version) == [0]
+        assert ids(table, "fox") == [0, 1]
+
+
+def test_scores_do_not_depend_on_what_the_process_did_before(tmp_path: Path) -> None:
+    def scores(table: Table) -> dict[int, float]:
+        found = table.search("apple berry", limit=None, columns=[]).to_pylist()
+        return {row["_id"]: row["_score"] for row in found}
+
+    texts = [f"word{i % 37} number {i}" for i in range(100)] + ["apple aa bb", "berry aa bb"]
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"text": texts})
+        table.flush()
+        table.create_index("text", kind="fulltext")
+        table.insert([{"text": f"apple {i}"} for i in range(20)])
+        table.search("apple")
+        for tidied in (table.flush, table.compact, lambda: table.delete(where="_id > 101"), table.compact):
+            tidied()
+            with Store.open(tmp_path / "s") as fresh:
+                assert scores(table) == scores(fresh["t"])
 
 
 def test_vacuum_removes_what_belongs_to_files_that_are_gone(books: Table) -> None:
