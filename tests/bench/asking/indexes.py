@@ -2,7 +2,7 @@
 
 A lookup is for another value each time, and 20 rows are found, but for *2 % of the rows*. *Positions* are the
 numbers of the rows alone, in SQLite the row ids; *rows* have all columns. *Build* drops an index, untimed,
-and makes it again: durable in Lamella, with `synchronous=OFF` in SQLite.
+and makes it again, without waiting for the disk.
 """
 
 from __future__ import annotations

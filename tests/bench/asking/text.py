@@ -4,7 +4,7 @@ Words are drawn by Zipf's law. Each question is for other words each time, and g
 all columns of them, otherwise their ids and scores. Both rank by BM25, with different ideas of how rare a
 word is; what is compared is which documents match at all, and that the best are among them. *After a small
 commit* changes a document, untimed, and searches then. *Build* drops the index, untimed, and makes it of the
-rows: durable in Lamella, with `synchronous=OFF` in FTS5.
+rows, without waiting for the disk.
 """
 
 from __future__ import annotations
