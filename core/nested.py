@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.errors import BadData
+
 
 @dataclass(frozen=True)
 class Place:
@@ -42,7 +44,8 @@ class Place:
 def place_of(name: str, types: Mapping[str, pa.DataType]) -> Place | None:
     """Where `name` leads among columns of these types; None for nowhere.
 
-    A column whose own name holds dots comes before a path; names of fields may hold dots too.
+    A column whose own name holds dots comes before a path; names of fields may hold dots too. Raises
+    `BadData` where it leads to two fields of one struct.
     """
     if name in types:
         return Place.of(name, types[name])
@@ -75,8 +78,19 @@ def _inside(place: Place, name: str) -> Place | None:
         for inner in map(place.inside, place.type):
             found = inner if inner.name == name else _inside(inner, name)
             if found is not None:
+                refuse_twins(place.name, place.type, inner.path[-1])
                 return found
     return None
+
+
+def refuse_twins(name: str, struct: pa.StructType, field: str) -> None:
+    """Raises `BadData` where the struct called `name` has two fields called `field`."""
+    if len(struct.get_all_field_indices(field)) > 1:
+        raise BadData(
+            f"Column '{name}' has two fields called '{field}'",
+            "A path cannot say which of them is meant",
+            f"Read '{name}' as a whole, or write it with names that differ",
+        )
 
 
 def _all(place: Place) -> Iterator[Place]:

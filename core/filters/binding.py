@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from core.errors import BadFilter, nearest
-from core.filters.expr import And, Branch, Filter, Not, Or, Predicate, Reference
+from core.filters.expr import DEEPEST, And, Branch, Filter, Not, Or, Predicate, Reference
 from core.filters.kinds import Kind, kind_of
 from core.filters.null_operand import NullOperand
 from core.filters.operators import OPERATORS, PRESENCE, Arity, Operator, Takes, fitting
@@ -17,9 +17,6 @@ from core.filters.reading import Asked, Types, place_in
 from core.filters.walk import fold
 from core.layouts import REST
 from core.nested import Place, place_of
-
-DEEPEST = 60
-"""Groups within groups: far beyond what people nest, and what every engine can still take."""
 
 _COUNTS = {Arity.NONE: "no value", Arity.ONE: "one value", Arity.TWO: "two values"}
 
@@ -103,9 +100,10 @@ def _presence(predicate: Predicate, place: Place, types: Types) -> Bound:
 
 def known_operator(predicate: Predicate) -> Operator:
     """Raises `BadFilter` for one that the table does not have."""
-    operator = OPERATORS.get(predicate.operator)
+    called = str(predicate.operator)
+    operator = OPERATORS.get(called)
     if operator is None:
-        guesses = " or ".join(f"'{g}'" for g in nearest(predicate.operator, list(OPERATORS)))
+        guesses = " or ".join(f"'{g}'" for g in nearest(called, list(OPERATORS)))
         raise BadFilter(
             f"There is no operator '{predicate.operator}' (asked of column '{predicate.column}')",
             fix=f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(OPERATORS)}",

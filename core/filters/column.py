@@ -22,6 +22,8 @@ class Column(Computable):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise BadFilter(f"{name!r} is no name of a column", fix='Give it as text: col("name")')
         self.name = name
 
     def __repr__(self) -> str:

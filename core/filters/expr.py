@@ -13,7 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from core.errors import BadFilter
 from core.filters.temporal import moment_text
+
+DEEPEST = 60
+"""Groups within groups, and items within items: far beyond what people nest, and what every engine can still
+take."""
 
 
 class Filter:
@@ -59,12 +64,20 @@ class Predicate(Filter):
     def __post_init__(self) -> None:
         if any(isinstance(value, (float, bytearray)) for value in self.values):
             object.__setattr__(self, "values", tuple(map(_frozen, self.values)))
+        if self._depth > DEEPEST:
+            raise BadFilter(f"Conditions on items are nested more than {DEEPEST} deep", fix="Ask of fewer")
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._asked == other._asked
 
     def __hash__(self) -> int:
         return hash(self._asked)
+
+    @cached_property
+    def _depth(self) -> int:
+        """Of conditions on items of items."""
+        inside = [node for value in self.values if isinstance(value, Filter) for node in preorder(value)]
+        return 1 + max((node._depth for node in inside if isinstance(node, Predicate)), default=-1)
 
     @cached_property
     def _asked(self) -> tuple[object, ...]:

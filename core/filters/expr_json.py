@@ -7,6 +7,7 @@ import datetime as dt
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from core.errors import BadFilter
@@ -21,7 +22,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "date": dt.date.fromisoformat,
     "time": saved_time,
     "decimal": Decimal,
-    "bytes": base64.b64decode,
+    "bytes": partial(base64.b64decode, validate=True),
     "float": float,
     "column": Reference,
 }
@@ -36,7 +37,7 @@ def from_json(obj: Any) -> Filter:
     """Raises `BadFilter` when `obj` is not what `to_json` makes."""
     try:
         return _read(obj)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise BadFilter("The saved filter cannot be read", f"{type(error).__name__}: {error}") from error
 
 
@@ -83,6 +84,8 @@ def value_from_json(obj: Any) -> Any:
 
 def _read(obj: dict[str, Any]) -> Filter:
     if "column" in obj:
+        if not isinstance(obj["column"], str) or not isinstance(obj["operator"], str):
+            raise TypeError("a column and an operator are given by name")
         values = tuple(value_from_json(value) for value in obj.get("values", ()))
         return Predicate(obj["column"], obj["operator"], values, obj.get("ignore_case", False))
     ((key, inside),) = obj.items()

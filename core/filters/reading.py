@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +56,8 @@ class Asked:
 
 def place_in(types: Types, column: str, name: str) -> Place:
     """Where a column, or a field inside one, lies in the dataset `name`; raises `UnknownColumn`."""
+    if not isinstance(column, str):
+        raise BadFilter(f"{column!r} is no name of a column", fix="Give it as text")
     place = place_of(column, types)
     if place is None:
         raise UnknownColumn(column, name, names_within(types))
@@ -130,7 +133,23 @@ def _at(pattern: str, reason: str) -> str:
     """RE2 quotes the part it stumbled over after a colon; where that part stands in the pattern."""
     part = reason.rpartition(": ")[2]
     at = pattern.find(part) if part != reason else -1
+    if part == pattern and "missing )" in reason.casefold():
+        at = _open_group(pattern)
     return f", at character {at + 1}" if at >= 0 else ""
+
+
+def _open_group(pattern: str) -> int:
+    """Where the last group begins that is not closed; RE2 quotes the whole pattern for it."""
+    bare = re.sub(
+        r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", lambda found: "." * len(found[0]), pattern, flags=re.DOTALL
+    )
+    opened: list[int] = []
+    for at, sign in enumerate(bare):
+        if sign == "(":
+            opened.append(at)
+        elif sign == ")" and opened:
+            opened.pop()
+    return opened[-1] if opened else -1
 
 
 def _items(asked: Asked, values: Sequence[Any]) -> list[Value]:

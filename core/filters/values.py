@@ -51,6 +51,8 @@ def natural(value: Any) -> Any:
         value = value.as_py()
     if isinstance(value, np.datetime64):
         return None if np.isnat(value) else str(value)
+    if isinstance(value, dt.date) and value != value:  # pandas has a time that is none
+        return None
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from core.arguments import condition_of
 from core.jobs import Job
 from core.query.explain import Explain, explained
 from core.query.fetch import fetch, fetch_next
@@ -26,7 +28,9 @@ class View:
     """
 
     def __init__(self, snapshot: Snapshot, query: Query | None = None, job: Job | None = None) -> None:
-        self.snapshot, self.query = snapshot, query or Query()
+        asked = query or Query()
+        where = condition_of(asked.where, f"{snapshot.name}: where", snapshot)
+        self.snapshot, self.query = snapshot, replace(asked, where=where)
         started = time.perf_counter()
         found = self._find(job)
         taken = time.perf_counter() - started

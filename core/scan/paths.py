@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from core.errors import BadData, UnknownColumn
-from core.nested import names_within, place_of
+from core.nested import names_within, place_of, refuse_twins
 from core.scan.snapshot import Column, Snapshot
 
 
@@ -48,6 +48,7 @@ def _leaves(column: Column) -> Iterator[Column]:
         yield column
         return
     for field in column.type:
+        refuse_twins(column.name, column.type, field.name)
         yield from _leaves(_field(column, field))
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from core.errors import BadFilter, nearest
-from core.filters.binding import DEEPEST
-from core.filters.expr import Filter, Not, Predicate, Reference, all_of, any_of
+from core.filters.expr import DEEPEST, Filter, Not, Predicate, Reference, all_of, any_of
 from core.filters.flags import flagged
 from core.filters.items import ITEM
 from core.filters.mongo.types import words_for
@@ -115,14 +114,16 @@ def _unequal(column: str, value: Any) -> Filter:
 
 def _one_of(column: str, operand: Any) -> Filter:
     values = _list("$in", operand)
-    found = Predicate(column, "in", tuple(value for value in values if value is not None))
-    return any_of([found, Predicate(column, "is_null")]) if None in values else found
+    known = tuple(value for value in values if value is not None)
+    found = Predicate(column, "in", known)
+    return any_of([found, Predicate(column, "is_null")]) if len(known) < len(values) else found
 
 
 def _none_of(column: str, operand: Any) -> Filter:
     values = _list("$nin", operand)
-    found = Predicate(column, "nin", tuple(value for value in values if value is not None))
-    return all_of([found, Predicate(column, "not_null")]) if None in values else found
+    known = tuple(value for value in values if value is not None)
+    found = Predicate(column, "nin", known)
+    return all_of([found, Predicate(column, "not_null")]) if len(known) < len(values) else found
 
 
 def _exists(column: str, operand: Any) -> Filter:
@@ -138,12 +139,14 @@ def _type(column: str, operand: Any) -> Filter:
 
 
 def _pattern(column: str, pattern: Any, options: Any) -> Filter:
+    own = ""
     if isinstance(pattern, re.Pattern):
         known = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
-        options = "".join(flag for bit, flag in known.items() if pattern.flags & bit)
+        own = "".join(flag for bit, flag in known.items() if pattern.flags & bit)
         pattern = pattern.pattern
     if not isinstance(pattern, str) or not isinstance(options, str):
         raise BadFilter(f"Column '{column}': $regex takes a pattern as text, not {pattern!r}")
+    options += own
     flags, folds = flagged(pattern, options)
     return Predicate(column, "regex", (flags,), folds)
 
@@ -176,8 +179,13 @@ def _expression(asked: Any, depth: int) -> Filter:
     one, other = _several(key, operands, 2)
     if not _names_column(one):
         raise BadFilter(f"$expr: {key} begins with a column, not {one!r}", fix=f'Write "$name", then {one!r}')
-    value = Reference(other[1:]) if _names_column(other) else other
+    value = Reference(other[1:]) if _names_column(other) else _literal(other)
     return Predicate(one[1:], _COMPARISONS[key], (value,))
+
+
+def _literal(operand: Any) -> Any:
+    """A value, which MongoDB lets one mark as such: a text that begins with a dollar has to be."""
+    return operand["$literal"] if isinstance(operand, Mapping) and list(operand) == ["$literal"] else operand
 
 
 def _names_column(operand: Any) -> bool:

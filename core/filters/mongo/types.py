@@ -48,9 +48,11 @@ NAMES: dict[str, tuple[str, ...]] = {
 """What MongoDB calls the words that it has a name for."""
 
 
-def words_for(name: Any) -> tuple[Any, ...]:
+def words_for(name: Any) -> tuple[str, ...]:
     """What is not known is given back: it is refused where the filter meets a column."""
     called = _NUMBERS.get(name, name) if isinstance(name, int) and not isinstance(name, bool) else name
+    if not isinstance(called, str):
+        return (repr(called),)
     if called in WORDS and called not in _WORDS:
         return (called,)
-    return _WORDS.get(called, (called,)) if isinstance(called, str) else (called,)
+    return _WORDS.get(called, (called,))

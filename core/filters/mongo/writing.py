@@ -54,7 +54,7 @@ def _unknown(predicate: Predicate, how: str = "") -> BadFilter:
 
 def _expression(predicate: Predicate) -> Query:
     column = f"${predicate.column}"
-    operands = [f"${v.name}" if isinstance(v, Reference) else v for v in predicate.values]
+    operands = [_operand(value) for value in predicate.values]
     if predicate.ignore_case:
         raise _unknown(predicate, " in any case")
     if predicate.operator in _SAME:
@@ -64,6 +64,12 @@ def _expression(predicate: Predicate) -> Query:
     low, high = operands
     between = {"$and": [{"$gte": [column, low]}, {"$lte": [column, high]}]}
     return {"$expr": {"$not": [between]} if predicate.operator == "not_between" else between}
+
+
+def _operand(value: Any) -> Any:
+    if isinstance(value, Reference):
+        return f"${value.name}"
+    return {"$literal": value} if isinstance(value, str) and value.startswith("$") else value
 
 
 def _pattern(make: Callable[[str], str]) -> Callable[[Predicate, Sequence[Any]], Query]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,6 +22,7 @@ from core.filters import Bound, Filter, Predicate, bind, col, fits, mask, senten
 from core.filters.operators import OPERATORS, Takes
 
 NAN = float("nan")
+NO_TIME = pd.NaT
 FLIGHTS = pa.schema(
     [
         ("dep_delay", pa.int16()),
@@ -68,6 +70,8 @@ def test_an_unknown_operator_names_the_nearest() -> None:
         (col("dep_delay") > NAN, "holds no NaN"),
         (col("dep_delay") == "1e99999999", "2000 digits"),
         (col("dep_delay").is_in([1, None]), "'is null'"),
+        (col("time_hour") == NO_TIME, "'is null'"),
+        (Predicate(5, "is_null"), "no name of a column"),  # type: ignore[arg-type]
         (col("carrier") == 5, "5 is not text"),
         (col("carrier") == "\ud800", "half a character"),
         (col("time_hour") > "yesterday", "year-month-day"),
@@ -77,6 +81,7 @@ def test_an_unknown_operator_names_the_nearest() -> None:
         (Predicate("dep_delay", "is_null", (1,)), "takes no value"),
         (Predicate("dep_delay", "eq", (1,), ignore_case=True), "'ignore_case' does not fit"),
         (col("carrier").matches("(AA"), r"Missing \): \(AA, at character 1"),
+        (col("carrier").matches(r"a\(b[(]c(d)(?:e(f)"), r"at character 12"),
         (col("carrier").matches("A[A"), r"Missing \]: \[A, at character 2"),
         (col("carrier").like("AA\\"), "ends with a backslash"),
     ],

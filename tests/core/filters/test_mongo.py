@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from core.errors import BadFilter
 from core.filters import And, Filter, Or, Predicate, bind, col, from_mongo, mask, to_mongo
-from core.filters.binding import DEEPEST
+from core.filters.expr import DEEPEST
 from core.filters.operators import OPERATORS
 from tests.property.filter_families import FAMILIES, cases
 from tests.property.filter_model import expected
@@ -56,6 +56,7 @@ def rows_found(query: Any) -> list[int]:
         ({"name": {"$regex": "b.b"}}, []),
         ({"name": re.compile("^X", re.IGNORECASE)}, [1]),
         ({"name": {"$not": re.compile("^A")}}, [1, 2]),
+        ({"name": {"$regex": re.compile("B.B", re.IGNORECASE), "$options": "s"}}, [1]),
         ({"name": {"$startsWith": "A"}}, [0]),
         ({"tags": {"$all": ["red", "round"]}}, [0]),
         ({"tags": {"$size": 1}}, [1]),
@@ -71,6 +72,7 @@ def rows_found(query: Any) -> list[int]:
         ({"$nor": [{"price": 5}, {"cost": 1}]}, [1]),
         ({"$and": [{"price": 5}, {"cost": 7}], "name": "Ada"}, [0]),
         ({"$expr": {"$lt": ["$price", "$cost"]}}, [0]),
+        ({"$expr": {"$gt": ["$name", {"$literal": "$b"}]}}, [0, 1]),
         ({"$expr": {"$and": [{"$gt": ["$price", 4]}, {"$not": [{"$lt": ["$price", "$cost"]}]}]}}, [1]),
     ],
 )
@@ -101,11 +103,13 @@ def test_a_query_finds_what_it_says(query: Any, rows: list[int]) -> None:
         ({"$expr": {"$add": [1, 2]}}, r"no operator '\$add'"),
         ({5: 1}, "no name of a column"),
         (5, "no condition"),
+        ({"price": {"$type": {}}}, "no type"),
+        ({"price": {"$in": [col("price")]}}, "not a number"),
     ],
 )
 def test_what_is_no_query_is_refused(query: Any, reason: str) -> None:
     with pytest.raises(BadFilter, match=reason):
-        from_mongo(query)
+        rows_found(query)
 
 
 def test_a_type_that_is_not_known_is_refused_where_a_column_is_asked() -> None:
@@ -120,6 +124,13 @@ def test_queries_nested_too_deep_are_refused(group: dict[str, Any]) -> None:
         query = {"$and": [query]} if "$and" in group else {next(iter(group["a"])): query}
     with pytest.raises(BadFilter, match="nests groups"):
         from_mongo(query if "$and" in group else {"a": query})
+
+
+def test_a_text_that_begins_with_a_dollar_stays_one_beside_columns() -> None:
+    tree = col("name").between(col("title"), "$c")
+    written = {"$and": [{"$gte": ["$name", "$title"]}, {"$lte": ["$name", {"$literal": "$c"}]}]}
+    assert to_mongo(tree) == {"$expr": written}
+    assert from_mongo(to_mongo(tree)) == (col("name") >= col("title")) & (col("name") <= "$c")
 
 
 def test_what_mongodb_has_operators_for_is_written_in_them() -> None:

@@ -29,7 +29,7 @@ from core.filters import (
     to_sql,
     to_text,
 )
-from core.filters.binding import DEEPEST
+from core.filters.expr import DEEPEST
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 ROWS = pa.table({"a": [1, 7, 9_999, None], "b": ["x", "y", "x", "x"]}, schema=SCHEMA)
@@ -123,6 +123,18 @@ def test_groups_as_deep_as_allowed_run_and_deeper_ones_are_refused() -> None:
         bind(Not(tree), SCHEMA, "rows")
 
 
+def test_items_within_items_are_refused_however_they_are_written() -> None:
+    levels = DEEPEST + 1
+    tree = col("a") == 7
+    for _ in range(DEEPEST):
+        tree = col("l").elem_match(tree)
+    assert from_json(to_json(tree)) == parse(to_text(tree)) == tree
+    with pytest.raises(BadFilter, match="nested more than"):
+        col("l").elem_match(tree)
+    with pytest.raises(BadFilter, match="nested more than"):
+        parse("l has item where (" * levels + "a = 7" + ")" * levels)
+
+
 def test_a_tree_too_deep_to_bind_is_still_hashed_and_compared() -> None:
     tree = other = col("a") == 7
     for _ in range(20_000):
@@ -170,7 +182,13 @@ def test_a_decimal_keeps_its_digits_in_json() -> None:
     assert to_json(tree) == {"column": "a", "operator": "eq", "values": [{"decimal": "1.10"}]}
 
 
-@pytest.mark.parametrize("wrong", [None, [], {"xor": []}, {"and": 3}, {"column": "a"}, {"and": [], "or": []}])
+WRONG = [None, [], {"xor": []}, {"and": 3}, {"column": "a"}, {"and": [], "or": []}]
+WRONG_VALUES = [{"decimal": "x"}, {"bytes": "*"}, {"timestamp": "soon"}, {"float": "x"}]
+WRONG += [{"column": 5, "operator": "is_null"}, {"column": "a", "operator": []}]
+WRONG += [{"column": "a", "operator": "eq", "values": [value]} for value in WRONG_VALUES]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
 def test_json_of_something_else_is_refused(wrong: object) -> None:
     with pytest.raises(BadFilter, match="cannot be read"):
         from_json(wrong)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core import Store, col, open_dataset
-from core.errors import BadFilter, UnknownColumn
+from core.errors import BadData, BadFilter, UnknownColumn
 from core.filters import Filter
 from core.query import masks, positions
 from core.query.query import Query, SortKey
@@ -256,3 +256,18 @@ def test_a_misspelt_field_of_an_item_names_the_one_meant(tmp_path: Path) -> None
             table.count(col("people").elem_match(col("nme") == "Ada"))
         assert table.count({"people": {"$elemMatch": {"name": "Ada"}}}) == 1
         assert table.delete(where={"people": {"$size": 1}}).deleted == 1
+
+
+def test_two_fields_of_one_name_are_refused_but_read_as_a_whole(tmp_path: Path) -> None:
+    twins = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
+    pq.write_table(pa.table({"s": twins}), tmp_path / "rows.parquet")
+    rows = open_dataset(tmp_path / "rows.parquet")
+    asked: list[Callable[[], object]] = [
+        lambda: rows.count(col("s.x") == 1),
+        lambda: rows.read(["s.x"]),
+        lambda: rows.read(flatten=True),
+    ]
+    for ask in asked:
+        with pytest.raises(BadData, match="two fields called 'x'"):
+            ask()
+    assert rows.read(["s"]).column("s").combine_chunks().flatten()[1].to_pylist() == [2]

@@ -112,3 +112,9 @@ def test_names_that_sql_reserves_or_that_differ_in_case_work(tmp_path: Path) -> 
         )
         assert odd.count((col("a") == 1) & (col("A") == 2) & (col("") == 3)) == 1
         assert odd.read(where=col('say "hi"') == 4, sort=["-pos", "file_row_number"]).num_rows == 1
+
+
+def test_a_view_takes_its_condition_as_text_too(table: Table) -> None:
+    column = table.schema.names[1]
+    asked = Query(where=f"{column} is null")  # type: ignore[arg-type]
+    assert View(table.snapshot(), asked).num_rows == count(table.snapshot(), col(column).is_null())
