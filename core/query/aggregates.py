@@ -152,7 +152,7 @@ def _distinct(given: Input) -> exp.Expr:
 
 
 def _quantile(given: Input) -> exp.Expr:
-    part = exp.Literal.number(0.5 if given.parameter is None else given.parameter)
+    part = exp.Literal.number(0.5 if given.parameter is None else float(given.parameter))
     if _numeric(given.kind):
         return given.call("quantile_cont", cast(_as_number(given), "DOUBLE"), part)
     return given.call("quantile_disc", given.value, part)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from core.arguments import MOST_ROWS
 from core.errors import BadFilter, BadQuery
 from core.filters import expr_json
 from core.filters.expr import Filter
@@ -32,6 +33,9 @@ from core.query.steps import (
     Where,
 )  # fmt: skip
 
+_MALFORMED = (
+    KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, BadFilter,
+)  # fmt: skip
 _MICROSECOND = dt.timedelta(microseconds=1)
 Json = dict[str, Any]
 
@@ -45,7 +49,7 @@ def from_json(obj: Any) -> Pipeline:
     """Raises `BadQuery` when `obj` is not what `to_json` makes."""
     try:
         return _pipeline(obj)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, BadFilter) as error:
+    except _MALFORMED as error:
         raise BadQuery("the saved query cannot be read", f"{type(error).__name__}: {error}") from error
 
 
@@ -105,11 +109,9 @@ def _value_json(value: Any) -> Any:
 
 
 def _value(obj: Any) -> Any:
-    return (
-        obj["span_us"] * _MICROSECOND
-        if isinstance(obj, dict) and "span_us" in obj
-        else expr_json.value_from_json(obj)
-    )
+    if isinstance(obj, dict) and "span_us" in obj:
+        return obj["span_us"] * _MICROSECOND
+    return _text(obj) if isinstance(obj, str) else expr_json.value_from_json(obj)
 
 
 def _aggregates_json(aggregates: Aggregates) -> list[Json]:
@@ -131,7 +133,19 @@ def _aggregates(obj: list[Json]) -> Aggregates:
 
 def _aggregate(obj: Json) -> Aggregate:
     value = _expression(obj["of"]) if "of" in obj else None
-    return Aggregate(_text(obj["aggregate"]), value, _filter(obj.get("where")), obj.get("parameter"))
+    function = _text(obj["aggregate"])
+    return Aggregate(function, value, _filter(obj.get("where")), _part(function, obj.get("parameter")))
+
+
+def _part(function: str, obj: Any) -> float | None:
+    """What `agg.quantile` takes."""
+    if obj is None:
+        return None
+    if function != "quantile":
+        raise ValueError(f"'{function}' takes no parameter")
+    if isinstance(obj, bool) or not isinstance(obj, int | float) or not 0 <= obj <= 1:
+        raise ValueError(f"{obj!r} is no number from 0 to 1")
+    return float(obj)
 
 
 def _filter(obj: Any) -> Filter | None:
@@ -185,10 +199,13 @@ def _join(obj: Json) -> Join:
 def _text(obj: Any) -> str:
     if not isinstance(obj, str):
         raise TypeError(f"{obj!r} is no text")
+    obj.encode()  # half a character cannot be written down
     return obj
 
 
 def _texts(obj: Any) -> tuple[str, ...]:
+    if not isinstance(obj, list | tuple):
+        raise TypeError(f"{obj!r} is no list of texts")
     return tuple(_text(one) for one in obj)
 
 
@@ -196,6 +213,12 @@ def _whole(obj: Any) -> int:
     if isinstance(obj, bool) or not isinstance(obj, int):
         raise TypeError(f"{obj!r} is no whole number")
     return obj
+
+
+def _count(obj: Any) -> int:
+    if not 0 <= _whole(obj) <= MOST_ROWS:
+        raise ValueError(f"{obj!r} is no number of rows")
+    return int(obj)
 
 
 _FORMS: dict[str, _Form] = {
@@ -225,12 +248,12 @@ _FORMS: dict[str, _Form] = {
     "limit": _Form(
         Limit,
         lambda step: {"count": step.count, "offset": step.offset},
-        lambda obj: Limit(None if obj["count"] is None else _whole(obj["count"]), _whole(obj["offset"])),
+        lambda obj: Limit(None if obj["count"] is None else _count(obj["count"]), _count(obj["offset"])),
     ),
     "sample": _Form(
         Sample,
         lambda step: {"count": step.count, "seed": step.seed},
-        lambda obj: Sample(_whole(obj["count"]), _whole(obj["seed"])),
+        lambda obj: Sample(_count(obj["count"]), _whole(obj["seed"])),
     ),
     "pivot": _Form(
         Pivot,
