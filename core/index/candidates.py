@@ -14,7 +14,7 @@ from core.ascending import EMPTY, union, without
 from core.filters.binding import Bound
 from core.filters.expr import Filter
 from core.filters.to_arrow import mask
-from core.index.runs import NotServed, Runs, runs_of
+from core.index.runs import NotServed, Runs, Sought
 from core.index.sorted import Sorted
 from core.scan.pieces import changed_cells, in_memory
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
@@ -22,6 +22,9 @@ from core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
 FEW_ROWS = 256
 SHARE = 8
 """One row in so many is worth an index; to look at all of them costs less than to put more in order."""
+
+FileIndexes = Callable[[Column], list[tuple[int, Sorted]] | None]
+"""The index of each data file by a column, and where its rows begin; None where one cannot be had."""
 
 
 @dataclass(frozen=True)
@@ -84,18 +87,18 @@ def file_indexes(snapshot: Snapshot, column: Column) -> list[tuple[int, Sorted]]
     return found
 
 
-def candidates(snapshot: Snapshot, condition: Bound) -> Candidates | None:
+def candidates(snapshot: Snapshot, condition: Bound, held_by: FileIndexes) -> Candidates | None:
     """What the index of the condition's column names; None where there is none, or it does not help."""
-    column = indexed_column(snapshot, condition.column)
-    if column is None or not _is_answered(condition):
+    column, sought = indexed_column(snapshot, condition.column), Sought(condition)
+    if column is None or not _is_answered(sought, condition):
         return None
-    held = file_indexes(snapshot, column)
+    held = held_by(column)
     if held is None:
         return None
-    runs = [(start, index, runs_of(index, condition)) for start, index in held]
-    laid_over = _laid_over(snapshot, condition, column)
+    runs = [(start, index, sought.runs(index)) for start, index in held]
+    laid_over = _laid_over(snapshot, condition, column, sought)
     loose = sum(segment.num_rows for _, segment in memory_segments(snapshot))
-    rows = sum(index.count(*span) for _, index, found in runs for span in found.spans)
+    rows = sum(index.count(found.spans) for _, index, found in runs)
     exact = all(found.exact for _, _, found in runs) and (laid_over is None or laid_over.exact)
     return Candidates(
         rows + loose + (0 if laid_over is None else laid_over.rows),
@@ -105,16 +108,18 @@ def candidates(snapshot: Snapshot, condition: Bound) -> Candidates | None:
     )
 
 
-def _is_answered(condition: Bound) -> bool:
+def _is_answered(sought: Sought, condition: Bound) -> bool:
     """Whether sorted values answer it at all: asked of no values, before files are opened."""
     try:
-        runs_of(Sorted.of_nulls(0, condition.type), condition)
+        sought.runs(Sorted.of_nulls(0, condition.type))
     except NotServed:
         return False
     return True
 
 
-def _laid_over(snapshot: Snapshot, condition: Bound, column: Column) -> LaidOver | None:
+def _laid_over(
+    snapshot: Snapshot, condition: Bound, column: Column, sought: Sought
+) -> LaidOver | None:  # fmt: skip
     changed = changed_cells(snapshot, column)
     if changed is None:
         return None
@@ -124,9 +129,8 @@ def _laid_over(snapshot: Snapshot, condition: Bound, column: Column) -> LaidOver
         return LaidOver(
             positions, lambda: to_numpy(mask(condition, _table(column, values))), len(positions)
         )  # fmt: skip
-    runs = runs_of(index, condition)
-    rows = sum(index.count(*span) for span in runs.spans)
-    return LaidOver(positions, partial(_in_file, 0, index, runs), rows, runs.exact)
+    runs = sought.runs(index)
+    return LaidOver(positions, partial(_in_file, 0, index, runs), index.count(runs.spans), runs.exact)
 
 
 def _positions(
@@ -150,13 +154,10 @@ def _positions(
 
 
 def _in_file(start: int, index: Sorted, found: Runs) -> np.ndarray:
-    rows = [index.having(*span) for span in found.spans]
-    if not rows:
-        return EMPTY
-    together = rows[0] if len(rows) == 1 else np.concatenate(rows)
-    if sum(stop - first for first, stop in found.spans) > 1:
-        together = np.sort(together)
-    positions: np.ndarray = together.astype(np.int64)
+    rows = index.having(found.spans)
+    if len(found.spans) > 1 or any(stop - first > 1 for first, stop in found.spans):
+        rows = np.sort(rows)
+    positions: np.ndarray = rows.astype(np.int64)
     positions += start
     return positions
 

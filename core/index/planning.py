@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cache, partial, reduce
 
 import numpy as np
 
@@ -19,7 +19,14 @@ from core.filters.binding import Bound, bind
 from core.filters.expr import And, Branch, Filter, Or, Predicate
 from core.filters.to_arrow import mask
 from core.filters.walk import columns_read, fold
-from core.index.candidates import Candidates, candidates, index_name, indexed_column, most_served
+from core.index.candidates import (
+    Candidates,
+    candidates,
+    file_indexes,
+    index_name,
+    indexed_column,
+    most_served,
+)
 from core.index.sorting import first_rows, in_sort_order, key_columns
 from core.query.query import SortKey
 from core.scan.paths import chosen
@@ -71,10 +78,10 @@ def _first_of_all(snapshot: Snapshot, keys: Sequence[SortKey], first: int | None
 
 
 def _candidates(snapshot: Snapshot, where: Filter) -> Candidates | None:
-    bound = bind(where, snapshot.schema, snapshot.name)
+    bound, held_by = bind(where, snapshot.schema, snapshot.name), cache(partial(file_indexes, snapshot))
 
     def leaf(condition: Predicate) -> Candidates | None:
-        return candidates(snapshot, condition) if isinstance(condition, Bound) else None
+        return candidates(snapshot, condition, held_by) if isinstance(condition, Bound) else None
 
     def branch(node: Branch, parts: list[Candidates | None]) -> Candidates | None:
         if isinstance(node, And):

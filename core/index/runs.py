@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NoReturn, cast
 
+import numpy as np
 import pyarrow as pa
+from pyarrow import types
 
+from core.arrays import from_values
 from core.filters.binding import Bound
 from core.filters.kinds import Kind, kind_of, value_type
 from core.filters.like import ESCAPE
@@ -17,8 +21,11 @@ from core.filters.operand import Operand
 from core.filters.operators import OPERATORS
 from core.filters.ordered_decimals import ordered_bytes
 from core.filters.values import value_range
-from core.index.ordering import is_long_decimal
-from core.index.sorted import Sorted, Value
+from core.index.ordering import is_bytes, is_long_decimal
+from core.index.sorted import Sorted, Value, Values
+
+FEW_LISTED = 16
+"""So many values of a list are looked for one by one, more of them together."""
 
 
 class NotServed(Exception):
@@ -34,40 +41,97 @@ class Runs:
     exact: bool = True
 
 
-def runs_of(index: Sorted, predicate: Bound) -> Runs:
-    """The values that meet the condition; raises `NotServed`."""
-    if predicate.ignore_case:
-        raise NotServed("ignore_case")
-    operand = RunsOperand(index, predicate.type)
-    found: Runs = OPERATORS[predicate.operator].test(cast(Operand[Runs], operand), predicate.exact)
-    return found
+class Sought:
+    """A condition as the indexes of several files are asked it."""
+
+    def __init__(self, predicate: Bound) -> None:
+        self._predicate, self._own = predicate, OwnValues(predicate.type)
+
+    def runs(self, index: Sorted) -> Runs:
+        """The values that meet the condition; raises `NotServed`."""
+        if self._predicate.ignore_case:
+            raise NotServed("ignore_case")
+        operand = cast(Operand[Runs], RunsOperand(index, self._own))
+        found: Runs = OPERATORS[self._predicate.operator].test(operand, self._predicate.exact)
+        return found
+
+
+class OwnValues:
+    """The values of a condition as indexes of a column of this type hold values."""
+
+    def __init__(self, type_: pa.DataType) -> None:
+        self._type, self._kind = value_type(type_), kind_of(type_)
+        self._lists: dict[int, tuple[Sequence[Any], Values]] = {}
+
+    def compared(self, how: str, value: Any) -> tuple[str, Value] | bool:
+        """The comparison to make, or its answer for every value."""
+        if isinstance(value, str):
+            return how, value.encode()
+        if isinstance(value, bytes):
+            return how, value
+        if not isinstance(value, int | float | Fraction):
+            raise NotServed("another column")
+        if self._kind is Kind.BOOLEAN:
+            return how, int(value)
+        if self._kind is Kind.FLOAT:
+            return narrow_float(how, value, float_width(self._type))
+        narrowed = narrow(how, value, *self._range)
+        return _long(narrowed) if is_long_decimal(self._type) else narrowed
+
+    def listed(self, values: Sequence[Any]) -> Values:
+        """Those of a list that the column can hold, made once."""
+        held, made = self._lists.get(id(values), (None, None))
+        if held is values and made is not None:
+            return made
+        narrowed = (self.compared("eq", value) for value in values)
+        own = {found[1] for found in narrowed if not isinstance(found, bool)}
+        made = (
+            from_values(list(own), pa.large_binary())
+            if is_bytes(self._type)
+            else np.unique(np.array(list(own), self._widest))
+        )
+        self._lists[id(values)] = (values, made)
+        return made
+
+    @property
+    def _widest(self) -> type[np.generic]:
+        if self._kind is Kind.FLOAT:
+            return np.float64
+        return np.uint64 if types.is_unsigned_integer(self._type) else np.int64
+
+    @cached_property
+    def _range(self) -> tuple[int, int]:
+        return value_range(self._type)
+
+
+def _long(narrowed: Narrowed) -> tuple[str, Value] | bool:
+    return narrowed if isinstance(narrowed, bool) else (narrowed[0], ordered_bytes(narrowed[1]))
 
 
 class RunsOperand:
     """A column by its index, as an operand for what sorted values can answer; `NotServed` for all else."""
 
-    def __init__(self, index: Sorted, type_: pa.DataType) -> None:
-        self._index, self._type, self._kind = index, value_type(type_), kind_of(type_)
+    def __init__(self, index: Sorted, own: OwnValues) -> None:
+        self._index, self._own = index, own
 
     def __getattr__(self, name: str) -> NoReturn:
         raise NotServed(name)
 
     def compare(self, how: str, value: Any) -> Runs:
-        if isinstance(value, str):
-            return self._compared((how, value.encode()))
-        if isinstance(value, bytes):
-            return self._compared((how, value))
-        if not isinstance(value, int | float | Fraction):
-            raise NotServed("another column")
-        if self._kind is Kind.BOOLEAN:
-            return self._compared((how, int(value)))
-        if self._kind is Kind.FLOAT:
-            return self._compared(narrow_float(how, value, float_width(self._type)))
-        narrowed = narrow(how, value, *value_range(self._type))
-        return self._compared(self._long(narrowed) if is_long_decimal(self._type) else narrowed)
+        narrowed = self._own.compared(how, value)
+        if isinstance(narrowed, bool):
+            return self.always(narrowed)
+        how, own = narrowed
+        if how == "eq":
+            return _joined([(self._index.first_not_below(own), self._index.first_above(own))])
+        bound = self._index.first_not_below if how in ("lt", "gte") else self._index.first_above
+        place = bound(own)
+        return _joined([(0, place) if how in ("lt", "lte") else (place, self._index.num_values)])
 
     def one_of(self, values: Sequence[Any]) -> Runs:
-        return _joined(span for value in values for span in self.compare("eq", value).spans)
+        if len(values) <= FEW_LISTED:
+            return _joined(span for value in values for span in self.compare("eq", value).spans)
+        return _of_numbers(self._index.numbers_of(self._own.listed(values)))
 
     def starts_with(self, text: str) -> Runs:
         start = text.encode()
@@ -105,19 +169,14 @@ class RunsOperand:
     def either(self, one: Runs, other: Runs) -> Runs:
         return Runs(_joined([*one.spans, *other.spans]).spans, one.exact and other.exact)
 
-    def _compared(self, narrowed: tuple[str, Value] | bool) -> Runs:
-        """By a comparison with a value of the index's own, or its answer for every value."""
-        if isinstance(narrowed, bool):
-            return self.always(narrowed)
-        how, value = narrowed
-        if how == "eq":
-            return _joined([(self._index.first_not_below(value), self._index.first_above(value))])
-        bound = self._index.first_not_below if how in ("lt", "gte") else self._index.first_above
-        place = bound(value)
-        return _joined([(0, place) if how in ("lt", "lte") else (place, self._index.num_values)])
 
-    def _long(self, narrowed: Narrowed) -> tuple[str, Value] | bool:
-        return narrowed if isinstance(narrowed, bool) else (narrowed[0], ordered_bytes(narrowed[1]))
+def _of_numbers(found: np.ndarray) -> Runs:
+    """From the numbers of values, ascending."""
+    if not len(found):
+        return Runs(())
+    apart = np.flatnonzero(np.diff(found) > 1)
+    firsts, lasts = found[np.append(0, apart + 1)], found[np.append(apart, len(found) - 1)]
+    return Runs(tuple(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True)))
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> Runs:

@@ -6,15 +6,24 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.arrays import from_numpy, to_numpy
 from core.index.ordering import as_bytes, as_numbers, differ, in_order, is_bytes, ranked_bytes
 
+Span = tuple[int, int]
+"""Numbers of values, from a first one to before a stop."""
+
 Value = int | float | bytes
+Values: TypeAlias = np.ndarray | pa.Array
+"""Several, each once: ascending numbers, or large binary in any order."""
+
+MUCH_FEWER = 32
+"""Of so many values one is searched for; of fewer, all are compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +83,55 @@ class Sorted:
             return bisect_right(self._bytes, value)
         return self._place(value, "right")
 
-    def count(self, first: int, stop: int) -> int:
-        """How many rows have one of the values first … stop-1; the number behind the last value is null's."""
-        return int(self.starts[stop]) - int(self.starts[first])
+    def numbers_of(self, values: Values) -> np.ndarray:
+        """The numbers of those that are there, ascending."""
+        if not self.num_values or not len(values):
+            return np.empty(0, np.int64)
+        if isinstance(values, np.ndarray):
+            own = values.astype(self._numbers.dtype)
+            places = np.minimum(np.searchsorted(self._numbers, own), self.num_values - 1)
+            there = self._numbers[places]
+            found: np.ndarray = places[(there == own) | ((there != there) & (own != own))]
+            return found
+        if len(values) * MUCH_FEWER > self.num_values:
+            return np.flatnonzero(to_numpy(pc.is_in(self.values, value_set=values)))
+        places = self._places(values)
+        equal = to_numpy(pc.equal(self.values.take(from_numpy(places)), values))
+        return np.sort(places[equal])
 
-    def having(self, first: int, stop: int) -> np.ndarray:
+    def count(self, spans: Sequence[Span]) -> int:
+        """How many rows have one of the values first … stop-1 of a span; the number behind the last value is
+        null's."""
+        if len(spans) == 1:
+            ((first, stop),) = spans
+            return int(self.starts[stop]) - int(self.starts[first])
+        firsts, stops = self._bounds(spans)
+        return int((stops - firsts).sum())
+
+    def having(self, spans: Sequence[Span]) -> np.ndarray:
         """The rows that do: ascending for one value."""
-        found: np.ndarray = self.rows[self.starts[first] : self.starts[stop]]
-        return found
+        if len(spans) == 1:
+            ((first, stop),) = spans
+            return np.asarray(self.rows[self.starts[first] : self.starts[stop]])
+        firsts, stops = self._bounds(spans)
+        counts = stops - firsts
+        before = np.cumsum(counts) - counts
+        places = np.repeat(firsts - before, counts) + np.arange(int(counts.sum()))
+        return np.asarray(self.rows[places])
+
+    def _bounds(self, spans: Sequence[Span]) -> tuple[np.ndarray, np.ndarray]:
+        numbers = np.array(spans, np.int64).reshape(-1, 2)
+        return self.starts[numbers[:, 0]].astype(np.int64), self.starts[numbers[:, 1]].astype(np.int64)
+
+    def _places(self, values: pa.Array) -> np.ndarray:
+        """For each of the values the number of the first that is not less, or of the last: halving for all of
+        them together."""
+        low, high = np.zeros(len(values), np.int64), np.full(len(values), self.num_values - 1)
+        for _ in range(self.num_values.bit_length()):
+            middle = (low + high) >> 1
+            less = to_numpy(pc.less(self.values.take(from_numpy(middle)), values)) & (low < high)
+            low, high = np.where(less, middle + 1, low), np.where(less, high, middle)
+        return low
 
     def _place(self, value: float, side: Literal["left", "right"]) -> int:
         """A value of another type than the index's own would have all of it converted."""

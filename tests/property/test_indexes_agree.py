@@ -23,7 +23,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from core import Store
 from core.errors import StoreProblem
 from core.filters import And, Filter, Or, Predicate
-from core.index import changed
+from core.index import changed, runs
+from core.index import sorted as sorted_values
 from core.jobs import Job
 from core.query import masks, positions
 from core.query.local import search
@@ -132,13 +133,26 @@ def store() -> Iterator[Store]:
     shutil.rmtree(folder)
 
 
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """How many values of a list are looked for in which way: all are, among few rows too."""
+    return monkeypatch
+
+
 @settings(max_examples=RUNS // 3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("kind", TYPES)
-def test_every_type_is_found_and_sorted_as_without(kind: str, data: st.DataObject, store: Store) -> None:
+def test_every_type_is_found_and_sorted_as_without(
+    kind: str, data: st.DataObject, store: Store, listed: pytest.MonkeyPatch
+) -> None:
     kinds = {"x": kind, "y": data.draw(st.sampled_from(sorted(TYPES)))}
     count = data.draw(st.integers(1, 12))
+    few, much_fewer = data.draw(st.sampled_from([(runs.FEW_LISTED, 1), (0, 1), (0, 1_000)]))
+    listed.setattr(runs, "FEW_LISTED", few)
+    listed.setattr(sorted_values, "MUCH_FEWER", much_fewer)
     rows = typed(kinds, {name: data.draw(cells(k, count)) for name, k in kinds.items()})
+    for left in store.tables:
+        store.drop_table(left)
     table = store.create_table("t", rows)
     table.flush()
     for name in kinds:
@@ -150,7 +164,6 @@ def test_every_type_is_found_and_sorted_as_without(kind: str, data: st.DataObjec
         limit = data.draw(st.integers(0, 5))
         assert agree(snapshot, None, data.draw(sorts(kinds)), limit)
         agree(snapshot, data.draw(filters(kinds)), data.draw(sorts(kinds)), limit)
-    store.drop_table("t")
 
 
 class Changing(RuleBasedStateMachine):

@@ -74,6 +74,17 @@ def test_where_most_rows_are_asked_for_all_are_looked_at(table: Table) -> None:
     assert used(table, where=col("n") != 3) is None
 
 
+@pytest.mark.parametrize("many", [20, 400])
+def test_long_lists_are_found_by_the_index(table: Table, many: int) -> None:
+    table.insert(rows(ROWS, ROWS + 300))
+    table.flush()
+    asked = [f"name {i}" for i in range(ROWS + 280, ROWS + 280 - many, -1)] + ["none", "name", ""]
+    wanted = table.read(["name"], where=col("name").is_in(asked))
+    table.create_index("name")
+    assert used(table, where=col("name").is_in(asked)) == "sorted index on name"
+    assert table.read(["name"], where=col("name").is_in(asked)) == wanted and wanted.num_rows == many
+
+
 def test_rows_skipped_by_an_index_are_told(table: Table) -> None:
     table.create_index("n")
     alone = table.explain(where=col("n") == 7)
