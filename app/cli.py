@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from app import __version__
+from app import __version__, query_options
+from app.query_options import WHERE_HELP
 
 RAGGED_HELP = (
     "what to do with rows of a CSV file that do not fit its header (%(default)s): pad fills short ones up"
     " with nulls and cuts empty fields off long ones; a row with values beyond the header is always refused"
 )
 OUT_HELP = "a .parquet, .csv, .tsv or .jsonl file, or a folder with --partition-by"
-WHERE_HELP = "the rows that meet it alone, such as: delay > 60 and carrier in ('AA', 'UA')"
 PARTITION_HELP = "a folder for each value of these columns"
 OK, BUG, REFUSED, DAMAGED, STOPPED = 0, 1, 2, 3, 130
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code: 0, 1 for a bug, 2 for what the user can mend, 3 for damage found, 130 when stopped."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in COMMANDS:
-        arguments = _command_parser().parse_args(_with_descending(words))
+        arguments = _command_parser(words[0]).parse_intermixed_args(_with_descending(words[1:]))
     elif words and _is_no_file(words[0]):
         return _refuse(words[0])
     else:
@@ -140,6 +140,12 @@ def _sqlite(arguments: argparse.Namespace) -> int:
     return sqlite.run(arguments)
 
 
+def _index(arguments: argparse.Namespace) -> int:
+    from app.commands import index
+
+    return index.run(arguments)
+
+
 def _make_data(arguments: argparse.Namespace) -> int:
     from app.commands import making
 
@@ -186,11 +192,11 @@ def _window_parser() -> argparse.ArgumentParser:
 FILE_NOTE = "A file that is called like a command is opened with ./NAME or after --."
 
 
-def _command_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="lamella", description=ABOUT)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, (about, add_arguments) in COMMANDS.items():
-        add_arguments(commands.add_parser(name, help=about, description=about))
+def _command_parser(name: str) -> argparse.ArgumentParser:
+    """Options may stand anywhere among the words."""
+    about, add_arguments = COMMANDS[name]
+    parser = argparse.ArgumentParser(prog=f"lamella {name}", description=about)
+    add_arguments(parser)
     return parser
 
 
@@ -225,21 +231,13 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _query_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", type=Path, metavar="STORE")
-    parser.add_argument("sql", nargs="?", metavar="SQL", help="a statement; leave it out with --table")
-    parser.add_argument("--table", metavar="TABLE", help="ask this table, without SQL")
-    parser.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
-    parser.add_argument("--search", metavar="WORDS", help="rows that words are in, the best 20 first")
-    parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all")
-    parser.add_argument("--group-by", type=names, metavar="NAME,NAME,…", help="a row for each value")
-    parser.add_argument("--agg", nargs="+", metavar="NAME=AGGREGATE(COLUMN)", help="n=count() m=mean(price)")
-    parser.add_argument("--having", metavar="CONDITION", help="of the groups")
-    parser.add_argument("--sort", type=names, metavar="NAME,-NAME,…", help="a minus descends: --sort=-n")
-    parser.add_argument("--limit", type=whole_number, metavar="N", help="at most so many rows")
-    parser.add_argument("--offset", type=whole_number, metavar="N", help="after so many rows")
-    parser.add_argument("--explain", action="store_true", help="say what is read instead of the answer")
-    parser.add_argument("--format", choices=("table", "csv", "json", "jsonl"), default="table")
+    query_options.of_query(parser, names, whole_number)
     parser.set_defaults(work=_query)
+
+
+def _index_arguments(parser: argparse.ArgumentParser) -> None:
+    query_options.of_index(parser, names)
+    parser.set_defaults(work=_index)
 
 
 def _sqlite_arguments(parser: argparse.ArgumentParser) -> None:
@@ -309,7 +307,8 @@ def _store_and_table(parser: argparse.ArgumentParser) -> None:
 COMMANDS = {
     "bench": ("race the store against other systems", _bench_arguments),
     "import": ("copy a file into a table of a store", _import_arguments),
-    "query": ("ask a store, in SQL or by a condition", _query_arguments),
+    "query": ("ask a store or files, in SQL or by a condition", _query_arguments),
+    "index": ("list, make and drop the indexes of a table", _index_arguments),
     "sqlite": ("open files and stores in SQLite's shell", _sqlite_arguments),
     "export": ("copy a table into a file, or a folder of Parquet files", _export_arguments),
     "compact": ("merge small files and work in what is pending", _compact_arguments),

@@ -6,9 +6,12 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any, TextIO
 
 import pyarrow as pa
+
+from core.scan.python_value import python_value
 
 BATCH_ROWS = 10_000
 WIDEST = 60
@@ -55,17 +58,40 @@ FORMATS: dict[str, Callable[[pa.Table, TextIO], None]] = {
 
 def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        yield from zip(*map(_values, batch.columns), strict=True)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """Times that Python has no value for are text, or what is stored."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        return [python_value(value) for value in column]
 
 
 def _objects(table: pa.Table) -> Iterator[str]:
-    names = table.column_names
+    names = _told_apart(table.column_names)
     for row in _rows(table):
         yield json.dumps(_finite(dict(zip(names, row, strict=True))), default=_plain, ensure_ascii=False)
 
 
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """An object has a name once: the second `city` is `city_2`."""
+    told: list[str] = []
+    for name in names:
+        free, number = name, 2
+        while free in told:
+            free, number = f"{name}_{number}", number + 1
+        told.append(free)
+    return told
+
+
 def _finite(value: Any) -> Any:
-    """JSON has no NaN and no infinity: they become their names."""
+    """JSON has no NaN and no infinity: they become their names. Decimals are numbers that say the same."""
+    if isinstance(value, Decimal):
+        return _number(value)
+    if isinstance(value, pa.MonthDayNano):
+        return _span(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
@@ -73,13 +99,31 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def _number(value: Decimal) -> int | float | str:
+    if not value.is_finite():
+        return str(value)
+    if value == value.to_integral_value():
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else str(value)
+
+
 def _plain(value: Any) -> Any:
     """Nested values as JSON, bytes as hex, times in ISO form, everything else as it prints."""
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, pa.MonthDayNano):
+        return _span(value)
     if isinstance(value, dict | list):
         return json.dumps(_finite(value), default=_plain, ensure_ascii=False)
     return value.isoformat(" ") if hasattr(value, "hour") and hasattr(value, "year") else str(value)
+
+
+def _span(value: pa.MonthDayNano) -> str:
+    """In ISO form: P3M, P1DT2.5S."""
+    seconds = Decimal(value.nanoseconds).scaleb(-9).normalize()
+    parts = [f"{value.months}M" if value.months else "", f"{value.days}D" if value.days else ""]
+    time = f"T{seconds:f}S" if seconds or not any(parts) else ""
+    return f"P{''.join(parts)}{time}"
 
 
 def _cell(value: Any) -> str:

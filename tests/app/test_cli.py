@@ -106,7 +106,6 @@ def test_a_condition_that_does_not_fit_is_shown_with_its_place(store):
     ("words", "hint"),
     [
         ([], "--table"),
-        (["--where", "carrier = 'AA'"], "--table"),
         (["select 1", "--table", "airlines"], "both given"),
         (["select 1", "--where", "carrier = 'AA'"], "SQL and --where"),
         (["select 1", "--search", "air"], "SQL and --search"),

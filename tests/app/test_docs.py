@@ -25,8 +25,11 @@ def test_every_setting_is_described(setting):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_shown_is_understood(command):
     words = shlex.split(command)[1:]
-    parser = cli._command_parser() if words[0] in cli.COMMANDS else cli._window_parser()
-    parser.parse_args(words)
+    if words[0] in cli.COMMANDS:
+        parser, words = cli._command_parser(words[0]), words[1:]
+    else:
+        parser = cli._window_parser()
+    parser.parse_intermixed_args(words)
 
 
 def test_every_command_is_shown():

@@ -1,0 +1,167 @@
+"""What can be asked from the command line: stores and files, in SQL, by conditions, words and steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import cli
+from core import Store, agg
+
+Asked = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LAMELLA_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> str:
+    with Store.open(tmp_path / "shop") as store:
+        rows = [("Oslo", 1.5), ("Rome", 2.25), ("Oslo", 3.0)]
+        table = store.create_table("sales", [{"city": city, "amount": amount} for city, amount in rows])
+        table.update([{"_id": 1, "amount": 9.0}])
+    return str(tmp_path / "shop")
+
+
+@pytest.fixture
+def asked(capsys: pytest.CaptureFixture[str]) -> Asked:
+    """The rows that `lamella query` prints as JSON."""
+
+    def ask(*words: str) -> list[dict[str, Any]]:
+        code = cli.main(["query", *words, "--format", "json"])
+        told = capsys.readouterr()
+        assert code == cli.OK, told.err
+        rows: list[dict[str, Any]] = json.loads(told.out)
+        return rows
+
+    return ask
+
+
+def _refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert cli.main(list(words)) == cli.REFUSED
+    return capsys.readouterr().err
+
+
+def test_a_statement_takes_values(shop: str, asked: Asked) -> None:
+    counted = "select count(*) as n from sales where city = "
+    assert asked(shop, f"{counted} ?", "--param", "Oslo") == [{"n": 2}]
+    assert asked(shop, f"{counted} $c and amount > $a", "--param", "c=Oslo", "--param", "a=2") == [{"n": 1}]
+
+
+def test_a_statement_changes_a_table_only_when_it_may(
+    shop: str, asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statement = "delete from sales where city = 'Rome'"
+    assert "write" in _refused(capsys, "query", shop, statement)
+    assert asked(shop, statement, "--write")[0]["deleted"] == 1
+    assert asked(shop, "select count(*) as n from sales") == [{"n": 2}]
+
+
+def test_an_earlier_version_is_asked_in_sql_and_by_a_condition(shop: str, asked: Asked) -> None:
+    assert asked(shop, "select amount from sales where city = 'Rome'", "--as-of", "1") == [{"amount": 2.25}]
+    assert asked(shop, "--where", "amount > 2.3", "--columns", "city", "--as-of", "1") == [{"city": "Oslo"}]
+
+
+def test_files_are_asked_in_place(tmp_path: Path, asked: Asked) -> None:
+    (tmp_path / "days.csv").write_text("day,n\nmon,1\ntue,2\nwed,3\n", encoding="utf-8")
+    file = str(tmp_path / "days.csv")
+    assert asked(file, "select sum(n) as total from days") == [{"total": 6}]
+    assert asked(file, "--where", "n > 1", "--sort", "-n", "--columns", "day") == [
+        {"day": "wed"},
+        {"day": "tue"},
+    ]
+
+
+def test_options_may_stand_before_the_statement(shop: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["query", "--format", "csv", shop, "select 1 as x"]) == cli.OK
+    assert capsys.readouterr().out == "x\n1\n"
+
+
+def test_stages_and_saved_queries_are_asked(shop: str, asked: Asked, tmp_path: Path) -> None:
+    stages = [{"$group": {"_id": "$city", "n": {"$sum": 1}}}, {"$sort": {"n": -1}}]
+    wanted = [{"_id": "Oslo", "n": 2}, {"_id": "Rome", "n": 1}]
+    assert asked(shop, "--aggregate", json.dumps(stages)) == wanted
+    saved = tmp_path / "q.json"
+    with Store.open(shop) as store:
+        asking = store["sales"].group_by("city").agg(n=agg.count()).sort("city")
+        saved.write_text(json.dumps(asking.to_json()), encoding="utf-8")
+    assert asked(shop, "--saved", str(saved)) == [{"city": "Oslo", "n": 2}, {"city": "Rome", "n": 1}]
+
+
+def test_a_column_is_told_at_a_glance(shop: str, asked: Asked) -> None:
+    told = {row["what"]: row["value"] for row in asked(shop, "--profile", "amount", "--where", "amount < 5")}
+    assert (told["rows"], told["min"], told["max"], told["nulls"]) == ("2", "1.5", "3.0", "0")
+
+
+def test_indexes_are_made_listed_used_and_dropped(
+    shop: str, asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["index", shop, "sales", "city"]) == cli.OK
+    assert cli.main(["index", shop, "sales", "city", "--words"]) == cli.OK
+    capsys.readouterr()
+    assert cli.main(["index", shop, "sales"]) == cli.OK
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["sorted", "fulltext"]
+    assert [row["city"] for row in asked(shop, "--search", "rome")] == ["Rome"]
+    assert cli.main(["index", shop, "sales", "city", "--drop"]) == cli.OK
+    assert cli.main(["index", shop, "sales", "city", "--words", "--drop"]) == cli.OK
+    capsys.readouterr()
+    assert cli.main(["index", shop, "sales"]) == cli.OK
+    assert capsys.readouterr().out == "no indexes\n"
+
+
+def test_json_has_every_column_and_numbers_as_numbers(shop: str, asked: Asked) -> None:
+    statement = (
+        "select a.city, b.city, sum(1) as s, 0.25::decimal(9, 2) as d,"
+        " interval '1 month 2 days 1.5 seconds' as i"
+        " from sales a join sales b on a.city = 'Rome' and b.city = 'Rome' group by all"
+    )
+    assert asked(shop, statement) == [
+        {"city": "Rome", "city_2": "Rome", "s": 1, "d": 0.25, "i": "P1M2DT1.5S"}
+    ]
+
+
+@pytest.mark.parametrize("format_", ["table", "csv", "json", "jsonl"])
+def test_times_that_python_has_no_value_for_are_printed(
+    shop: str, capsys: pytest.CaptureFixture[str], format_: str
+) -> None:
+    statement = "select date '12000-01-01' as d, 'infinity'::timestamp as t"
+    assert cli.main(["query", shop, statement, "--format", format_]) == cli.OK
+    assert "12000-01-01" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--agg", "n=min(amount)", "n=max(amount)"], "'n' twice"),
+        (["--agg", "q=quantile(amount)"], "quantile(distance, 0.9)"),
+        (["--agg", "q=quantile(amount, 1.5)"], "from 0 to 1"),
+        (["--profile", "amount", "--sort", "amount"], "--sort does not go with --profile"),
+        (["--param", "5"], "--param is of SQL"),
+        (["select 1", "--table", "sales"], "both given"),
+        (["--aggregate", "[{"], "no JSON"),
+        ([], "Nothing says what to ask"),
+    ],
+)
+def test_what_does_not_go_together_is_told(
+    shop: str, capsys: pytest.CaptureFixture[str], words: list[str], reason: str
+) -> None:
+    assert reason in _refused(capsys, "query", shop, *words)
+
+
+def test_a_name_may_be_quoted_as_in_a_condition_and_rows_counted_by_a_star(shop: str, asked: Asked) -> None:
+    assert asked(shop, "--agg", "n=count(*)", 'top=max("amount")') == [{"n": 3, "top": 9.0}]
+
+
+def test_the_table_is_named_unless_there_is_only_one(
+    shop: str, asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len(asked(shop, "--where", "city = 'Oslo'")) == 2
+    with Store.open(shop) as store:
+        store.create_table("towns", {"city": ["Oslo"]})
+    assert "sales, towns" in _refused(capsys, "query", shop, "--where", "city = 'Oslo'")
