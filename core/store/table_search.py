@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import MOST_ROWS, condition_of, count_of, names_of, text_of
+from core.arguments import MOST_ROWS, Condition, condition_of, count_of, names_of, text_of
 from core.arrays import from_numpy, from_values
 from core.errors import BadData, BadSearch, UnknownColumn
-from core.filters.expr import Filter
 from core.index.fulltext.kind import is_text
 from core.index.fulltext.opened import language_of
 from core.index.fulltext.reading import read
 from core.index.fulltext.searching import Hits, search
 from core.index.fulltext.snippets import Highlight, snippet
-from core.index.fulltext.tree import Leaf, Node, leaves
+from core.index.fulltext.tree import Node, leaves
 from core.index.opened import FULLTEXT
 from core.index.registry import Index
 from core.jobs import Job
@@ -54,7 +53,7 @@ class TableSearch(TableHandle):
         self,
         text: str,
         columns: list[str] | None = None,
-        where: Filter | str | None = None,
+        where: Condition | None = None,
         limit: int | None = 20,
         offset: int = 0,
         highlight: bool | str | Sequence[str] | Highlight = False,
@@ -86,7 +85,7 @@ class TableSearch(TableHandle):
         within = None if condition is None else np.sort(local.find(snapshot, condition, (), job))
         last = min(first + count, snapshot.num_rows)
         hits = search(snapshot, asked.index, self._reader.indexes.fulltext, asked.node, last, within, job)
-        return _answer(asked, Hits(hits.positions[first:], hits.scores[first:]), wanted, how)
+        return _answer(asked, Hits(hits.positions[first:], hits.scores[first:]), wanted, how, job)
 
     def _fulltext(self, snapshot: Snapshot, on: str | Sequence[str] | None, earlier: bool) -> list[Index]:
         """Those that have the snapshot's rows; an earlier version may not have all of their columns yet."""
@@ -95,6 +94,8 @@ class TableSearch(TableHandle):
         listed = self._reader.indexes.listed
         found = [index for index in listed if index.kind == FULLTEXT and enough(index.keys)]
         if on is None:
+            if not found:
+                raise _no_index(snapshot, lost=any(index.kind == FULLTEXT for index in listed))
             return found
         names = names_of(on, f"{snapshot.name}: on")
         keys = {snapshot.column(name).key for name in names}
@@ -116,7 +117,9 @@ def _asked(snapshot: Snapshot, text: str, indexes: Sequence[Index]) -> _Search:
     raise unknown or _no_index(snapshot)
 
 
-def _answer(asked: _Search, hits: Hits, wanted: Sequence[Column], how: Highlight | None) -> pa.Table:
+def _answer(
+    asked: _Search, hits: Hits, wanted: Sequence[Column], how: Highlight | None, job: Job
+) -> pa.Table:
     snapshot = asked.snapshot
     shown = [] if how is None else [c for c in asked.columns if c.name in (how.columns or ())]
     needed = dict.fromkeys([ID_COLUMN, *wanted, *shown])
@@ -128,16 +131,11 @@ def _answer(asked: _Search, hits: Hits, wanted: Sequence[Column], how: Highlight
     for column in shown if how is not None else ():
         cells = by_column[column].to_pylist()
         here = [leaf for leaf in sought if leaf.column in (None, column.name)]
-        values.append(_snippets(cells, here, language_of(asked.index), how or Highlight()))
+        language, drawn = language_of(asked.index), how or Highlight()
+        values.append(from_values([snippet(c, here, language, drawn, job) for c in cells], pa.string()))
         fields.append(pa.field(f"{SNIPPET}{column.name}", pa.string()))
     _refuse_twice(snapshot, [field.name for field in fields])
     return pa.Table.from_arrays(values, schema=pa.schema(fields))
-
-
-def _snippets(
-    cells: Sequence[object], sought: Sequence[Leaf], language: str | None, how: Highlight
-) -> pa.Array:
-    return from_values([snippet(cell, sought, language, how) for cell in cells], pa.string())
 
 
 def _highlight(asked: _Search, given: bool | str | Sequence[str] | Highlight) -> Highlight | None:
@@ -146,12 +144,16 @@ def _highlight(asked: _Search, given: bool | str | Sequence[str] | Highlight) ->
         return None
     if not isinstance(given, (bool, Highlight)):
         given = Highlight(tuple(names_of(given, f"{asked.snapshot.name}: highlight")))
-    how = Highlight() if given is True else given
+    how, place = Highlight() if given is True else given, f"{asked.snapshot.name}: highlight"
+    count_of(how.length, f"{place}: length")
+    for mark in (how.before, how.after):
+        text_of(mark, f"{place}: before and after")
     known = [column.name for column in asked.columns]
-    for name in how.columns or ():
+    named = how.columns if how.columns is None else names_of(how.columns, place)
+    for name in named or ():
         if name not in known:
             raise UnknownColumn(name, f"The full-text index of {asked.snapshot.name}", known)
-    return how if how.columns is not None else replace(how, columns=tuple(known))
+    return replace(how, columns=tuple(known if named is None else named))
 
 
 def _refuse_twice(snapshot: Snapshot, names: Sequence[str]) -> None:
@@ -164,12 +166,20 @@ def _refuse_twice(snapshot: Snapshot, names: Sequence[str]) -> None:
         )
 
 
-def _no_index(snapshot: Snapshot, on: Sequence[str] | None = None) -> BadSearch:
+def _no_index(snapshot: Snapshot, on: Sequence[str] | None = None, lost: bool = False) -> BadSearch:
+    """`lost`: there is one, but of a column that the version does not have."""
     texts = [column.name for column in snapshot.columns if is_text(column.type)]
-    names, there = list(on or texts[:3]), f" on {', '.join(on)}" if on else ""
+    names = [name for name in on or texts[:3] if name in texts]
+    there = f" on {', '.join(on)}" if on else ""
+    why = "words are found by an index alone"
+    if lost:
+        why = "a column of the one it had was dropped, or changed to hold no words"
+    if on and len(names) < len(on):
+        why = f"'{next(name for name in on if name not in texts)}' is no column of text"
+        names = names or texts[:3]
     made = f"table.create_index({names!r}, kind='{FULLTEXT}')"
     return BadSearch(
         f"{snapshot.name} has no full-text index{there}",
-        "words are found by an index alone",
+        why,
         f"Make one: {made}" if names else "It has no columns of text",
     )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from core.index.fulltext.analysis import Token, folded, meanings, tokens
 from core.index.fulltext.part import texts_of
-from core.index.fulltext.tree import Beginning, Leaf, Near, Words
+from core.index.fulltext.tree import Beginning, Leaf, Words
+from core.jobs import Job
 
 CUT = "…"
+PLACES_A_CHECK = 1_000
 
 
 @dataclass(frozen=True)
@@ -36,45 +39,82 @@ class _Found:
     stop: int
 
 
-def snippet(cell: object, sought: Sequence[Leaf], language: str | None, how: Highlight) -> str | None:
+def snippet(
+    cell: object, sought: Sequence[Leaf], language: str | None, how: Highlight, job: Job
+) -> str | None:
     """Of a cell of text, or of texts; None where nothing sought is in it."""
-    pieces = [_piece(text, sought, language, how) for text in texts_of(cell)]
+    pieces = [_piece(text, sought, language, how, job) for text in texts_of(cell)]
     shown = [piece for piece in pieces if piece is not None]
     return max(shown, key=lambda piece: piece[0])[1] if shown else None
 
 
 def _piece(
-    text: str, sought: Sequence[Leaf], language: str | None, how: Highlight
+    text: str, sought: Sequence[Leaf], language: str | None, how: Highlight, job: Job
 ) -> tuple[tuple[int, int], str] | None:
     """How much of what is sought it shows, and the piece."""
+    job.check()
     there = tokens(text)
-    found = sorted(_found(there, sought, language), key=lambda one: one.first)
+    found = sorted(_found(there, sought, language, job), key=lambda one: one.first)
     if not found:
         return None
-    windows = [[f for f in found[i:] if _fits(there, found[i], f, how.length)] for i in range(len(found))]
-    shown = max(windows, key=_worth)
-    first, stop = _widened(there, shown[0].first, max(f.stop for f in shown), how.length)
+    worth, begin = _best(there, found, how.length, job)
+    at = found[begin]
+    shown = [at, *(f for f in found[begin + 1 :] if _fits(there, at, f, how.length))]
+    first, stop = _widened(there, at.first, max(f.stop for f in shown), how.length)
     marked = {place for f in shown for place in range(f.first, f.stop)}
-    return _worth(shown), _written(text, there, range(first, stop), marked, how)
+    return worth, _written(text, there, range(first, stop), marked, how)
 
 
-def _found(there: Sequence[Token], sought: Sequence[Leaf], language: str | None) -> Iterator[_Found]:
+def _best(
+    there: Sequence[Token], found: Sequence[_Found], length: int, job: Job
+) -> tuple[tuple[int, int], int]:
+    """How many leaves, and how many words for them, the piece shows that shows most, and where it begins.
+
+    What is found comes into a window by where it ends, and leaves it by where it begins.
+    """
+    by_stop = deque(sorted(range(len(found)), key=lambda i: found[i].stop))
+    within, leaves = set[int](), Counter[int]()
+    best, at = (0, 0), 0
+    for begin, first in enumerate(found):
+        if begin % PLACES_A_CHECK == 0:
+            job.check()
+        while by_stop and _fits(there, first, found[by_stop[0]], length):
+            coming = by_stop.popleft()
+            if coming >= begin:
+                within.add(coming)
+                leaves[found[coming].leaf] += 1
+        alone = begin not in within
+        worth = len(leaves) + (first.leaf not in leaves), len(within) + alone
+        if worth > best:
+            best, at = worth, begin
+        if not alone:
+            within.remove(begin)
+            leaves[first.leaf] -= 1
+            if not leaves[first.leaf]:
+                del leaves[first.leaf]
+    return best, at
+
+
+def _found(
+    there: Sequence[Token], sought: Sequence[Leaf], language: str | None, job: Job
+) -> Iterator[_Found]:
     words = [token.word for token in there]
     meant = meanings(words, language) if words else []
+    plain = folded(words) if any(isinstance(leaf, Beginning) for leaf in sought) else []
     for number, leaf in enumerate(sought):
+        job.check()
+        size = 1
         if isinstance(leaf, Words):
             phrase = meanings(leaf.words, language)
             size = len(phrase)
-            places = [i for i in range(len(meant) - size + 1) if meant[i : i + size] == phrase]
-            yield from (_Found(number, place, place + size) for place in places)
+            places = (i for i in range(len(meant) - size + 1) if meant[i : i + size] == phrase)
+        elif isinstance(leaf, Beginning):
+            beginning = folded([leaf.word])[0]
+            places = (i for i, word in enumerate(plain) if word.startswith(beginning))
         else:
-            yield from (_Found(number, i, i + 1) for i, word in enumerate(words) if _alike(word, leaf))
-
-
-def _alike(word: str, leaf: Beginning | Near) -> bool:
-    if isinstance(leaf, Near):
-        return within_edits(word, leaf.word, leaf.edits)
-    return folded([word])[0].startswith(folded([leaf.word])[0])
+            near = {word for word in set(words) if within_edits(word, leaf.word, leaf.edits)}
+            places = (i for i, word in enumerate(words) if word in near)
+        yield from (_Found(number, place, place + size) for place in places)
 
 
 def within_edits(a: str, b: str, most: int) -> bool:
@@ -94,12 +134,7 @@ def within_edits(a: str, b: str, most: int) -> bool:
 
 
 def _fits(there: Sequence[Token], first: _Found, last: _Found, length: int) -> bool:
-    return there[last.stop - 1].stop - there[first.first].start <= length or last is first
-
-
-def _worth(shown: Iterable[_Found]) -> tuple[int, int]:
-    leaves = [found.leaf for found in shown]
-    return len(set(leaves)), len(leaves)
+    return there[last.stop - 1].stop - there[first.first].start <= length
 
 
 def _widened(there: Sequence[Token], first: int, stop: int, length: int) -> tuple[int, int]:

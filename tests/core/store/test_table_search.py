@@ -258,6 +258,42 @@ def test_a_snippet_of_a_long_text_shows_the_piece_with_most_of_the_words(store: 
     assert len(plain) <= 60
 
 
+def test_a_snippet_of_a_text_that_is_full_of_the_words_shows_the_first_of_the_best_pieces(
+    store: Store,
+) -> None:
+    text = "fox " * 3 + "dog in a wood " + "the fox and " * 20_000
+    table = store.create_table("t", {"text": [text]})
+    table.create_index("text", kind="fulltext")
+    how = Highlight(before="<", after=">", length=19)
+    (shown,) = table.search("fox dog", highlight=how).column("_snippet_text").to_pylist()
+    assert shown == "<fox> <fox> <fox> <dog> in…"
+    (shown,) = table.search('"wood the fox" fox dog', highlight=how).column("_snippet_text").to_pylist()
+    assert shown == "<fox> <fox> <fox> <dog> in…"
+    (shown,) = table.search('"wood the fox and the fox"', highlight=how).column("_snippet_text").to_pylist()
+    assert shown == "…<wood> <the> <fox> <and> <the> <fox>…"
+    with pytest.raises(Cancelled):
+        table.search("fox dog", highlight=how, job=Stopped(8))
+
+
+@pytest.mark.parametrize(
+    "how",
+    [Highlight(length="a"), Highlight(before=None), Highlight(columns=(1,))],  # type: ignore[arg-type]
+)
+def test_snippets_that_cannot_look_so_are_refused(books: Table, how: Highlight) -> None:
+    with pytest.raises(BadData, match="books: highlight"):
+        books.search("fox", highlight=how)
+
+
+def test_what_became_of_an_index_is_told(store: Store) -> None:
+    table = store.create_table("t", {"a": ["fox"], "b": ["tea"], "n": [1]})
+    table.create_index(["a", "b"], kind="fulltext")
+    with pytest.raises(BadSearch, match=r"'n' is no column of text.*create_index\(\['a', 'b'\]"):
+        table.search("fox", on="n")
+    table.drop_column("b")
+    with pytest.raises(BadSearch, match=r"(?i)a column of the one it had was dropped.*create_index\(\['a'\]"):
+        table.search("fox")
+
+
 def test_without_an_index_the_way_to_one_is_told(store: Store) -> None:
     table = store.create_table("t", {"n": [1], "text": ["fox"]})
     with pytest.raises(BadSearch, match=r"create_index\(\['text'\], kind='fulltext'\)"):
