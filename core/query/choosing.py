@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 
 import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
 from core.filters.kinds import NUMBERS, ORDERED, Kind, kind_of
-from core.query.common_type import common_type, in_common, or_error
+from core.query.common_type import changed, common_type, in_common, or_error, per_second
 from core.query.duckdb_types import sql_type
 from core.query.operand import Value
-from core.query.sql_parts import case, cast, cast_to, func
+from core.query.read_text import left_out
+from core.query.sql_parts import case, cast_to, func, number, try_cast
 
 Made = tuple[exp.Expr, pa.DataType] | None
 _CASTABLE = NUMBERS | {Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIME}
@@ -52,22 +54,22 @@ def as_type(values: Sequence[Value]) -> Made:
         return None
     if not _related(value.type, kind):
         return None
-    made = exp.TryCast(this=value.sql, to=cast_to(exp.Null(), kind).args["to"])
-    lost = exp.Is(this=made, expression=exp.Null())
-    rounded = _rounded(value, kind, made)
-    missed = lost if rounded is None else exp.Or(this=lost, expression=rounded)
-    return or_error(value, kind, missed, made), kind
+    made = try_cast(value.sql, sql_type(kind) or "")
+    lost = [exp.Is(this=made, expression=exp.Null()), *_losses(value, kind, made)]
+    return or_error(value, kind, reduce(lambda a, b: exp.Or(this=a, expression=b), lost), made), kind
 
 
-def _rounded(value: Value, kind: pa.DataType, made: exp.Expr) -> exp.Expr | None:
-    """Where DuckDB's cast may have rounded: whether it did."""
+def _losses(value: Value, kind: pa.DataType, made: exp.Expr) -> Iterator[exp.Expr]:
+    """Where DuckDB's cast may have rounded or left something out: whether it did."""
+    if kind_of(kind) is Kind.TEXT:
+        return
+    if (is_.is_timestamp(kind) or is_.is_time(kind)) and kind.unit in ("s", "ms"):
+        rest = exp.Mod(this=func("epoch_us", made), expression=number(10**6 // per_second(kind.unit)))
+        yield exp.NEQ(this=rest, expression=number(0))
     if kind_of(value.type) is Kind.TEXT:
-        exact = is_.is_integer(kind) or is_.is_decimal(kind)
-        read = exp.TryCast(this=value.sql, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind="DOUBLE"))
-        return exp.NEQ(this=cast(made, "DOUBLE"), expression=read) if exact else None
-    if kind_of(kind) is Kind.TEXT or not _may_round(value.type, kind):
-        return None
-    return exp.NullSafeNEQ(this=cast_to(made, value.type), expression=value.sql)
+        yield from left_out(value.sql, kind, made)
+    elif _may_round(value.type, kind):
+        yield changed(value, made)
 
 
 def _related(old: pa.DataType, new: pa.DataType) -> bool:

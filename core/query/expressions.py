@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyarrow import types as is_
+
 from core.errors import BadQuery
 
 if TYPE_CHECKING:
@@ -173,7 +175,8 @@ class Computable:
         """As another type, `"float64"` say; a query fails at a value that does not fit it exactly."""
         from core.store.column_types import type_named
 
-        return call("cast", self, str(type_named(kind)))
+        named = type_named(kind)
+        return call("cast", self, "float32" if is_.is_float32(named) else str(named))
 
 
 class Expression(Computable):
