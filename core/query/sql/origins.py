@@ -93,16 +93,20 @@ def _origin(value: exp.Expr, scope: Scope, types: Types) -> pa.DataType | None:
         return found[0] if all(kind == found[0] for kind in found) else None
     if not isinstance(value, exp.Column):
         return None
-    source, name = scope.sources.get(value.table), value.name.lower()
-    if isinstance(source, exp.Table):
-        return None if source.args.get("pivots") else types.get(source.name.casefold(), {}).get(name)
-    if not isinstance(source, Scope):
+    named, source = scope.selected_sources.get(value.table, (None, None))
+    if isinstance(source, Scope):
+        names, kinds = getattr(source.expression, "named_selects", []), _outputs(source, types)
+    elif isinstance(source, exp.Table) and not source.args.get("pivots"):
+        own = types.get(source.name.casefold(), {})
+        names, kinds = list(own), list(own.values())
+    else:
         return None
-    place = next((i for i, n in enumerate(_names(source)) if n == name), None)
-    outputs = [] if place is None else _outputs(source, types)
-    return outputs[place] if place is not None and place < len(outputs) else None
+    called = _renamed(named, names)
+    place = called.index(value.name.lower()) if value.name.lower() in called else len(kinds)
+    return kinds[place] if place < len(kinds) else None
 
 
-def _names(scope: Scope) -> list[str]:
-    names: list[str] = getattr(scope.expression, "named_selects", [])
-    return [name.lower() for name in names]
+def _renamed(named: exp.Expr | None, names: Sequence[str]) -> list[str]:
+    """By the alias of a table, which may name the first few columns anew: `t AS x(a, b)`."""
+    anew = named.alias_column_names if isinstance(named, exp.Table) else []
+    return [name.lower() for name in (*anew, *names[len(anew) :])]

@@ -41,6 +41,8 @@ def snapshots_of(
     """
     known = {**{name.casefold(): name for name in sources.names}, **{name: name for name in sources.names}}
     found: dict[str, Snapshot] = {}
+    if isinstance(as_of, Mapping):
+        as_of = {_known(name, known, sources): when for name, when in as_of.items()}
     _refuse_lookalikes([known[t.name] for t in tables if t.name in known])
     for table in tables:
         job.check()
@@ -52,6 +54,13 @@ def snapshots_of(
         if not dataset.snapshot().complete:
             dataset.fill(job)
         found[table.view] = dataset.snapshot()
+    return found
+
+
+def _known(name: str, known: Mapping[str, str], sources: Sources) -> str:
+    found = known.get(name, known.get(name.casefold()))
+    if found is None:
+        raise UnknownTable(name, sources.place, sources.names)
     return found
 
 

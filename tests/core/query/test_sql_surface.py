@@ -92,6 +92,19 @@ def test_a_version_may_be_asked_for_all_tables_or_for_one(store: Store) -> None:
     assert store.sql(beside, as_of=1).to_pylist() == [{"n": 1}]
 
 
+def test_a_version_may_be_asked_by_the_table_s_name_in_any_case_and_never_in_vain(store: Store) -> None:
+    total = "select sum(price) as s from prices"
+    assert store.sql(total, as_of={"PRICES": 1}) == store.sql(total, as_of={"prices": 1})
+    assert store.sql(total, as_of={"PRICES": 1}) != store.sql(total)
+    with pytest.raises(UnknownTable, match="Did you mean 'prices'"):
+        store.sql(total, as_of={"prizes": 1})
+
+
+def test_a_sample_of_a_table_at_a_version_is_one(store: Store) -> None:
+    for sample in ("tablesample 1 rows", "/* few */ TABLESAMPLE reservoir(1 rows) repeatable (7)"):
+        assert store.sql(f"select * from prices o at (version => 1) {sample} where true").num_rows == 1
+
+
 def test_a_time_means_the_version_that_was_the_newest_then(store: Store) -> None:
     made = store["prices"].history()[1].time
     assert store.sql(PAST, as_of=made).to_pylist() == [{"s": 12.0}]
@@ -186,6 +199,24 @@ def test_columns_that_are_handed_through_keep_their_types(tmp_path: Path, kind: 
         found = store.sql(text)
         assert found.column(0).type == table.schema.field("v").type
         assert found.column(0).to_pylist() == table.read()["v"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [
+        ("select d from t as t(p, d, q)", "int64"),
+        ("select q from t as t(p, d, q)", "duration[s]"),
+        ("select d from t as t(p)", "duration[s]"),
+        ("select * exclude (_id, n) from t as t(_id, n, e)", "duration[s]"),
+        ("select d from (select n, d from t) as x(d, e)", "int64"),
+        ("with x as (select n, d from t) select d from x as x(d, n)", "int64"),
+        ("with x as (select n, d from t) select n from x as x(d, n)", "duration[s]"),
+    ],
+)
+def test_columns_that_an_alias_renames_keep_their_own_types(tmp_path: Path, asked: str, kind: str) -> None:
+    with Store.open(tmp_path / "s") as opened:
+        opened.create_table("t", pa.table({"n": [1, 2], "d": pa.array([5, 6], pa.duration("s"))}))
+        assert str(opened.sql(asked).schema.types[0]) == kind
 
 
 def test_what_is_computed_has_the_type_that_it_is_computed_in(tmp_path: Path) -> None:
