@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from sqlglot import exp
 from core.filters.kinds import Kind, kind_of
 from core.query.common_type import MOST_DIGITS, as_decimal, brought, common_type
 from core.query.operand import Value
-from core.query.sql_parts import case, cast, cast_to, func, number, paren
+from core.query.sql_parts import case, cast, cast_to, func, number, paren, text
 
 Made = tuple[exp.Expr, pa.DataType] | None
 
@@ -20,7 +21,7 @@ def add(values: Sequence[Value]) -> Made:
     one, other = values
     if kind_of(one.type) is Kind.TEXT and kind_of(other.type) is Kind.TEXT:
         return exp.DPipe(this=paren(one.sql), expression=paren(other.sql)), pa.string()
-    if is_.is_duration(one.type) and not is_.is_duration(other.type):
+    if (is_.is_duration(one.type) and not is_.is_duration(other.type)) or is_.is_date(other.type):
         one, other = other, one
     return _sum(one, other, exp.Add)
 
@@ -63,31 +64,40 @@ def floor_divide(values: Sequence[Value]) -> Made:
     one, other = values
     if not _are_numbers(one, other):
         return None
-    if not _are_integers(one, other):
-        return func("floor", _binary(exp.Div, _double(one), _or_null(_double(other)))), pa.float64()
-    a, b = cast(one.sql, "BIGINT"), _or_null(cast(other.sql, "BIGINT"))
-    return _binary(exp.Sub, _binary(exp.IntDiv, a, b), case(_rounds(a, b), number(1), number(0))), pa.int64()
+    if _are_integers(one, other):
+        return _floor_of(cast(one.sql, "BIGINT"), cast(other.sql, "BIGINT")), pa.int64()
+    decimals = _decimals(one, other)
+    if decimals is not None:
+        a, b = decimals
+        scale = max(a.scale, b.scale)
+        kind = pa.decimal128(_room(a, scale), 0)
+        return cast_to(_floor_of(_unscaled(one, a, scale), _unscaled(other, b, scale)), kind), kind
+    a, b = _double(one), _or_null(_double(other))
+    whole = func("round", _binary(exp.Div, _binary(exp.Sub, a, _binary(exp.Mod, a, b)), b))
+    return _binary(exp.Sub, whole, case(_rounds(a, b), number(1), number(0))), pa.float64()
 
 
 def modulo(values: Sequence[Value]) -> Made:
     one, other = values
     if not _are_numbers(one, other):
         return None
-    whole = _are_integers(one, other)
-    make = (lambda v: cast(v.sql, "BIGINT")) if whole else _double
-    a, b = make(one), _or_null(make(other))
+    kind, decimals = pa.int64() if _are_integers(one, other) else pa.float64(), _decimals(one, other)
+    if decimals is not None:
+        kind = _wide(*decimals)
+    a, b = cast_to(one.sql, kind), _or_null(cast_to(other.sql, kind))
     rest = _binary(exp.Mod, a, b)
-    return (
-        case(_rounds(a, b), _binary(exp.Add, rest, b), rest),
-        pa.int64() if whole else pa.float64(),
-    )
+    return cast_to(case(_rounds(a, b), _binary(exp.Add, rest, b), rest), kind), kind
 
 
 def power(values: Sequence[Value]) -> Made:
     one, other = values
     if not _are_numbers(one, other):
         return None
-    return func("pow", _double(one), _double(other)), pa.float64()
+    a, b = _double(one), _double(other)
+    endless = exp.And(
+        this=exp.EQ(this=a, expression=number(0)), expression=exp.LT(this=b, expression=number(0))
+    )
+    return case(endless, exp.Null(), func("pow", a, b)), pa.float64()
 
 
 def negate(values: Sequence[Value]) -> Made:
@@ -114,10 +124,7 @@ def _sum(one: Value, other: Value, make: type[exp.Binary]) -> Made:
     decimals = _decimals(one, other)
     if decimals is None:
         return _of_numbers(make, one, other)
-    a, b = decimals
-    scale = max(a.scale, b.scale)
-    whole = max(a.precision - a.scale, b.precision - b.scale) + 1
-    kind = pa.decimal128(min(MOST_DIGITS, whole + scale), scale)
+    kind = _wide(*decimals)
     return _binary(make, cast_to(one.sql, kind), cast_to(other.sql, kind)), kind
 
 
@@ -134,12 +141,22 @@ def _moved(one: Value, span: Value, make: type[exp.Binary]) -> Made:
     if is_.is_duration(one.type):
         kind = common_type([one.type, span.type])
         return _binary(make, brought(one, kind), brought(span, kind)), kind
+    if is_.is_date(one.type):
+        return _day_moved(one, span, make)
     if not is_.is_timestamp(one.type):
         return None
     unit = "ns" if "ns" in (one.type.unit, span.type.unit) else "us"
     moved = _binary(make, _ticks(one, unit), brought(span, pa.duration(unit)))
     kind = pa.timestamp(unit, one.type.tz)
     return cast_to(func("make_timestamp_ns" if unit == "ns" else "make_timestamp", moved), kind), kind
+
+
+def _day_moved(day: Value, span: Value, make: type[exp.Binary]) -> Made:
+    """By whole days it stays a day; otherwise it is a timestamp."""
+    if isinstance(span.given, dt.timedelta) and not span.given % dt.timedelta(days=1):
+        return _binary(make, day.sql, cast(number(span.given.days), "INTEGER")), pa.date32()
+    begun = pa.timestamp("ns" if span.type.unit == "ns" else "us")
+    return _moved(Value(cast_to(day.sql, begun), begun, day.said), span, make)
 
 
 def _between(one: Value, other: Value) -> Made:
@@ -159,6 +176,30 @@ def _decimals(one: Value, other: Value) -> tuple[pa.Decimal128Type, pa.Decimal12
         return None
     a, b = (as_decimal(pa.int8() if is_.is_null(v.type) else v.type) for v in (one, other))
     return None if a is None or b is None else (a, b)
+
+
+def _wide(a: pa.Decimal128Type, b: pa.Decimal128Type) -> pa.Decimal128Type:
+    """For values of both, and one digit more."""
+    scale = max(a.scale, b.scale)
+    whole = max(a.precision - a.scale, b.precision - b.scale) + 1
+    return pa.decimal128(min(MOST_DIGITS, whole + scale), scale)
+
+
+def _unscaled(value: Value, kind: pa.Decimal128Type, scale: int) -> exp.Expr:
+    """A decimal's digits as a whole number. DuckDB has no exact way to multiply the longest ones."""
+    digits = cast(cast_to(value.sql, pa.decimal128(_room(kind, scale), scale)), "VARCHAR")
+    return cast(func("replace", digits, text("."), text("")), "HUGEINT")
+
+
+def _room(kind: pa.Decimal128Type, scale: int) -> int:
+    return min(MOST_DIGITS, int(kind.precision) + scale - int(kind.scale))
+
+
+def _floor_of(one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    divisor = _or_null(other)
+    return _binary(
+        exp.Sub, _binary(exp.IntDiv, one, divisor), case(_rounds(one, divisor), number(1), number(0))
+    )
 
 
 def _are_numbers(*values: Value) -> bool:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.query.common_type import as_decimal
+from core.query.common_type import MOST_DIGITS, as_decimal
 from core.query.operand import Value
 from core.query.sql_parts import case, cast, cast_to, func, number
 
@@ -21,7 +21,7 @@ def rounded(values: Sequence[Value]) -> Made:
     digits = values[1].given
     if isinstance(digits, bool) or not isinstance(digits, int) or abs(digits) > MOST_PLACES:
         return None
-    return _kept(values[0], lambda value: func("round", value, number(digits)))
+    return _kept(values[0], lambda value: func("round", value, number(digits)), digits)
 
 
 def floor(values: Sequence[Value]) -> Made:
@@ -54,13 +54,16 @@ def power_of_e(values: Sequence[Value]) -> Made:
     return _float(values[0], lambda x: func("exp", x))
 
 
-def _kept(value: Value, make: Callable[[exp.Expr], exp.Expr]) -> Made:
-    """Whole numbers and decimals stay exact."""
+def _kept(value: Value, make: Callable[[exp.Expr], exp.Expr], digits: int = 0) -> Made:
+    """Whole numbers and decimals stay exact; a decimal that is rounded may take one digit more."""
     if not _is_number(value.type):
         return None
     if is_.is_integer(value.type):
         return make(cast(value.sql, "BIGINT")), pa.int64()
-    kind = value.type if is_.is_decimal(value.type) else pa.float64()
+    kind = pa.float64()
+    if is_.is_decimal(value.type):
+        more = digits < value.type.scale
+        kind = pa.decimal128(min(MOST_DIGITS, value.type.precision + more), value.type.scale)
     return cast_to(make(cast_to(value.sql, kind)), kind), kind
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
-from pyarrow import types as is_
 from sqlglot import exp
 
 from core.filters.kinds import Kind, kind_of
@@ -36,7 +35,7 @@ def length(values: Sequence[Value]) -> Made:
         return func("length", values[0].sql), pa.int64()
     if kind_of(kind) is Kind.BINARY:
         return func("octet_length", values[0].sql), pa.int64()
-    return (func("len", values[0].sql), pa.int64()) if is_.is_list(kind) or is_.is_large_list(kind) else None
+    return (func("len", values[0].sql), pa.int64()) if kind_of(kind) is Kind.LIST else None
 
 
 def substring(values: Sequence[Value]) -> Made:
