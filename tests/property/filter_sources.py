@@ -15,6 +15,10 @@ import pyarrow.parquet as pq
 
 from core import Store, open_dataset
 from core.dataset import Dataset
+from core.filters import Filter
+from core.query import positions
+from core.scan.paths import chosen
+from core.scan.rows import take_rows
 
 ROW = "the row"
 FILES = 3
@@ -87,6 +91,18 @@ def compacted(case: Case, folder: Path) -> Dataset:
     table = stored(case, folder)
     table.compact()  # type: ignore[attr-defined]
     return table
+
+
+def by_masks(rows: Dataset, where: Filter) -> list[int]:
+    """Numbers of the rows that Arrow's masks find, as for every small table."""
+    return rows.read([ROW], where=where).column(ROW).to_pylist()
+
+
+def by_engine(rows: Dataset, where: Filter) -> list[int]:
+    """The same of DuckDB, which answers where a table is large; so it is asked for itself."""
+    snapshot = rows.snapshot()
+    found = positions.find(snapshot, where).positions
+    return take_rows(snapshot, found, chosen(snapshot, [ROW])).column(ROW).to_pylist()
 
 
 def by_pyarrow(case: Case, folder: Path) -> Dataset:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from core.filters import Filter, parse, to_text
 from tests.property.filter_families import FAMILIES, Family, trees
 from tests.property.filter_model import expected
-from tests.property.filter_sources import ROW, SOURCES, Case
+from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks
 
 NAMES = ["a", "A", "b c", "é", "É", "select", "a.x", "_", "c0", 'say "x"', "ß", "SS", "item", "and"]
 BY_DUCKDB = "files of DuckDB"
@@ -61,16 +60,11 @@ def test_filters_find_what_plain_python_finds(source: str, folder: Path) -> None
         types = {field.name: field.type for field in rows.schema}
         for where in filters:
             wanted = [i for i, row in enumerate(case.rows) if expected(where, row, types)]
-            assert found(rows, where) == wanted
-            assert found(rows, where, [ROW]) == wanted
+            assert by_masks(rows, where) == wanted
+            assert by_engine(rows, where) == wanted
             assert rows.count(to_text(where)) == len(wanted)
 
     promise()
-
-
-def found(rows: Any, where: Filter, sort: list[str] | None = None) -> list[int]:
-    """Row numbers; with a sort they are found by DuckDB, without by masks."""
-    return rows.read([ROW], where=where, sort=sort).column(ROW).to_pylist()
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -86,4 +80,4 @@ def test_a_day_is_compared_with_a_moment_as_its_midnight(
     cells = {"day": [midnight.date()] * 4, "moment": moments}
     case = Case(pa.schema([("day", pa.date32()), ("moment", pa.timestamp(unit))]), cells, {}, [])
     rows = SOURCES["files of PyArrow"](case, folder)
-    assert found(rows, parse(where)) == found(rows, parse(where), [ROW]) == wanted
+    assert by_masks(rows, parse(where)) == by_engine(rows, parse(where)) == wanted
