@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from core.arguments import Condition, condition_of
 from core.errors import BadData, StoreProblem, UnknownRelation
-from core.filters.expr import Filter, all_of, any_of
+from core.filters.expr import Filter, Predicate, all_of, any_of
 from core.jobs import Job
 from core.query.local import find
 from core.relations.checking import RelationCheck
@@ -74,7 +74,7 @@ class Edges:
         far: list[Filter] = []
         for near, other in self._ways(direction):
             edges = self.table.state()
-            chosen = self._joined(self._beginning(near, row_id, work), where)
+            chosen = self._joined(where, self._beginning(near, row_id, work))
             positions = find(edges.snapshot, chosen, (), work)
             ends = take_rows(edges.snapshot, positions, edges.snapshot.select(other.from_columns))
             nodes = self.store[other.to_table].state()
@@ -93,7 +93,7 @@ class Edges:
 
         An edge from a row to itself counts twice for "both".
         """
-        edges, met = self.table.snapshot(), condition_of(where, f"{self.table.name}: where", self.table)
+        edges, met = self.table.snapshot(), self._joined(where)
         found = [
             counts(near.seen("in"), self.store[near.to_table].state(), row_ids, edges, met, job or Job())
             for near, _ in self._ways(direction)
@@ -130,17 +130,21 @@ class Edges:
             self, condition_of(where, f"{self.table.name}: where", self.table), directed, missing, key, job
         )
 
-    def _at(self, row_id: int, direction: Way, where: Condition | None, job: Job) -> Filter:
+    def _at(self, row_id: int, direction: Way, where: Condition | None, job: Job) -> Filter | None:
         ways = self._ways(direction)
-        return self._joined(any_of(self._beginning(near, row_id, job) for near, _ in ways), where)
+        return self._joined(where, any_of(self._beginning(near, row_id, job) for near, _ in ways))
 
     def _beginning(self, near: Relation, row_id: int, job: Job) -> Filter:
         nodes = self.store[near.to_table].state()
         return condition(near.seen("in"), nodes, row_id, self.table.state(), job)
 
-    def _joined(self, chosen: Filter, where: Condition | None) -> Filter:
+    def _joined(self, where: Condition | None, *chosen: Filter) -> Filter | None:
+        """What is chosen, of those rows that meet `where` and lack neither end."""
         met = condition_of(where, f"{self.table.name}: where", self.table)
-        return chosen if met is None else all_of((chosen, met))
+        ends = dict.fromkeys((*self.source.from_columns, *self.target.from_columns))
+        there = [Predicate(name, "not_null") for name in ends if name != ID]
+        parts = (*chosen, *([] if met is None else [met]), *there)
+        return all_of(parts) if parts else None
 
     def _ways(self, direction: Way) -> list[tuple[Relation, Relation]]:
         """The near and the far end of the edges that are meant."""

@@ -65,13 +65,22 @@ def test_edges_at_a_row_have_columns_of_their_own(store: Store) -> None:
     assert knows.incident(0, columns=["years"], sort=["years"])["years"].to_pylist() == [1, 3, 7]
     assert knows.incident(0, "in")["years"].to_pylist() == [5]
     assert knows.incident(2, "both", where=col("years") > 1)["years"].to_pylist() == [2]
-    assert knows.degrees([2, 0, 3])["count"].to_pylist() == [1, 3, 1]
+    assert knows.degrees([2, 0, 3])["count"].to_pylist() == [1, 3, 0]
     assert knows.degrees([2, 0, 3], "both").to_pylist() == [
         {"_id": 2, "count": 3},
         {"_id": 0, "count": 4},
-        {"_id": 3, "count": 1},
+        {"_id": 3, "count": 0},
     ]
     assert knows.degrees([0], where=col("years") > 2)["count"].to_pylist() == [2]
+
+
+def test_a_row_that_lacks_one_of_its_ends_is_no_edge(store: Store) -> None:
+    store["knows"].insert([{"whom": "ada", "years": 4}, {"years": 4}])
+    knows = store.edges("knows")
+    assert knows.degrees([0, 3], "in")["count"].to_pylist() == [1, 0]
+    assert knows.degrees([3], "both")["count"].to_pylist() == [0]
+    assert (knows.incident(0, "in").num_rows, knows.incident(3).num_rows) == (1, 0)
+    assert knows.to_networkx().in_degree("ada") == 1
 
 
 def test_edges_may_lead_from_one_table_to_another(store: Store) -> None:
