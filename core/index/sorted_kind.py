@@ -28,8 +28,8 @@ class SortedKind:
         if not can_be_ordered(columns[0].type):
             raise BadData(
                 f"{table}: column '{columns[0].name}' cannot have a sorted index",
-                f"it is {columns[0].type}, whose values have no order",
-                "Index a column of numbers, text, dates, times or true and false",
+                f"it is {columns[0].type}, and conditions do not compare such values",
+                "Index a column of numbers, text, bytes, dates, times or true and false",
             )
         return {}
 

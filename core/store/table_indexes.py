@@ -10,6 +10,7 @@ from core.arguments import names_of
 from core.errors import BadData, ReadOnlyStore
 from core.index.registry import Index, entry_of, kind_of
 from core.jobs import Job
+from core.scan.paths import chosen
 from core.scan.snapshot import Column
 from core.store.handle import TableHandle
 from core.store.index_entries import TableIndex, described, entered, listed
@@ -41,9 +42,9 @@ class TableIndexes(TableHandle):
         if self.store.read_only:
             raise ReadOnlyStore(f"{self.store.path}: the store is open read-only", fix="Open it for writing")
         made_by, work, state = kind_of(kind), job or Job(), self._reader.current()
-        chosen = [_own(state, name) for name in names_of(columns, f"{self.name}: create_index")]
+        indexed = [_own(state, name) for name in names_of(columns, f"{self.name}: create_index")]
         index = Index(
-            kind, tuple(c.key for c in chosen), made_by.checked(state.row.name, chosen, options)
+            kind, tuple(c.key for c in indexed), made_by.checked(state.row.name, indexed, options)
         )  # fmt: skip
         self._refuse_twice(state, index)
         place = self._reader.indexes.place
@@ -98,8 +99,15 @@ class TableIndexes(TableHandle):
 
 
 def _own(state: State, name: str) -> Column:
-    """Raises `UnknownColumn`, and `BadData` for `_id`, by which rows are found anyway."""
-    column = state.snapshot.column(name)
+    """Raises `UnknownColumn`; `BadData` for a field inside a column, and for `_id`, by which rows are found
+    anyway."""
+    (column,) = chosen(state.snapshot, [name])
+    if column.path:
+        raise BadData(
+            f"{state.row.name}: '{name}' cannot have an index",
+            "it is a field inside a column, and an index is of whole columns",
+            "Add a column that holds its values",
+        )
     if column.key not in state.column_entries:
         raise BadData(f"{state.row.name}: '{name}' needs no index", "rows are found by it anyway")
     return column

@@ -245,7 +245,8 @@ def test_an_index_file_that_is_harmed_while_it_is_open_is_made_anew(
 
 
 def test_a_cancelled_or_refused_index_leaves_nothing(store: Store, table: Table) -> None:
-    table.insert(pa.table({"tags": [[1], [2]]}))
+    lasted = pa.array([1, 2], pa.duration("s"))
+    table.insert(pa.table({"tags": [[1], [2]], "at": [{"city": "x"}, {"city": "y"}], "lasted": lasted}))
     job = Job()
     job.cancel()
     with pytest.raises(Cancelled):
@@ -254,7 +255,14 @@ def test_a_cancelled_or_refused_index_leaves_nothing(store: Store, table: Table)
     with pytest.raises(Cancelled):
         table.create_index("n", job=half)
     for refused, error, told in [
-        (lambda: table.create_index("tags"), BadData, "whose values have no order"),
+        (lambda: table.create_index("tags"), BadData, "conditions do not compare such values"),
+        (lambda: table.create_index("lasted"), BadData, "It is duration.s., and conditions do not compare"),
+        (
+            lambda: table.create_index("at.city"),
+            BadData,
+            "'at.city' cannot have an index. It is a field inside",
+        ),
+        (lambda: table.create_index("at.town"), UnknownColumn, "at.town"),
         (lambda: table.create_index(["n", "name"]), BadData, "is of one column, not of 2"),
         (lambda: table.create_index("nam"), UnknownColumn, "Did you mean 'name'"),
         (lambda: table.create_index("_id"), BadData, "needs no index"),
