@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from core.arguments import text_of
 from core.errors import UnknownName
 from core.jobs import Job
 from core.scan.snapshot import Column, Snapshot
@@ -86,8 +87,8 @@ KINDS: dict[str, Callable[[], Kind]] = {"sorted": _sorted, "fulltext": _fulltext
 
 
 def kind_of(name: str) -> Kind:
-    """Raises `UnknownName`."""
-    if name not in KINDS:
+    """Raises `UnknownName`, and `BadData` for what is no text."""
+    if text_of(name, "the kind of an index") not in KINDS:
         raise UnknownName(name, "kind of index", list(KINDS))
     return KINDS[name]()
 

@@ -32,7 +32,7 @@ from core.scan.chunks import run_chunks
 from core.scan.footers import unchanged
 from core.scan.snapshot import Column, FileSegment
 
-FORMAT = 1
+FORMAT = 2
 SEAL, VOCABULARY = "seal.json", "vocabulary.arrow"
 LARGEST_PART = 128_000_000
 """Bytes of text."""

@@ -26,6 +26,8 @@ class FulltextKind:
         for name in options:
             if name not in (LANGUAGE, WEIGHTS):
                 raise UnknownName(name, f"{table}: a full-text index", [LANGUAGE, WEIGHTS])
+        if not columns:
+            raise BadData(f"{table}: a full-text index needs a column", fix="Name one, or several")
         for column in columns:
             _refuse_other_than_text(table, column)
         if len({column.key for column in columns}) < len(columns):

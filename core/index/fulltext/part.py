@@ -24,7 +24,7 @@ from tantivy import (
 )
 
 from core.errors import StoreProblem
-from core.index.fulltext.analysis import FROM_TEXT, analyzer, normal, words
+from core.index.fulltext.analysis import FROM_TEXT, analyzer, indexed, normal, words
 from core.index.fulltext.vocabulary import Vocabulary
 from core.jobs import Job
 
@@ -172,7 +172,11 @@ def _add(writer: IndexWriter, texts: Texts, rows: int, job: Job) -> None:
 
 def _cells(column: Sequence[Any]) -> list[Sequence[str]]:
     """The texts that each cell holds; most hold one that is plain."""
-    return [(v,) if type(v) is str and v.isascii() else texts_of(v) for v in column]
+    plain = (type(value) is str and value.isascii() for value in column)
+    return [
+        (v,) if is_plain else tuple(map(indexed, texts_of(v)))
+        for v, is_plain in zip(column, plain, strict=True)
+    ]
 
 
 def texts_of(value: Any) -> Sequence[str]:

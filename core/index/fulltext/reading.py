@@ -5,6 +5,7 @@ clause  := "+" factor | either
 either  := both ("or" both) …
 both    := factor ("and" factor) …
 factor  := ("not" | "-") factor | [column ":"] (word | word"*" | word"~"[1|2] | phrase | "(" search ")")
+column  := name | '"' name with anything in it, quotes twice '"'
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from core.index.fulltext.tree import Beginning, Clauses, Near, Node, Words
 
 DEEPEST = 50
 MOST_EDITS = 2
+MOST_LETTERS = 200
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+) | (?P<open>\() | (?P<close>\)) | (?P<sign>(?<![^\s(])[+-])
-    | (?P<column>[^\s()":+*~-][^\s()":*~]*):(?=[^\s)])
+    | (?P<column>[^\s()":+*~-][^\s()":*~]*|(?<![^\s(:+-])"(?:[^"]|"")+"):(?=[^\s)])
     | "(?P<phrase>[^"]*)" | (?P<quote>") | (?P<word>[^\s()"]+)""",
     re.VERBOSE,
 )
@@ -115,6 +117,7 @@ class _Reader:
             negations += token.text != "+"
             self._at += 1
             self._refuse_far(token)
+            self._refuse_second(token)
         found = self._operand(column)
         if negations % 2 == 0:
             return found
@@ -128,12 +131,26 @@ class _Reader:
                 sign,
             )
 
+    def _refuse_second(self, before: _Token) -> None:
+        """A sign right behind a sign, or behind a column, would be part of the word."""
+        token = self._tokens[self._at]
+        if (
+            token.kind == "word"
+            and token.start == before.stop
+            and token.text[0] in "+-"
+            and before.kind != "not"
+        ):
+            said = f"'{token.text[0]}' stands behind '{before.text}'"
+            fix = f"Write one sign, before all else: {token.text[0]}{_shown(before)}{token.text[1:]}"
+            raise self.error(said, fix, token)
+
     def _operand(self, column: str | None) -> list[Node]:
         token = self._tokens[self._at]
         if token.kind in ("and", "or", "not", "close", "end"):
             raise self._missing(token)
         self._at += 1
         if token.kind == "column":
+            self._refuse_second(token)
             return self._operand(self._known(token))
         if token.kind == "open":
             return self._group(token, column)
@@ -155,8 +172,12 @@ class _Reader:
 
     def _known(self, token: _Token) -> str:
         name = token.text[:-1]
+        if name.startswith('"'):
+            name = name[1:-1].replace('""', '"')
         if name not in self._columns:
             unknown = UnknownColumn(name, self._name, self._columns)
+            typed = self._text[token.start :].split(None, 1)[0].rstrip('()"').replace('"', "")
+            unknown.args = (f'{unknown} To find what has a colon in it, put it in quotes: "{typed}".',)
             raise pointing(unknown, self._text, token.start, token.stop)
         return name
 
@@ -182,6 +203,9 @@ class _Reader:
         if len(found) != 1:
             said = f"'{suffix.group()}' is for one word, and '{stem}' is {len(found) or 'none'}"
             raise self.error(said, "Write it behind the end of a word", token)
+        if len(found[0]) > MOST_LETTERS:
+            said = f"'{suffix.group()}' is for words of at most {MOST_LETTERS} letters"
+            raise self.error(said, "Write fewer, or leave it out", token)
         if suffix["star"]:
             return [Beginning(found[0], column)]
         edits = int(suffix["edits"] or 1)
@@ -198,6 +222,10 @@ def _kind(match: re.Match[str]) -> str:
 def _leaf(text: str, column: str | None) -> list[Node]:
     found = words(text)
     return [Words(tuple(found), column)] if found else []
+
+
+def _shown(before: _Token) -> str:
+    return before.text if before.kind == "column" else ""
 
 
 def _negated(node: Node) -> Node | None:

@@ -9,7 +9,7 @@ from core.index.fulltext.reading import read
 from core.index.fulltext.tree import Beginning, Clauses, Near, Node, Words
 
 A, B, C = (Words((letter,)) for letter in "abc")
-COLUMNS = ["title", "body"]
+COLUMNS = ["title", "body", "the title", 'the "x"', "a"]
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,12 @@ COLUMNS = ["title", "body"]
         ("appel~2", Near("appel", 2)),
         ("title:a", Words(("a",), "title")),
         ("title:(a* body:b)", Clauses(wanted=(Beginning("a", "title"), Words(("b",), "body")))),
+        ('"the title":a', Words(("a",), "the title")),
+        ('-"the ""x""":a b', Clauses(wanted=(B,), excluded=(Words(("a",), 'the "x"'),))),
+        ('"a":b', Words(("b",), "a")),
+        ("-title:a", Clauses(excluded=(Words(("a",), "title"),))),
+        ("not -a", A),
+        ("c++", Words(("c",))),
         ("Cafe\u0301", Words(("café",))),
     ],
 )
@@ -60,6 +66,12 @@ def test_a_text_is_read_as_a_tree(text: str, node: Node) -> None:
         ("a b~3", 2, "1 or 2 letters"),
         ("wi-fi*", 0, "for one word"),
         ("a *", 2, "for one word"),
+        ("title:-a", 6, "'-' stands behind 'title:'"),
+        ("title:+a", 6, "+title:a"),
+        ("b +-a", 3, "'-' stands behind '+'"),
+        ("--a", 1, "'-' stands behind '-'"),
+        ("b " + "a" * 201 + "*", 2, "at most 200 letters"),
+        ("b " + "a" * 201 + "~", 2, "at most 200 letters"),
         ("(" * 60 + "a" + ")" * 60, 50, "parentheses are open"),
     ],
 )
@@ -82,6 +94,12 @@ def test_a_column_that_is_not_there_is_told_with_the_nearest_one() -> None:
     with pytest.raises(UnknownColumn, match="Did you mean 'title'") as caught:
         read("fox titel:fox", "t", COLUMNS)
     assert caught.value.span == (4, 10)
+
+
+@pytest.mark.parametrize("text", ["12:30", "http://foo", "(http://foo)"])
+def test_text_with_a_colon_is_told_to_go_in_quotes(text: str) -> None:
+    with pytest.raises(UnknownColumn, match=f'in quotes: "{text.strip("()")}"'):
+        read(text, "t", COLUMNS)
 
 
 def test_ten_thousand_words_are_read() -> None:

@@ -326,6 +326,10 @@ def test_indexes_that_cannot_be_are_refused(store: Store) -> None:
     table = store.create_table("t", {"n": [1], "text": ["fox"]})
     with pytest.raises(BadData, match="holds no words"):
         table.create_index(["text", "n"], kind="fulltext")
+    with pytest.raises(BadData, match="kind of an index None is no text"):
+        table.create_index("text", kind=None)  # type: ignore[arg-type]
+    with pytest.raises(BadData, match="needs a column"):
+        table.create_index([], kind="fulltext")
     with pytest.raises(BadData, match="english"):
         table.create_index("text", kind="fulltext", language="englsh")
     with pytest.raises(UnknownName, match="weights"):
@@ -346,6 +350,16 @@ def test_a_language_brings_its_own_words_together(store: Store) -> None:
     table.drop_index("text", kind="fulltext")
     table.create_index("text", kind="fulltext", language=None)
     assert ids(table, "chanson") == [1]
+
+
+@pytest.mark.parametrize("language", ["turkish", "english", None])
+def test_a_dotted_capital_i_is_an_i(store: Store, language: str | None) -> None:
+    table = store.create_table("t", {"text": ["in İstanbul today", "istanbul"]})
+    table.create_index("text", kind="fulltext", language=language)
+    for text in ("istanbul", "İstanbul", "İSTANBUL", "ist*", "İst*", "istanbol~"):
+        assert sorted(ids(table, text)) == [0, 1]
+    shown = table.search("istanbul", highlight=True).column("_snippet_text").to_pylist()
+    assert sorted(shown) == ["**istanbul**", "in **İstanbul** today"]
 
 
 def test_letters_of_any_script_make_words(store: Store) -> None:
