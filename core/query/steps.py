@@ -109,8 +109,9 @@ class Unwind:
 @dataclass(frozen=True)
 class Buckets:
     """Groups by ranges of a column: from `low` to below `high`, the last one with `high`. `edges` are the
-    ends of the ranges, or how many ranges of one width there are from the least value to the greatest. What
-    lies outside comes in a range without a `low` or a `high`, null in one without both."""
+    ends of the ranges, or how many ranges of one width there are from the least value to the greatest, with
+    which the last one ends. What lies outside comes in a range without a `low` or a `high`, null in one
+    without both."""
 
     column: str
     edges: tuple[Any, ...] | int

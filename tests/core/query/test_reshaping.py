@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from core import Store, agg
+from core import Store, agg, open_dataset
+from core.errors import BadQuery
 
 
 @pytest.fixture
@@ -34,3 +41,63 @@ def test_facets_are_one_row_to_what_follows(flights):
     assert facets.count() == 1
     assert facets.agg(n=agg.count()).read().to_pydict() == {"n": [1]}
     assert facets.select("month").unwind("month").read().num_rows == 2
+
+
+DAY = dt.date
+MOST = 1.7976931348623157e308
+SPREAD: dict[str, tuple[pa.Array, int]] = {
+    "int8": (pa.array([-128, 0, 127], pa.int8()), 10),
+    "uint64": (pa.array([0, 2**64 - 1], pa.uint64()), 3),
+    "decimal": (pa.array([Decimal("-9.9"), Decimal("0.5"), Decimal("9.9")], pa.decimal128(2, 1)), 4),
+    "long decimal": (pa.array([Decimal(1 - 10**38), Decimal(10**38 - 1)], pa.decimal128(38, 0)), 7),
+    "seconds": (pa.array([0, 10, 17], pa.timestamp("s")), 3),
+    "milliseconds": (pa.array([0, 10, 17], pa.timestamp("ms", "Europe/Berlin")), 3),
+    "nanoseconds": (pa.array([-(2**63) + 10, 1, 2**63 - 1000], pa.timestamp("ns")), 3),
+    "last days": (pa.array([DAY(9999, 1, 1), DAY(9999, 12, 31)]), 3),
+    "durations": (pa.array([-5, 0, 2**62], pa.duration("ms")), 5),
+    "float32": (pa.array([0.1, 0.2, 0.3, 0.7], pa.float32()), 7),
+    "float64": (pa.array([-MOST, 0.0, MOST]), 4),
+    "one value": (pa.array([127, 127], pa.int8()), 4),
+    "one float": (pa.array([MOST]), 4),
+}
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_ranges_of_one_width_hold_their_values_in_every_type(tmp_path, name):
+    values, parts = SPREAD[name]
+    pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet")
+    stored = pq.read_table(tmp_path / "x.parquet").column("x")
+    found = open_dataset(tmp_path / "x.parquet").buckets("x", parts, x=agg.list("x")).read()
+    assert found.schema.field("low").type == stored.type
+    low, high = ticks(found.column("low")), ticks(found.column("high"))
+    assert (low[0], high[-1]) == (min(ticks(stored)), max(ticks(stored)))
+    held = [ticks(found.column("x").chunk(0)[place].values) for place in range(found.num_rows)]
+    assert sum(map(len, held)) == len(values)
+    for place, inside in enumerate(held):
+        last = high[place] == high[-1]
+        assert all(low[place] <= v and (v < high[place] or (last and v <= high[place])) for v in inside)
+
+
+def test_ends_may_be_what_the_column_cannot_hold(store):
+    small = pa.table({"x": pa.array([1, 100], pa.int8()), "d": pa.array([1000, 90000], pa.duration("ms"))})
+    table = store.create_table("small", small)
+    assert table.buckets("x", [-1000, 50, 1000]).read().to_pydict() == {
+        "low": [-1000, 50], "high": [50, 1000], "n": [1, 1],
+    }  # fmt: skip
+    minutes = [dt.timedelta(minutes=minute) for minute in (0, 1, 2)]
+    assert table.buckets("d", minutes).read().column("low").to_pylist() == minutes[:2]
+    with pytest.raises(BadQuery, match="no span of time"):
+        table.buckets("d", [1, 2]).read()
+
+
+def test_a_thousand_ranges_are_told_apart(store):
+    table = store.create_table("t", {"x": list(range(5000))})
+    found = table.buckets("x", 1000).read()
+    assert found.column("n").to_pylist() == [5] * 1000
+    assert found.column("low").to_pylist() == list(range(0, 5000, 5))
+
+
+def ticks(values: Any) -> list[Any]:
+    """Temporal values as whole numbers: Python's do not reach as far."""
+    whole = pa.types.is_temporal(values.type)
+    return [value.value if whole else value.as_py() for value in values]
