@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 
 from core.jobs import Job
 from core.query.computing import computing
+from core.query.engine import memory_limit
 from core.query.explain import Explain
 from core.query.found import files_of, row_groups_of
 from core.query.nodes import Node, Running, counted, whole
 from core.query.returned import returned
-
-ROWS_A_BATCH = 1 << 17
+from core.query.streamed import ROWS_A_BATCH, collected, streamed
 
 
 def read(node: Node, job: Job, most: int | None = None) -> pa.Table:
@@ -24,7 +25,7 @@ def read(node: Node, job: Job, most: int | None = None) -> pa.Table:
         query = whole(node, Running(own, job))
         asked = (query if most is None else query.limit(most)).sql("duckdb")
         job.check()
-        found = own.sql(asked).to_arrow_table()
+        found = collected(own.sql(asked), memory_limit(), job)
     return returned(found, node.fields.schema)
 
 
@@ -43,14 +44,21 @@ def explain(node: Node, job: Job) -> Explain:
         asked = whole(node, running).sql("duckdb")
         job.check()
         own.execute("SET enable_profiling = 'no_output'")
-        rows = own.sql(asked).to_arrow_table().num_rows
-        profile = json.loads(own.get_profiling_information(format="json"))["query"]
+        reader = own.sql(asked).to_arrow_reader(ROWS_A_BATCH)
+        rows = sum(batch.num_rows for batch in streamed(reader, job))
+        profile = json.loads(own.get_profiling_information(format="json"))
     read, skipped = _columns(running)
+    row_groups = sum(row_groups_of(s) for s, _columns in running.read)
     return Explain(
         time.perf_counter() - started, rows, read, skipped,
-        int(profile["total_row_groups_scanned"]), sum(row_groups_of(s) for s, _columns in running.read),
+        min(_scanned(profile), row_groups), row_groups,
         None, sum(len(files_of(s)) for s, _columns in running.read),
     )  # fmt: skip
+
+
+def _scanned(profile: dict[str, Any]) -> int:
+    """Some are scanned twice; and there is no profile of what statistics answered before anything ran."""
+    return int(profile.get("query", {}).get("total_row_groups_scanned", 0))
 
 
 def _columns(running: Running) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -71,6 +79,5 @@ def _streamed(node: Node, job: Job) -> Iterator[pa.RecordBatch]:
     with computing(node.fields.place, job) as own:
         asked = whole(node, Running(own, job)).sql("duckdb")
         job.check()
-        for batch in own.sql(asked).to_arrow_reader(ROWS_A_BATCH):
-            job.check()
+        for batch in streamed(own.sql(asked).to_arrow_reader(ROWS_A_BATCH), job):
             yield from returned(pa.Table.from_batches([batch]), node.fields.schema).to_batches()

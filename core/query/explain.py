@@ -52,7 +52,7 @@ class Explain:
     def __str__(self) -> str:
         lines = [
             f"rows        {self.rows:,}",
-            *([] if self.files_read is None else [f"files       {_part(self.files_read, self.files_total)}"]),
+            f"files       {self._files()}",
             f"row groups  {_part(self.row_groups_read, self.row_groups_total)}",
             f"columns     {_part(len(self.columns_read), len(self.columns_read + self.columns_skipped))}"
             f": {', '.join(self.columns_read) or 'none'}",
@@ -60,6 +60,11 @@ class Explain:
             f"seconds     {self.seconds:.4f}",
         ]
         return "\n".join(lines)
+
+    def _files(self) -> str:
+        if self.files_read is None:
+            return f"{self.files_total:,}, whose row groups were counted together"
+        return _part(self.files_read, self.files_total)
 
 
 def explain(snapshot: Snapshot, query: Query, job: Job | None = None) -> Explain:

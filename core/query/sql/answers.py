@@ -1,36 +1,13 @@
-"""Answers of statements as Arrow tables, within memory, in the types that their columns had."""
+"""Answers of statements as Arrow tables, in the types that their columns had."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import duckdb
 import pyarrow as pa
 
-from core.errors import NoRoom
-from core.jobs import Job
 from core.query.duckdb_types import holds
 from core.query.returned import returned
-
-ROWS_A_BATCH = 1 << 17
-
-
-def collected(found: duckdb.DuckDBPyRelation, most_bytes: int, job: Job) -> pa.Table:
-    """The whole answer; raises `NoRoom` once it takes more than `most_bytes`."""
-    job.check()
-    reader = found.to_arrow_reader(ROWS_A_BATCH)
-    batches, taken = [], 0
-    for batch in reader:
-        job.check()
-        batches.append(batch)
-        taken += batch.nbytes
-        if taken > most_bytes:
-            raise NoRoom(
-                f"the answer takes more than the {most_bytes >> 20:,} MB of memory that a query may take",
-                "It is handed over whole",
-                "Ask for fewer rows or columns (LIMIT, WHERE), or let it take more: memory=",
-            )
-    return pa.Table.from_batches(batches, reader.schema)
 
 
 def in_types(answer: pa.Table, kinds: Sequence[pa.DataType | None]) -> pa.Table:

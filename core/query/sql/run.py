@@ -14,11 +14,12 @@ from core.errors import BadData, BadSql
 from core.jobs import Job
 from core.query.engine import Confined, cursor, memory_limit
 from core.query.found import files_of
-from core.query.sql.answers import collected, in_types
+from core.query.sql.answers import in_types
 from core.query.sql.origins import kept_types
 from core.query.sql.sources import Sources, When, snapshots_of
 from core.query.sql.statement import Statement, parsed, quote_hint
 from core.query.sql.views import make_view
+from core.query.streamed import collected
 from core.query.text_decimals import taken_for_number
 from core.query.time_limit import limited
 from core.scan.snapshot import Snapshot
@@ -74,7 +75,7 @@ def _answer(
         make_view(own, view, snapshot, job)
     found = own.sql(statement.text, params=_values(asked.parameters))
     kinds = kept_types(statement.text, tables, found.columns)
-    return in_types(collected(found, asked.memory or memory_limit(), job), kinds)
+    return in_types(collected(found, asked.memory or memory_limit(), job, _LESS), kinds)
 
 
 def _values(given: Parameters | None) -> Any:
@@ -128,6 +129,7 @@ def _refuse_text_as_number(statement: Statement, tables: Mapping[str, Snapshot])
         )
 
 
+_LESS = "Ask for fewer rows or columns (LIMIT, WHERE), or let it take more: memory="
 _LEAST_MEMORY = 8 << 20
 _TOLD_BY_CURSOR = (
     duckdb.InterruptException, duckdb.OutOfMemoryException, duckdb.InternalException, duckdb.FatalException,
