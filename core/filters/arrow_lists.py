@@ -9,15 +9,17 @@ from pyarrow import types
 from core.arrays import to_numpy
 
 Items = tuple[pa.Array, np.ndarray, np.ndarray]
-"""The items, and the first and the stop of each list; what stands for a list that is null is undefined."""
+"""The items, and the first and the stop of each list among them; what stands for a list that is
+null is undefined."""
 
 
 def items_of(lists: pa.Array) -> Items:
     if types.is_fixed_size_list(lists.type):
         size = lists.type.list_size
-        starts = (lists.offset + np.arange(len(lists))) * size
-        return lists.values, starts, starts + size
+        starts = np.arange(len(lists)) * size
+        return lists.values.slice(lists.offset * size, len(lists) * size), starts, starts + size
     offsets = to_numpy(lists.offsets).astype(np.int64)
     if types.is_list_view(lists.type) or types.is_large_list_view(lists.type):
         return lists.values, offsets, offsets + to_numpy(lists.sizes).astype(np.int64)
-    return lists.values, offsets[:-1], offsets[1:]
+    first, stop = int(offsets[0]), int(offsets[-1])
+    return lists.values.slice(first, stop - first), offsets[:-1] - first, offsets[1:] - first

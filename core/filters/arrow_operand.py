@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,22 @@ _COMPARISONS = {
 }
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Values of Arrow that a condition asks for. NaN is told apart: a set takes one with a sign for another
+    than one without."""
+
+    values: pa.Array
+    nan: bool = False
+
+
 class ArrowOperand(Operand[pa.BooleanArray]):
     """Case is folded as Arrow's Unicode tables know it, which are a year
     or two newer than DuckDB's."""
 
-    def __init__(self, array: pa.Array, ignore_case: bool) -> None:
+    def __init__(self, array: pa.Array, ignore_case: bool, made: dict[Any, Any] | None = None) -> None:
+        """`made`: sets of values that were made for the same predicate before, by type."""
+        self._made = {} if made is None else made
         self.array, self._type, self._kind = array, value_type(array.type), kind_of(array.type)
         self._raw = _computable(array, self._kind)
         self._ignore_case = ignore_case
@@ -54,12 +66,11 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     def one_of(self, values: Sequence[Any]) -> pa.BooleanArray:
         if not values:
             return self.always(False)
-        if self._kind is Kind.FLOAT:
-            return self._one_of_floats(values)
-        if self._kind in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
-            return self._is_in([self._folded(value) for value in values])
-        narrowed = (narrow("eq", value, *value_range(self._type)) for value in values)
-        return self._is_in([found[1] for found in narrowed if not isinstance(found, bool)])
+        wanted = self._made.get(self._array.type)
+        if wanted is None:
+            wanted = self._made[self._array.type] = self._wanted(values)
+        found = pc.is_in(self._array, value_set=wanted.values)
+        return pc.or_(found, self._is_nan) if wanted.nan else found
 
     def contains(self, text: str) -> pa.BooleanArray:
         return _sure(pc.match_substring(self._array, self._folded(text)))
@@ -88,7 +99,7 @@ class ArrowOperand(Operand[pa.BooleanArray]):
 
     def any_item(self, test: Callable[[ArrowOperand], pa.BooleanArray]) -> pa.BooleanArray:
         items, starts, stops = items_of(self.array)
-        met = to_numpy(test(ArrowOperand(items, self._ignore_case)))
+        met = to_numpy(test(ArrowOperand(items, self._ignore_case, self._made)))
         before = np.concatenate([[0], np.cumsum(met)])
         return self._where_valid(before[stops] > before[starts])
 
@@ -126,8 +137,22 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     def _compare(self, how: str, value: Any) -> pa.BooleanArray:
         return _sure(_COMPARISONS[how](self._array, scalar_of(value, self._array.type)))
 
-    def _is_in(self, values: Sequence[Any]) -> pa.BooleanArray:
-        return pc.is_in(self._array, value_set=array_of(values, self._array.type))
+    def _wanted(self, values: Sequence[Any]) -> Wanted:
+        if self._kind in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
+            return Wanted(array_of([self._folded(value) for value in values], self._array.type))
+        if self._kind is Kind.FLOAT:
+            return self._wanted_floats(values)
+        low, high = value_range(self._type)
+        narrowed = (narrow("eq", value, low, high) for value in values)
+        counts = [found[1] for found in narrowed if not isinstance(found, bool)]
+        return Wanted(array_of(counts, self._array.type))
+
+    def _wanted_floats(self, values: Sequence[Any]) -> Wanted:
+        narrowed = (narrow_float("eq", value, float_width(self._type)) for value in values)
+        numbers = [found[1] for found in narrowed if not isinstance(found, bool)]
+        plain = [number for number in numbers if not math.isnan(number)]
+        zeros = [-0.0, 0.0] if 0.0 in plain else []
+        return Wanted(array_of(plain + zeros, self._array.type), len(plain) < len(numbers))
 
     def _compare_float(self, how: str, value: Any) -> pa.BooleanArray:
         narrowed = narrow_float(how, value, float_width(self._type))
@@ -146,14 +171,6 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         if how == "lt":
             return pc.and_(pc.is_valid(self._array), pc.invert(self._is_nan))
         return self.always(how == "lte")
-
-    def _one_of_floats(self, values: Sequence[Any]) -> pa.BooleanArray:
-        """NaN is asked for apart: there are many, with a sign or without, which no set takes for one."""
-        narrowed = (narrow_float("eq", value, float_width(self._type)) for value in values)
-        numbers = [found[1] for found in narrowed if not isinstance(found, bool)]
-        zeros = [-0.0, 0.0] if 0.0 in numbers else []
-        found = self._is_in([number for number in numbers if not math.isnan(number)] + zeros)
-        return pc.or_(found, self._is_nan) if any(map(math.isnan, numbers)) else found
 
     @property
     def _is_nan(self) -> pa.BooleanArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from core.filters.expr import DEEPEST, And, Branch, Filter, Not, Or, Predicate, 
 from core.filters.kinds import Kind, kind_of
 from core.filters.null_operand import NullOperand
 from core.filters.operators import OPERATORS, PRESENCE, Arity, Operator, Takes, fitting
-from core.filters.reading import Asked, Types, place_in
+from core.filters.reading import Asked, BoundReference, Types, place_in
 from core.filters.walk import fold
 from core.layouts import REST
 from core.nested import Place, place_of
@@ -29,6 +30,16 @@ class Bound(Predicate):
     type: pa.DataType = field(default_factory=pa.null)
     exact: tuple[Any, ...] = ()
     place: Place = field(default=Place.of("", pa.null()), compare=False)
+
+    @cached_property
+    def made(self) -> dict[Any, Any]:
+        """What compilers make of many values, by what it is made for: once, not for each block of rows."""
+        return {}
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether it compares with values alone: no columns, no conditions on items."""
+        return not any(isinstance(value, BoundReference | Filter) for value in self.exact)
 
 
 def bind(filter: Filter, schema: pa.Schema, name: str) -> Filter:

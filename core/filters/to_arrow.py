@@ -51,9 +51,12 @@ def _met(bound: Filter, find: Find, num_rows: int) -> pa.BooleanArray:
 
 
 def _test(predicate: Bound, array: pa.Array, find: Find) -> pa.BooleanArray:
-    compared = any(isinstance(exact, BoundReference) for exact in predicate.exact)
-    if isinstance(array, pa.DictionaryArray) and not compared:
-        return _test_dictionary(predicate, array, find)
+    operator = OPERATORS[predicate.operator]
+    if predicate.plain:
+        if isinstance(array, pa.DictionaryArray):
+            return _test_dictionary(predicate, array, find)
+        operand = ArrowOperand(array, predicate.ignore_case, predicate.made)
+        return operator.test(operand, predicate.exact)
 
     def value(exact: Any) -> Any:
         if isinstance(exact, BoundReference):
@@ -61,7 +64,7 @@ def _test(predicate: Bound, array: pa.Array, find: Find) -> pa.BooleanArray:
         return _of_items(exact) if isinstance(exact, Filter) else exact
 
     operand = ArrowOperand(array, predicate.ignore_case)
-    return OPERATORS[predicate.operator].test(operand, list(map(value, predicate.exact)))
+    return operator.test(operand, list(map(value, predicate.exact)))
 
 
 def _of_items(bound: Filter) -> Callable[[ArrowOperand], pa.BooleanArray]:
@@ -75,8 +78,10 @@ def _of_items(bound: Filter) -> Callable[[ArrowOperand], pa.BooleanArray]:
 
 
 def _test_dictionary(predicate: Bound, array: pa.DictionaryArray, find: Find) -> pa.BooleanArray:
-    """Each distinct value is tested once; null is the one after the last."""
+    """Each distinct value is tested once where rows are more than these; null is the one after the last."""
     distinct = array.dictionary
+    if len(distinct) > len(array):
+        return _test(predicate, array.dictionary_decode(), find)
     tested = _test(predicate, pa.concat_arrays([distinct, pa.nulls(1, distinct.type)]), find)
     null_place = array_of([len(distinct)], pa.int64())[0]
     return tested.take(pc.fill_null(array.indices.cast(pa.int64()), null_place))

@@ -84,6 +84,8 @@ def _number(value: Any, type_: pa.DataType) -> Value:
 def _scaled(value: int | float | Decimal | Fraction, scale: int, floating: bool) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return math.inf if math.isnan(value) and not floating else value
+    if isinstance(value, int) and scale >= 0:
+        return value * 10**scale
     if isinstance(value, float) and not floating:
         value = Decimal(repr(value))
     exact = Fraction(value) * Fraction(10) ** scale

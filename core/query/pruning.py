@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any, NoReturn, cast
 
 import pyarrow as pa
@@ -82,7 +83,8 @@ def _might(bound: Filter, extents: dict[str, Extent]) -> Might:
     def leaf(condition: Predicate) -> Might:
         if not isinstance(condition, Bound) or condition.ignore_case:
             return Might()
-        operand = StatisticsOperand(extents.get(condition.place.name, UNKNOWN), condition.place.type)
+        extent = extents.get(condition.place.name, UNKNOWN)
+        operand = StatisticsOperand(extent, condition.place.type, condition.made)
         try:
             made: Might = OPERATORS[condition.operator].test(cast(Operand[Might], operand), condition.exact)
         except NotTold:
@@ -103,8 +105,8 @@ def _branch(node: Branch, parts: list[Might]) -> Might:
 class StatisticsOperand:
     """A column of a row group by its statistics; `NotTold` for all that they do not tell."""
 
-    def __init__(self, extent: Extent, type_: pa.DataType) -> None:
-        self._extent, self._type = extent, type_
+    def __init__(self, extent: Extent, type_: pa.DataType, made: dict[Any, Any]) -> None:
+        self._extent, self._type, self._made = extent, type_, made
 
     def __getattr__(self, name: str) -> NoReturn:
         raise NotTold(name)
@@ -120,7 +122,28 @@ class StatisticsOperand:
         return self.always(narrowed) if isinstance(narrowed, bool) else self._compared(*narrowed)
 
     def one_of(self, values: Sequence[Any]) -> Might:
-        return reduce(self.either, (self.compare("eq", value) for value in values), Might(False))
+        """Of many values those decide that lie within the extent: they are put in order once."""
+        held = self._extent
+        if not held.values or held.low is None or not values:
+            return Might(held.values and bool(values))
+        wanted = self._made.get(StatisticsOperand)
+        if wanted is None:
+            wanted = self._made[StatisticsOperand] = sorted(self._told(values))
+        if wanted and not isinstance(held.low, type(wanted[0])):
+            return Might()
+        first = bisect_left(wanted, held.low)
+        meets = first < len(wanted) and wanted[first] <= held.high
+        return Might(meets, held.nulls or not (meets and held.low == held.high))
+
+    def _told(self, values: Sequence[Any]) -> Iterator[Any]:
+        """As statistics have them."""
+        for value in values:
+            if isinstance(value, str | bytes):
+                yield value.encode() if isinstance(value, str) else value
+            elif not _is_number(value):
+                raise NotTold("eq")
+            elif not isinstance(narrowed := narrow("eq", value, *value_range(self._type)), bool):
+                yield narrowed[1]
 
     def starts_with(self, text: str) -> Might:
         start, (low, high) = text.encode(), (self._extent.low, self._extent.high)
