@@ -45,32 +45,35 @@ class Fluent:
         asked = condition_of(condition, f"{rows.name}: where", rows)
         return rows if asked is None else rows.then(Where(asked))
 
-    def compute(self, **values: Any) -> Asking:
+    def compute(self, /, **values: Any) -> Asking:
         """Further columns: `.compute(total=col("price") * col("count"))`."""
         return self.asking().then(
             Compute(tuple((name, expression_of(value)) for name, value in values.items()))
         )
 
-    def select(self, *columns: str) -> Asking:
+    def select(self, *columns: str | Iterable[str]) -> Asking:
         """These columns alone, in this order."""
         rows = self.asking()
-        return rows.then(Select(tuple(names_of(columns, f"{rows.name}: select"))))
+        named = names_of(_listed(columns), f"{rows.name}: select")
+        if not named:
+            raise BadQuery(f"{rows.name}: select names no column", fix="Name at least one: select('a')")
+        return rows.then(Select(tuple(named)))
 
-    def group_by(self, *keys: str, **computed: Any) -> Grouping:
+    def group_by(self, /, *keys: str | Iterable[str], **computed: Any) -> Grouping:
         """Followed by `.agg(...)`. Keys may be computed: `.group_by("carrier", month=col("day").month())`."""
         rows = self.asking()
-        named = tuple(names_of(keys, f"{rows.name}: group_by"))
+        named = tuple(names_of(_listed(keys), f"{rows.name}: group_by"))
         before = rows.compute(**computed) if computed else rows
         return Grouping(before, (*named, *computed))
 
-    def agg(self, **aggregates: Aggregate) -> Asking:
+    def agg(self, /, **aggregates: Aggregate) -> Asking:
         """One row of all rows: `.agg(n=count(), late=mean("dep_delay"))`."""
         return Grouping(self.asking(), ()).agg(**aggregates)
 
-    def sort(self, *keys: str) -> Asking:
+    def sort(self, *keys: str | Iterable[str]) -> Asking:
         """By these columns, "-name" descending; nulls last. Rows that are equal in them keep their order."""
         rows = self.asking()
-        named = names_of(keys, f"{rows.name}: sort")
+        named = names_of(_listed(keys), f"{rows.name}: sort")
         known = set(rows.schema.names) if any(name.startswith("-") for name in named) else set()
         return rows.then(Sort(tuple(_key(name, known) for name in named)))
 
@@ -84,12 +87,15 @@ class Fluent:
         self,
         keys: str | Iterable[str],
         column: str,
-        values: Iterable[Any] | None = None,
+        /,
+        values: Iterable[Any] | Aggregate | None = None,
         **aggregates: Aggregate,
     ) -> Asking:
         """A row for each combination of the keys' values and a column for each value of `column`:
         `.pivot("carrier", "month", n=count())`. Which values there are is looked up unless they are given."""
         rows = self.asking()
+        if isinstance(values, Aggregate):
+            aggregates, values = {"values": values, **aggregates}, None
         listed = None if values is None else tuple(values)
         named = tuple(names_of(keys, f"{rows.name}: pivot"))
         return rows.then(Pivot(named, column, _aggregates(aggregates, rows.name), listed))
@@ -103,7 +109,7 @@ class Fluent:
         """Each row once for each item of its list. `keep_empty` keeps rows without one, with null."""
         return self.asking().then(Unwind(column, keep_empty))
 
-    def buckets(self, column: str, edges: int | Iterable[Any], **aggregates: Aggregate) -> Asking:
+    def buckets(self, column: str, edges: int | Iterable[Any], /, **aggregates: Aggregate) -> Asking:
         """Groups by ranges of a column, counted as `n` unless aggregates are given: `edges` are their ends,
         or how many of one width there are. Ranges without rows are left out."""
         rows = self.asking()
@@ -114,7 +120,7 @@ class Fluent:
             )
         return rows.then(Buckets(column, edges if isinstance(edges, int) else tuple(edges), told))
 
-    def facets(self, **queries: str | Iterable[str] | Callable[[Asking], Asking]) -> Asking:
+    def facets(self, /, **queries: str | Iterable[str] | Callable[[Asking], Asking]) -> Asking:
         """Several queries of the same rows, which are read once; `tables()` gives their answers.
 
         A query is a column, or columns, whose values are counted, the most frequent first, or a function:
@@ -169,10 +175,19 @@ class Grouping:
     def __init__(self, rows: Asking, keys: tuple[str, ...]) -> None:
         self._rows, self._keys = rows, keys
 
-    def agg(self, **aggregates: Aggregate) -> Asking:
+    def agg(self, /, **aggregates: Aggregate) -> Asking:
         """A column for each aggregate: `.agg(n=count(), late=mean("dep_delay"))`. Without any there are the
         keys alone, each combination once."""
+        if not self._keys and not aggregates:
+            raise BadQuery(
+                f"{self._rows.name}: agg is given no aggregate", fix="Give one: agg(n=agg.count())"
+            )
         return self._rows.then(Group(self._keys, _aggregates(aggregates, self._rows.name)))
+
+
+def _listed(names: tuple[Any, ...]) -> Any:
+    """What is given one by one may be given as one list too."""
+    return names[0] if len(names) == 1 and not isinstance(names[0], str) else names
 
 
 def _aggregates(given: Mapping[str, Aggregate], place: str) -> Aggregates:

@@ -52,7 +52,8 @@ class ColumnProfile:
     values. NaN is counted in `nans` and `distinct`, and left out of everything else; quantiles and histogram
     leave the infinities out too. Numbers and times have those two, everything else its most frequent values;
     where it is estimated that most values occur once, there are none. Nested values have neither least nor
-    greatest.
+    greatest. A quantile is a value of the column, the lower one of two, where aggregates of numbers take what
+    lies between them.
     """
 
     column: str
