@@ -25,7 +25,7 @@ HEAVY = {"parquetdb"}
 """Their import changes logging and working folder of a process, so only child processes do it."""
 
 COMPLETE = {"sqlite": set[str](), "lamella": {"index"}}
-"""Those that do every operation, but for these, which they do not need."""
+"""Those that do every operation, but for these where they do not need them."""
 
 
 def asked(name: str) -> Workload:
@@ -67,7 +67,7 @@ def test_every_operation_answers_rightly(name: str, workload: str, tmp_path: Pat
     assert found == {known: right(work, work.operation(known), ROWS) for known in found}
     assert len(samples) == len(found)
     if name in COMPLETE:
-        assert set(found) == {operation.id for operation in work.operations} - COMPLETE[name]
+        assert {operation.id for operation in work.operations} - set(found) <= COMPLETE[name]
     assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
 
 

@@ -73,6 +73,13 @@ class Lamella(LamellaStore, TableBackend):
     def query(self) -> pa.Table:
         return self._store[NAME].read(where=(col("col1") > 100) & (col("col97") < 1000))
 
+    def index(self, column: str) -> bool:
+        """Rows to be updated are found by a key without one."""
+        if self.workload.key is not None:
+            return False
+        self._store[NAME].create_index(column)
+        return True
+
     def find(self) -> pa.Table:
         return self._store[NAME].read(columns=["col0"], where=col("col0") == -1)
 
