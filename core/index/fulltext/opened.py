@@ -22,6 +22,7 @@ from core.scan.snapshot import FileSegment, Snapshot
 
 KEPT_OPEN = 1_024
 KEPT_PLACED = 4
+SECONDS_A_CHECK = 0.05
 
 log = logging.getLogger(__name__)
 
@@ -34,23 +35,35 @@ class OpenFulltext:
         self._open: OrderedDict[Path, Covering] = OrderedDict()
         self._pending: dict[tuple[Index, tuple[int, ...]], Pending] = {}
         self._placed: OrderedDict[tuple[object, ...], list[Placed]] = OrderedDict()
-        self._one_at_a_time = threading.RLock()
+        self.forked()
         let_go_in_children(self)
 
     def forked(self) -> None:
-        """Whoever held the lock is not in the child."""
-        self._one_at_a_time = threading.RLock()
+        """Whoever held a lock is not in the child."""
+        self._one_at_a_time = threading.Lock()
+        self._making: dict[Index, threading.RLock] = {}
 
     def parts(self, index: Index, snapshot: Snapshot, job: Job) -> list[Placed]:
-        """Parts that have every live row once. What is missing or damaged of them is made first."""
+        """Parts that have every live row once. What is missing or damaged of them is made first; who needs
+        the same index meanwhile waits, until its job is cancelled."""
         at = (index, language_of(index), snapshot.token)
+        placed, making = self._held(at, index)
+        if placed is not None:
+            return placed
+        while not making.acquire(timeout=SECONDS_A_CHECK):
+            job.check()
+        try:
+            placed, _ = self._held(at, index)
+            return self._parts(index, snapshot, job, at) if placed is None else placed
+        finally:
+            making.release()
+
+    def _held(self, at: tuple[object, ...], index: Index) -> tuple[list[Placed] | None, threading.RLock]:
+        """What was placed before, and the lock of who places it now."""
         with self._one_at_a_time:
-            if at not in self._placed:
-                self._placed[at] = self._parts(index, snapshot, job)
-                if len(self._placed) > KEPT_PLACED:
-                    self._placed.popitem(last=False)
-            self._placed.move_to_end(at)
-            return self._placed[at]
+            if at in self._placed:
+                self._placed.move_to_end(at)
+            return self._placed.get(at), self._making.setdefault(index, threading.RLock())
 
     def let_go(self) -> None:
         """Keep nothing open; what is in use is opened again."""
@@ -63,12 +76,13 @@ class OpenFulltext:
         """Let go of an index that is gone."""
         with self._one_at_a_time:
             self._placed.clear()
+            self._making.pop(index, None)
             for other in [key for key in self._pending if key[0] == index]:
                 del self._pending[other]
             for path in [p for p in self._open if index.owns(p.name)]:
                 del self._open[path]
 
-    def _parts(self, index: Index, snapshot: Snapshot, job: Job) -> list[Placed]:
+    def _parts(self, index: Index, snapshot: Snapshot, job: Job, at: tuple[object, ...]) -> list[Placed]:
         there = (c for c in snapshot.columns if c.key in index.keys and not c.path)
         columns = sorted(there, key=lambda column: column.key)
         gone = union(snapshot.deleted, changed(snapshot, columns))
@@ -81,16 +95,27 @@ class OpenFulltext:
                 parts = zip(covering.starts, covering.parts, strict=True)
                 placed += [Placed(part, None, start + first, gone) for first, part in parts]
         having = (index, tuple(column.key for column in columns))
-        pending = self._pending.setdefault(having, Pending(language_of(index)))
-        return placed + pending.of(snapshot, columns, _usual((p.part.rows, p.part.lengths) for p in placed))
+        with self._one_at_a_time:
+            pending = self._pending.setdefault(having, Pending(language_of(index)))
+        placed += pending.of(snapshot, columns, _usual((p.part.rows, p.part.lengths) for p in placed))
+        with self._one_at_a_time:
+            self._placed[at] = placed
+            if len(self._placed) > KEPT_PLACED:
+                self._placed.popitem(last=False)
+        return placed
 
     def _covering(self, index: Index, segment: FileSegment, snapshot: Snapshot, job: Job) -> Covering:
         path = files.path_of(self._place, segment, index)
-        if path not in self._open:
-            self._open[path] = self._read_or_made(path, source_of(self._place, index, segment, snapshot), job)
+        with self._one_at_a_time:
+            covering = self._open.get(path)
+        if covering is not None:
+            return covering
+        covering = self._read_or_made(path, source_of(self._place, index, segment, snapshot), job)
+        with self._one_at_a_time:
+            self._open[path] = covering
             if len(self._open) > KEPT_OPEN:
                 self._open.popitem(last=False)
-        return self._open[path]
+        return covering
 
     def _read_or_made(self, path: Path, source: Source, job: Job) -> Covering:
         try:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from math import log
 from pathlib import Path
@@ -398,6 +400,36 @@ def test_cancelled_an_index_leaves_nothing(store: Store, last: int) -> None:
     assert list((store.path / "index").glob("*/*")) == []
     table.create_index("text", kind="fulltext")
     assert len(ids(table, "fox")) == 5_000
+
+
+def test_who_waits_for_an_index_that_is_made_can_stop_and_others_go_on(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"text": ["fox"] * 3_000, "other": ["tea"] * 3_000})
+        table.flush()
+        table.create_index("text", kind="fulltext")
+        table.create_index("other", kind="fulltext")
+    for folder in (tmp_path / "s" / "index").glob("*/*.fulltext-*"):
+        shutil.rmtree(folder)
+    making, going_on = threading.Event(), threading.Event()
+
+    class Held(Job):
+        def check(self) -> None:
+            making.set()
+            going_on.wait()
+
+    with Store.open(tmp_path / "s") as store:
+        table = store["t"]
+        thread = threading.Thread(target=lambda: table.search("fox", on="text", job=Held()))
+        thread.start()
+        try:
+            making.wait()
+            assert len(ids(table, "tea", on="other")) == 3_000
+            with pytest.raises(Cancelled):
+                table.search("fox", on="text", job=Stopped(2))
+        finally:
+            going_on.set()
+            thread.join()
+        assert len(ids(table, "fox", on="text")) == 3_000
 
 
 def _one_byte_changed(file: Path) -> None:
