@@ -21,8 +21,11 @@ class LamellaError(Exception):
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
         self.what, self.why, self.fix = what, why, fix
-        reasons = [_sentence(_capitalised(part)) for part in (why, fix) if part]
-        super().__init__(" ".join([_sentence(what), *reasons]))
+        told = _sentence(what)
+        for part in (why, fix):
+            if part:
+                told += ("\n" if told.endswith(CARET) else " ") + _sentence(_capitalised(part))
+        super().__init__(told)
 
 
 class Cancelled(Exception):
@@ -129,14 +132,19 @@ class VersionConflict(StoreProblem):
     """The table changed between the version a writer started from and its commit."""
 
 
+CARET = "^"
+"""Points from a line of its own at the place in the line above."""
+
+
 def _sentence(text: str) -> str:
-    return text if text.endswith((".", "?", "!", "…")) else text + "."
+    return text if text.endswith((".", "?", "!", "…", CARET)) else text + "."
 
 
 def _capitalised(text: str) -> str:
-    """Words begin with a capital after a full stop; what begins with a name or with code stays."""
-    first = text.split(maxsplit=1)[0] if text.strip() else ""
-    return text[0].upper() + text[1:] if first.rstrip(",;").isalpha() else text
+    """Words begin with a capital after a full stop; what begins with code or a name, `n (int64)`, stays."""
+    first, *others = text.split(maxsplit=1) or [""]
+    named = bool(others) and others[0].startswith("(")
+    return text[0].upper() + text[1:] if first.rstrip(",;").isalpha() and not named else text
 
 
 def nearest(name: str, known: Sequence[str]) -> list[str]:

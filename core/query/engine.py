@@ -130,10 +130,11 @@ def _broken(of: str, error: Exception) -> LamellaError:
 
 
 def _refused(of: str, error: Exception) -> LamellaError:
+    way = "Leave out the column whose values are too large for it, or cast it to text"
     return LamellaError(
         f"{of}: what was asked cannot be computed",
         str(error).partition("\n")[0],
-        "Leave out the column whose values are too large for it, or cast it to text",
+        way if isinstance(error, _TOO_LARGE) else "",
     )
 
 
@@ -253,6 +254,7 @@ def _configuration(memory_bytes: int) -> dict[str, str | bool | int | float | li
     }
 
 
+_TOO_LARGE = (duckdb.OutOfRangeException, duckdb.ConversionException, pa.ArrowInvalid)
 _OF_DISK = ("temp_directory", "offload", "disk")
 _engine = _Engine()
 _confined = _ConfinedEngines()

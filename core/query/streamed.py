@@ -28,8 +28,8 @@ _RAISED: dict[str, type[duckdb.Error]] = {
 
 
 def streamed(reader: pa.RecordBatchReader, job: Job) -> Iterator[pa.RecordBatch]:
-    """What DuckDB raises while it is at work comes through an Arrow stream as an OSError: it is made here what
-    it is elsewhere."""
+    """What DuckDB raises while it is at work comes through an Arrow stream as an OSError: it is made
+    here what it is elsewhere."""
     try:
         for batch in reader:
             job.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +60,7 @@ def run_sql(text: str, sources: Sources, asked: Asked = Asked(), job: Job | None
                 hint = quote_hint(text, sources.names, own)
                 raise BadSql("the statement cannot be read", str(error), hint) from error
             except duckdb.Error as error:
-                raise BadSql("the statement failed", str(error)) from error
+                raise BadSql("the statement failed", _REFUSED_WAYS.sub("", str(error))) from error
 
 
 def _answer(
@@ -130,6 +131,10 @@ def _refuse_text_as_number(statement: Statement, tables: Mapping[str, Snapshot])
 
 
 _LESS = "Ask for fewer rows or columns (LIMIT, WHERE), or let it take more: memory="
+_REFUSED_WAYS = re.compile(
+    r",? or SET [a-z_]+=.*?(?=\.$|\.\s)|\s*Please try installing and loading.*", re.DOTALL
+)
+"""What the engine advises, and no statement may do."""
 _LEAST_MEMORY = 8 << 20
 _TOLD_BY_CURSOR = (
     duckdb.InterruptException, duckdb.OutOfMemoryException, duckdb.InternalException, duckdb.FatalException,

@@ -29,8 +29,19 @@ def test_a_value_that_cannot_be_computed_far_into_the_answer_is_told(tmp_path: P
     with Store.open(tmp_path / "s") as store:
         texts = ["1"] * 300_000 + ["x"]
         asked = store.create_table("t", {"text": texts}).compute(n=col("text").cast("int64"))
-        for read in (lambda: asked.read(), lambda: list(asked.batches()), lambda: asked.explain()):
+        for read in (asked.read, lambda: list(asked.batches()), asked.explain):
             with pytest.raises(BadQuery, match="a value cannot be computed"):
                 read()
         with pytest.raises(BadSql, match="'x'"):
             store.sql("select cast(text as int) from t")
+
+
+def test_errors_end_in_what_can_be_done_and_leave_names_and_carets_alone(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"n": [1, 2], "word": ["a", "b"]})
+        with pytest.raises(BadQuery, match=r"in common\. n \(int64\), word \(string\)\. Cast"):
+            table.unpivot(["n", "word"]).read()
+        with pytest.raises(BadSql, match=r" \^+$"):
+            store.sql("selec n from t")
+        with pytest.raises(BadSql, match=r"Use TRY\(\.\.\.\) to return NULL for this expression\.$"):
+            store.sql("select 5 % 0")
