@@ -53,6 +53,7 @@ def explain(node: Node, job: Job) -> Explain:
         time.perf_counter() - started, rows, read, skipped,
         min(_scanned(profile), row_groups), row_groups,
         None, sum(len(files_of(s)) for s, _columns in running.read),
+        ", ".join(dict.fromkeys(running.indexes)) or None,
     )  # fmt: skip
 
 

@@ -23,13 +23,14 @@ Needed = frozenset[str]
 
 @dataclass(frozen=True)
 class Running:
-    """What rows in memory are registered on while a query runs, what it reads of which dataset, and what is
-    needed of the rows that its parts share, by their name."""
+    """What rows in memory are registered on while a query runs, what it reads of which dataset, by which
+    indexes, and what is needed of the rows that its parts share, by their name."""
 
     cursor: duckdb.DuckDBPyConnection
     job: Job
     read: list[tuple[Snapshot, list[Column]]] = field(default_factory=list)
     shared: dict[str, Needed] = field(default_factory=dict)
+    indexes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,15 @@ from core.filters.to_sql import to_sql
 from core.query.duckdb_types import holds
 from core.query.fields import Field, Fields
 from core.query.float_statistics import without_statistics
+from core.query.indexed import find_by_index
 from core.query.nodes import Needed, Node, Rank, Running
-from core.query.source import POSITION, identifier, relation
+from core.query.source import POSITION, identifier, relation, relation_at
 from core.query.sql_parts import alias, cast_to, column
 from core.scan.paths import chosen
 from core.scan.snapshot import Column, Snapshot
+
+MOST_TAKEN = 10_000
+"""So many rows that an index finds are taken into memory; of more, the engine reads the files."""
 
 
 class Scan(Node):
@@ -46,15 +50,25 @@ class Scan(Node):
     def query(self, needed: Needed, running: Running) -> exp.Select:
         columns = self._columns_read(needed)
         running.read.append((self.snapshot, columns))
-        rows = relation(self.snapshot, columns, running.cursor, job=running.job)
         wanted = [c for c in columns if self._called(c) in needed]
+        found = self._by_index(wanted, running)
+        rows = found or relation(self.snapshot, columns, running.cursor, job=running.job)
         values = [alias(self._value(c), self._called(c)) for c in wanted]
         made = exp.select(alias(column(POSITION), self._position), *values, copy=False).from_(
             rows, copy=False
         )
-        if not self.where:
+        if not self.where or found is not None:
             return made
         return made.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
+
+    def _by_index(self, wanted: Sequence[Column], running: Running) -> exp.Subquery | None:
+        """The rows that meet `where`, if an index names few."""
+        served = find_by_index(self.snapshot, self._bound()) if self.where else None
+        if served is None or len(served.positions) > MOST_TAKEN:
+            return None
+        if served.index is not None:
+            running.indexes.append(served.index)
+        return relation_at(self.snapshot, served.positions, wanted, running.cursor)
 
     def _value(self, one: Column) -> exp.Expr:
         """Lists of a fixed size as lists: DuckDB 2.0 fails on null among its arrays in a list of rows."""

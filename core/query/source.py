@@ -67,6 +67,13 @@ def relation(
     return exp.select(*values).from_(read).join(exact.subquery("exact"), using=[POSITION]).subquery("rows")
 
 
+def relation_at(
+    snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+) -> exp.Subquery:
+    """The same of the live rows at these positions alone, which are held in memory."""
+    return _registered(positions, take_rows(snapshot, positions, columns), columns, cursor).subquery("rows")
+
+
 def _read_exactly(snapshot: Snapshot, column: Column) -> bool:
     """Whether DuckDB can read the column itself: it rounds long decimals, and what it reads from files for
     durations are counts of the file's unit, which it cannot bring to another inside nested values."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core import Store, col
+from core import Store, agg, col
 from core.errors import BadData, Cancelled, ReadOnlyStore, UnknownColumn, UnknownName
 from core.jobs import Job
 from core.store import Table
@@ -65,6 +65,33 @@ def test_an_index_serves_filters_and_sorts_and_explain_names_it(table: Table) ->
     assert table.read(["n"], sort=["-n", "name"], limit=3).column("n").to_pylist() == [999] * 3
     assert table.read(["n"], sort=["-n"], limit=0).num_rows == 0
     assert table.count(col("n") == 7) == 5
+
+
+def test_queries_of_more_steps_begin_with_what_an_index_finds(store: Store, table: Table) -> None:
+    odd = {
+        "long": pa.array([10**50 + i for i in range(ROWS)], pa.decimal256(60, 0)),
+        "lasted": pa.array(range(ROWS), pa.duration("s")),
+    }
+    for name, values in odd.items():
+        table.add_column(name, type=values.type)
+        table.update(pa.table({"_id": range(ROWS), name: values}))
+    table.compact()
+    table.update(pa.table({"_id": [7, 8], "n": [1, 7]}))
+    table.delete(ids=[1007])
+    table.insert({"n": [7], "name": ["new"]})
+    asked = [
+        table.where(col("n") == 7).group_by("name").agg(rows=agg.count(), long=agg.max("long")),
+        table.where(col("n") == 7).where(col("name").contains("8")).compute(twice=col("n") * 2),
+        table.where(col("n") == 7).compute(as_text=col("n").cast("string")).sort("-name").limit(3),
+        table.where(col("n") == 7).join(table.where(col("n") == 8), on="_id", how="left"),
+        table.where(col("n") == -1).agg(rows=agg.count()),
+    ]
+    wanted = [query.read() for query in asked]
+    table.create_index("n")
+    assert [query.read() for query in asked] == wanted
+    assert [query.count() for query in asked] == [rows.num_rows for rows in wanted]
+    assert [query.explain().index for query in asked] == ["sorted index on n"] * len(asked)
+    assert table.where(col("n") > 100).group_by("n").agg(rows=agg.count()).explain().index is None
 
 
 def test_where_most_rows_are_asked_for_all_are_looked_at(table: Table) -> None:
