@@ -39,7 +39,8 @@ def known_ids(state: State, ids: Iterable[int]) -> np.ndarray:
     """`ids`, ascending and each once; raises `UnknownRow` naming the first that is not in the table."""
     given = ids_of(state, list(ids))
     refuse_unknown(state, given)
-    return np.unique(given)
+    ascending = np.sort(given)
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(given) else given
 
 
 def refuse_unknown(state: State, ids: np.ndarray) -> None:

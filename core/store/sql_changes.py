@@ -60,7 +60,7 @@ def _update(table: Table, asked: Changing, rows: pa.Table, message: str, job: Jo
 
 
 def _delete(table: Table, asked: Changing, rows: pa.Table, message: str, job: Job) -> Commit:
-    return table.delete(ids=rows.column(0).to_pylist(), message=message, job=job)
+    return table.delete(ids=np.sort(to_numpy(rows.column(0))).tolist(), message=message, job=job)
 
 
 _MADE = {"insert": _insert, "update": _update, "delete": _delete}

@@ -100,8 +100,10 @@ def _updating(tree: exp.Expr) -> Changing:
 
 def _deleting(tree: exp.Expr) -> Changing:
     _refuse_returning(tree)
-    asked = exp.select(_id_of(tree.this)).distinct().from_(tree.this)
-    return Changing("delete", _name(tree.this), _asked(asked, tree, tree.args.get("using") or None))
+    asked, others = exp.select(_id_of(tree.this)).from_(tree.this), tree.args.get("using")
+    if others:
+        asked = asked.distinct()
+    return Changing("delete", _name(tree.this), _asked(asked, tree, others))
 
 
 def _creating(tree: exp.Expr) -> Changing:
