@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,11 @@ class Bound(Predicate):
         """What compilers make of many values, by what it is made for: once, not for each block of rows."""
         return {}
 
+    @property
+    def is_listable(self) -> bool:
+        """Whether its values could be given as one list with others."""
+        return self.plain and OPERATORS["in"].fits(self.type)
+
     @cached_property
     def plain(self) -> bool:
         """Whether it compares with values alone: no columns, no conditions on items."""
@@ -43,7 +48,8 @@ class Bound(Predicate):
 
 
 def bind(filter: Filter, schema: pa.Schema, name: str) -> Filter:
-    """The same tree over `Bound` predicates; binding again is harmless.
+    """The same tree over `Bound` predicates, where many values of one column are asked for together; binding
+    again is harmless.
 
     `name` is the dataset's, for messages. Raises `UnknownColumn`, or `BadFilter` for an operator or a
     value that does not fit, a pattern that cannot be read, and groups nested deeper than `DEEPEST`.
@@ -79,10 +85,33 @@ def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, i
             f"The filter nests groups more than {DEEPEST} deep",
             fix="Put conditions of one kind into one group; for many of them all_of() and any_of() do",
         )
-    bound = tuple(child for child, _depth in children)
+    bound = gathered(type(node), [child for child, _depth in children])
     if isinstance(node, Not):
         return Not(bound[0]), depth
     return (And(bound) if isinstance(node, And) else Or(bound)), depth
+
+
+def gathered(kind: type[Branch], conditions: Sequence[Filter]) -> tuple[Filter, ...]:
+    """`a = 1 or a = 2` as `a in (1, 2)`, `a != 1 and a != 2` as `a not in (1, 2)`: one look at the column."""
+    many, one = {Or: ("in", "eq"), And: ("nin", "ne")}.get(kind, ("", ""))
+    found: dict[object, Filter | list[Bound]] = {}
+    for at, condition in enumerate(conditions):
+        if isinstance(condition, Bound) and condition.operator in (many, one) and condition.is_listable:
+            alike = found.setdefault((condition.column, condition.ignore_case), [])
+            assert isinstance(alike, list)
+            alike.append(condition)
+        else:
+            found[at] = condition
+    return tuple(_together(many, alike) if isinstance(alike, list) else alike for alike in found.values())
+
+
+def _together(operator: str, conditions: list[Bound]) -> Filter:
+    first = conditions[0]
+    if len(conditions) == 1:
+        return first
+    values = tuple(value for one in conditions for value in one.values)
+    exact = tuple(value for one in conditions for value in one.exact)
+    return replace(first, operator=operator, values=values, exact=exact)
 
 
 def _made(place: Place, operator: str) -> Bound:

@@ -17,6 +17,7 @@ from core.filters.sql_operand import SqlOperand, complement
 from core.filters.walk import fold
 from core.nested import Place
 
+MOST_JOINED = 64
 Find = Callable[[Place], exp.Expr]
 """What stands for a column, or a field inside one, in SQL."""
 
@@ -86,7 +87,18 @@ def _branch(node: Branch, conditions: list[exp.Expr]) -> exp.Expr:
         return complement(conditions[0])
     if not conditions:
         return exp.true() if isinstance(node, And) else exp.false()
-    return _balanced(conditions, exp.And if isinstance(node, And) else exp.Or)
+    return _balanced(conditions, exp.And) if isinstance(node, And) else _any(conditions)
+
+
+def _any(conditions: list[exp.Expr]) -> exp.Expr:
+    """The rewriter of DuckDB 2.0 takes time with the square of the conditions that one OR joins, however they
+    are nested: many go into branches of a CASE, which it does not look across."""
+    parts = [
+        _balanced(conditions[at : at + MOST_JOINED], exp.Or) for at in range(0, len(conditions), MOST_JOINED)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    return exp.Case(ifs=[exp.If(this=part, true=exp.true()) for part in parts], default=exp.false())
 
 
 def _balanced(conditions: list[exp.Expr], join: type[exp.Connector]) -> exp.Expr:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from core.arrays import from_numpy
 from core.filters import arrow_operand as operands
-from core.filters import bind, col, mask
+from core.filters import bind, col, mask, parse, to_sql
 from core.filters.arrow_lists import items_of
 from core.filters.to_arrow import ROWS_AT_ONCE
+from core.filters.walk import predicates
 
 ROWS = 3 * ROWS_AT_ONCE
 
@@ -50,3 +52,28 @@ def test_distinct_values_that_outnumber_the_rows_are_not_all_tested(monkeypatch:
     rows = pa.table({"word": words})
     assert mask(bind(col("word").contains("b"), rows.schema, "rows"), rows).to_pylist() == [False, True]
     assert tested == [2]
+
+
+def test_values_of_one_column_are_asked_for_together() -> None:
+    schema = pa.schema([("a", pa.int64()), ("b", pa.string()), ("ok", pa.bool_())])
+    for apart, together in [
+        ("a = 1 or b = 'x' or a in (2, 3) or a = 1.5", "a in (1, 2, 3, 1.5) or b = 'x'"),
+        ("a != 1 and b != 'x' and a not in (2)", "a not in (1, 2) and b != 'x'"),
+        ("b = 'x' or b = 'y' in any case or b = 'z'", "b in ('x', 'z') or b = 'y' in any case"),
+    ]:
+        assert bind(parse(apart), schema, "rows") == bind(parse(together), schema, "rows")
+    for kept in ("a = 1 and a = 2", "a != 1 or a != 2", "ok = true or ok = false", "a = 1 or a > 2"):
+        bound = bind(parse(kept), schema, "rows")
+        assert [p.operator for p in predicates(bound)] == [p.operator for p in predicates(parse(kept))]
+
+
+def test_thousands_of_conditions_are_answered_by_either_engine() -> None:
+    rows = pa.table({"a": from_numpy(np.arange(9_000)), "b": [f"x{number % 7}" for number in range(9_000)]})
+    where = " or ".join(f"a = {number} and b like 'x{number % 2}%'" for number in range(0, 9_000, 3))
+    bound = bind(parse(where), rows.schema, "rows")
+    sql = to_sql(bound, {"a": "a", "b": "b"}).sql("duckdb")
+    with duckdb.connect() as engine:
+        engine.register("rows", rows)
+        found = [a for (a,) in engine.sql(f"SELECT a FROM rows WHERE {sql} ORDER BY a").fetchall()]
+    assert found == np.flatnonzero(np.asarray(mask(bound, rows))).tolist()
+    assert found == [number for number in range(0, 9_000, 3) if number % 7 == number % 2]
