@@ -147,6 +147,12 @@ class Column(Computable):
         return self._predicate("not_empty")
 
     def _listed(self, values: Iterable[Any]) -> list[Any]:
+        if isinstance(values, Computable):
+            raise BadFilter(
+                f"{self!r} cannot be in {values!r}",
+                "A list of values is asked for, and that is a column",
+                f"Compare the columns: {self!r} == {values!r}",
+            )
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
             raise BadFilter(f"{self!r} cannot be in {values!r}", fix=f"Give a list: [{values!r}]")
         return list(values)

@@ -23,14 +23,19 @@ Find = Callable[[Place], pa.Array]
 """The values of a column, or of a field inside one."""
 
 
-def mask(bound: Filter, rows: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
-    """True for each row that meets the filter; without nulls, as long as `rows`."""
+def mask(
+    bound: Filter, rows: pa.Table | pa.RecordBatch, check: Callable[[], None] | None = None
+) -> pa.BooleanArray:
+    """True for each row that meets the filter; without nulls, as long as `rows`.
+
+    `check` is called before each condition and block of rows: what it raises ends the work.
+    """
     batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches(ROWS_AT_ONCE)
-    parts = [_mask(bound, batch) for batch in batches]
+    parts = [_mask(bound, batch, check) for batch in batches]
     return pa.concat_arrays(parts) if parts else array_of([], pa.bool_())
 
 
-def _mask(bound: Filter, batch: pa.RecordBatch) -> pa.BooleanArray:
+def _mask(bound: Filter, batch: pa.RecordBatch, check: Callable[[], None] | None) -> pa.BooleanArray:
     def find(place: Place) -> pa.Array:
         if not place.path:
             return batch.column(place.column)
@@ -38,11 +43,15 @@ def _mask(bound: Filter, batch: pa.RecordBatch) -> pa.BooleanArray:
             return batch.column(place.name)
         return project(batch.column(place.column), place.path)
 
-    return _met(bound, find, batch.num_rows)
+    return _met(bound, find, batch.num_rows, check)
 
 
-def _met(bound: Filter, find: Find, num_rows: int) -> pa.BooleanArray:
+def _met(
+    bound: Filter, find: Find, num_rows: int, check: Callable[[], None] | None = None
+) -> pa.BooleanArray:
     def leaf(predicate: Predicate) -> pa.BooleanArray:
+        if check is not None:
+            check()
         if not isinstance(predicate, Bound):
             raise TypeError(f"bind() the filter first: {predicate!r}")
         return _test(predicate, find(predicate.place), find)

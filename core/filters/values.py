@@ -114,7 +114,8 @@ def _float(value: Any, type_: pa.DataType) -> Value:
 def _integer(value: Any, type_: pa.DataType) -> Value:
     number = _number(value, type_)
     if isinstance(number.shown, float) and math.isnan(number.shown):
-        raise ValueError("a column of whole numbers holds no NaN")
+        held = "decimal" if types.is_decimal(type_) else "whole"
+        raise ValueError(f"a column of {held} numbers holds no NaN")
     return number
 
 

@@ -56,7 +56,7 @@ def search_by_mask(
     for piece, low, high, chunks in _blocks(snapshot, pieces, columns, first, rows_at_once):
         job.check()
         looked_at[piece.first] = piece
-        met = mask(bound, with_changes(snapshot, low, high, columns, chunks))
+        met = mask(bound, with_changes(snapshot, low, high, columns, chunks), job.check)
         live = without(np.flatnonzero(to_numpy(met)) + low, snapshot.deleted)
         found.append(live)
         rows += len(live)

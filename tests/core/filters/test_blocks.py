@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -9,12 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from core import Store
 from core.arrays import from_numpy
+from core.errors import Cancelled
 from core.filters import arrow_operand as operands
 from core.filters import bind, col, mask, parse, to_sql
 from core.filters.arrow_lists import items_of
 from core.filters.to_arrow import ROWS_AT_ONCE
 from core.filters.walk import predicates
+from core.jobs import Job
 
 ROWS = 3 * ROWS_AT_ONCE
 
@@ -77,3 +81,18 @@ def test_thousands_of_conditions_are_answered_by_either_engine() -> None:
         found = [a for (a,) in engine.sql(f"SELECT a FROM rows WHERE {sql} ORDER BY a").fetchall()]
     assert found == np.flatnonzero(np.asarray(mask(bound, rows))).tolist()
     assert found == [number for number in range(0, 9_000, 3) if number % 7 == number % 2]
+
+
+class Impatient(Job):
+    """Cancelled as soon as the work asks for the first time."""
+
+    def check(self) -> None:
+        super().check()
+        self.cancel()
+
+
+def test_a_filter_is_cancelled_between_its_conditions(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store") as store:
+        table = store.create_table("t", {"a": [1, 2, 3]})
+        with pytest.raises(Cancelled):
+            table.count("a > 1 and a < 3", job=Impatient())
