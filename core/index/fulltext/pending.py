@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from core.arrays import take, to_numpy
 from core.ascending import EMPTY, among, union, without
 from core.index.fulltext.part import Part, TooLarge, build
 from core.scan.pieces import changed_cells
@@ -14,17 +17,17 @@ from core.scan.rows import take_rows
 from core.scan.snapshot import Column, FileSegment, Snapshot
 
 MOST_LAYERS = 8
-Row = tuple[object, ...]
-"""The indexed cells of a row, in the order of the columns."""
+TEXTS = (pa.string(), pa.large_string())
+"""Those that are compared all at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A part, and of each of its rows the position and the cells it was made of."""
+    """A part, and of each of its rows the position, ascending, and the cells it was made of."""
 
     part: Part
     positions: np.ndarray
-    rows: Sequence[Row]
+    cells: pa.Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,27 +60,31 @@ class Pending:
     def of(self, snapshot: Snapshot, columns: Sequence[Column], usual: Mapping[int, float]) -> list[Placed]:
         """Parts of all rows that no data file has as they are."""
         positions = outside(snapshot, columns)
-        wanted = dict(zip(positions.tolist(), _rows(snapshot, columns, positions), strict=True))
-        placed, missing = self._held(wanted)
-        if self._is_worn(len(wanted), len(missing)):
-            self._layers, placed, missing = [], [], wanted
-        if missing:
-            keys = [column.key for column in columns]
-            made = list(_layers(missing, keys, self._language, usual))
+        cells = take_rows(snapshot, positions, columns)
+        placed, missing = self._held(positions, cells)
+        if self._is_worn(len(positions), int(missing.sum())):
+            self._layers, placed = [], []
+            missing[:] = True
+        if missing.any():
+            keys, rows = [column.key for column in columns], np.flatnonzero(missing)
+            made = list(_layers(positions[rows], take(cells, rows), keys, self._language, usual))
             self._layers += made
             placed += [Placed(layer.part, layer.positions) for layer in made]
         return placed
 
-    def _held(self, wanted: Mapping[int, Row]) -> tuple[list[Placed], dict[int, Row]]:
-        """What is held of it, and the rest. A layer without any of it is let go: its words would count."""
-        missing, placed, of_use = dict(wanted), list[Placed](), list[Layer]()
+    def _held(self, positions: np.ndarray, cells: pa.Table) -> tuple[list[Placed], np.ndarray]:
+        """What is held of these rows, and which are not. A layer without any of them is let go: its words
+        would count."""
+        missing, placed, of_use = np.ones(len(positions), np.bool_), list[Placed](), list[Layer]()
         for layer in self._layers:
+            rows = np.flatnonzero(among(layer.positions, positions))
+            wanted = np.searchsorted(positions, layer.positions[rows])
+            rows, wanted = rows[missing[wanted]], wanted[missing[wanted]]
+            same = _same(take(layer.cells, rows), take(cells, wanted))
             valid = np.full(layer.part.rows, -1, np.int64)
-            for place, (position, row) in enumerate(zip(layer.positions.tolist(), layer.rows, strict=True)):
-                if position in missing and missing[position] == row:
-                    valid[place] = position
-                    del missing[position]
-            if (valid >= 0).any():
+            valid[rows[same]] = layer.positions[rows[same]]
+            missing[wanted[same]] = False
+            if same.any():
                 of_use.append(layer)
                 placed.append(Placed(layer.part, valid))
         self._layers = of_use
@@ -106,25 +113,31 @@ def changed(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
     return union(EMPTY, *(found[0] for found in cells if found is not None))
 
 
-def _rows(snapshot: Snapshot, columns: Sequence[Column], positions: np.ndarray) -> list[Row]:
-    table = take_rows(snapshot, positions, columns)
-    cells = [[_kept(cell) for cell in column.to_pylist()] for column in table.columns]
-    return list(zip(*cells, strict=True))
-
-
-def _kept(cell: object) -> object:
-    """In a form that equals another only if it says the same."""
-    return tuple(cell) if isinstance(cell, list) else cell
+def _same(cells: pa.Table, others: pa.Table) -> np.ndarray:
+    """Which rows say the same in all columns."""
+    same = np.ones(len(cells), np.bool_)
+    for column, other in zip(cells.columns, others.columns, strict=True):
+        if column.type == other.type and column.type in TEXTS:
+            null, nothing = to_numpy(column.is_null()), to_numpy(other.is_null())
+            same &= (null & nothing) | (to_numpy(pc.equal(column, other)) & ~null & ~nothing)
+        else:
+            pairs = zip(column.to_pylist(), other.to_pylist(), strict=True)
+            same &= np.fromiter((cell == there for cell, there in pairs), np.bool_, len(cells))
+    return same
 
 
 def _layers(
-    rows: Mapping[int, Row], keys: Sequence[int], language: str | None, usual: Mapping[int, float]
+    positions: np.ndarray,
+    cells: pa.Table,
+    keys: Sequence[int],
+    language: str | None,
+    usual: Mapping[int, float],
 ) -> list[Layer]:
-    texts = dict(zip(keys, zip(*rows.values(), strict=True), strict=True))
+    texts = {key: column.to_pylist() for key, column in zip(keys, cells.columns, strict=True)}
     try:
-        part = build(texts, len(rows), language, usual)
+        part = build(texts, len(positions), language, usual)
     except TooLarge:
-        halves, middle = list(rows.items()), len(rows) // 2
-        first, last = dict(halves[:middle]), dict(halves[middle:])
-        return _layers(first, keys, language, usual) + _layers(last, keys, language, usual)
-    return [Layer(part, np.fromiter(rows, np.int64, len(rows)), list(rows.values()))]
+        middle = len(positions) // 2
+        first = _layers(positions[:middle], cells.slice(0, middle), keys, language, usual)
+        return first + _layers(positions[middle:], cells.slice(middle), keys, language, usual)
+    return [Layer(part, positions, cells)]

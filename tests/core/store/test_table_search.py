@@ -191,6 +191,34 @@ def test_changes_undo_and_earlier_versions_are_searched_as_they_were(books: Tabl
     assert sorted(ids(books, "red")) == [1]
 
 
+def test_pending_rows_are_looked_at_again_only_where_they_changed(
+    books: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = []
+    real = part.build
+
+    def watched(texts: part.Texts, rows: int, *rest: object, **named: object) -> part.Part:
+        built.append(rows)
+        return real(texts, rows, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("core.index.fulltext.pending.build", watched)
+    assert ids(books, "tags:fox") == [0]
+    assert built == [6]
+    for change, found in [
+        ({"_id": 1, "tags": ["fox"]}, [0, 1]),
+        ({"_id": 1, "tags": None}, [0]),
+        ({"_id": 2, "tags": ["fox", None]}, [0, 2]),
+    ]:
+        books.update([change])
+        assert sorted(ids(books, "tags:fox")) == found
+    assert built == [6, 1, 1, 1]
+    assert ids(books, "title:tea") == [5]
+    for change, found in [({"_id": 3, "title": "tea"}, [3, 5]), ({"_id": 5, "title": None}, [3])]:
+        books.update([change])
+        assert sorted(ids(books, "title:tea")) == found
+    assert built == [6, 1, 1, 1, 6, 1, 1]
+
+
 def test_columns_keep_their_index_by_another_name_and_lose_it_when_dropped(books: Table) -> None:
     books.rename_column("title", "heading")
     assert ids(books, "heading:cafe") == [2]
