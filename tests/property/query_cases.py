@@ -23,15 +23,18 @@ SCHEMA = pa.schema(
         ("k", pa.string()),
         ("n", pa.int64()),
         ("N", pa.int32()),
+        ("big", pa.int64()),
         ("f", pa.float64()),
+        ("g", pa.float32()),
         ("d", pa.decimal128(10, 2)),
         ("day", pa.date32()),
         ("z", pa.timestamp("us", ZONE)),
+        ("fine", pa.timestamp("ns")),
         ("b", pa.bool_()),
         ("tags", pa.list_(pa.int64())),
     ]
 )
-OTHER = pa.schema([("k", pa.string()), ("n", pa.int64()), ("w", pa.float64())])
+OTHER = pa.schema([("k", pa.string()), ("n", pa.int64()), ("w", pa.float64()), ("e", pa.decimal128(20, 3))])
 
 TEXTS = ["a", "B", "ä", "", "日本", "a b"]
 WHOLE = [-7, -1, 0, 1, 2, 3, 1_000_000]
@@ -43,18 +46,24 @@ MOMENTS = [
     dt.datetime(2024, 3, 31, 1, 30, 0, 250, tzinfo=dt.UTC),
     dt.datetime(1950, 1, 1, tzinfo=dt.UTC),
 ]
+FINE = [1_704_067_199_999_999_999, 1_704_067_200_000_000_000, 0, -1]
+"""The last nanosecond of a year, and the first one of the next."""
 LISTS = [[], [1], [2, None], [3, 3, 1]]
 POOLS: dict[str, list[Any]] = {
     "k": TEXTS,
     "n": WHOLE,
     "N": WHOLE,
+    "big": [2**53 + 1, 0, 1],
     "f": FLOATS,
+    "g": [*FLOATS, 0.1],
     "d": DECIMALS,
     "day": DAYS,
     "z": MOMENTS,
+    "fine": FINE,
     "b": [True, False],
     "tags": LISTS,
-    "w": FLOATS,
+    "w": [*FLOATS, 2.0**53, -3.1, 1.25, 1.0],
+    "e": [*DECIMALS, Decimal(2**53 + 1), Decimal("1.5"), Decimal(1)],
 }
 
 
@@ -145,9 +154,10 @@ def join(draw: st.DrawFn, rows: Asking, other: Asking) -> Asking | None:
     how = draw(st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]))
     suffix = f" {len(rows.pipeline.steps)}"
     texts = one_of(draw, rows, is_text)
-    whole = one_of(draw, rows, lambda kind: kind in (pa.int32(), pa.int64()))
-    if texts is None or (whole is not None and draw(st.booleans())):
-        return whole and rows.join(other, left_on=whole, right_on="n", how=how, suffix=suffix)
+    number = one_of(draw, rows, is_number)
+    if texts is None or (number is not None and draw(st.booleans())):
+        right = draw(st.sampled_from(["n", "w", "e"]))
+        return number and rows.join(other, left_on=number, right_on=right, how=how, suffix=suffix)
     return rows.join(other, left_on=texts, right_on="k", how=how, suffix=suffix)
 
 
@@ -180,11 +190,13 @@ def values_for(kind: pa.DataType) -> list[Any]:
         return DECIMALS
     if is_.is_date(kind):
         return DAYS
-    return MOMENTS if is_.is_timestamp(kind) else WHOLE
+    if is_.is_timestamp(kind):
+        return MOMENTS if kind.tz else [moment.replace(tzinfo=None) for moment in MOMENTS]
+    return WHOLE
 
 
 def computed(draw: st.DrawFn, rows: Asking) -> Expression | None:
-    number = one_of(draw, rows, lambda kind: kind in (pa.int64(), pa.float64(), pa.int32()))
+    number = one_of(draw, rows, lambda kind: is_number(kind) and not is_.is_decimal(kind))
     text = one_of(draw, rows, is_text)
     day = one_of(draw, rows, is_.is_date)
     moment = one_of(draw, rows, is_.is_timestamp)
@@ -202,7 +214,7 @@ def computed(draw: st.DrawFn, rows: Asking) -> Expression | None:
     if day is not None:
         found += [col(day).year(), col(day).month(), col(day).weekday(), col(day) + 1, col(day) - col(day)]
     if moment is not None:
-        found += [col(moment).hour(), col(moment).year()]
+        found += [col(moment).hour(), col(moment).year(), col(moment).date(), col(moment).truncate("day")]
     return draw(st.sampled_from(found)) if found else None
 
 

@@ -139,7 +139,7 @@ def joined(step: Join, rows: list[Row], side: Side, types: Types) -> list[Row]:
             n
             for n, one in enumerate(other)
             if all(
-                row[a] is not None and one[b] is not None and same(row[a], one[b])
+                row[a] is not None and one[b] is not None and meet(row[a], one[b])
                 for a, b in zip(step.left_on, step.right_on, strict=True)
             )
         ]
@@ -311,6 +311,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "month": lambda day: day.month,
     "weekday": lambda day: day.isoweekday(),
     "hour": lambda moment: moment.hour,
+    "date": lambda moment: moment.date(),
+    "truncate": lambda moment, _: dt.datetime(moment.year, moment.month, moment.day, tzinfo=moment.tzinfo),
 }
 
 
@@ -339,6 +341,15 @@ def compared(a: Any, b: Any) -> int:
 
 def same(a: Any, b: Any) -> bool:
     return (a is None and b is None) or a == b or (is_nan(a) and is_nan(b))
+
+
+def meet(a: Any, b: Any) -> bool:
+    """Keys of a join: a decimal beside floats is the nearest one, if that tells its digits."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Decimal) and isinstance(other, float):
+            near = float(one)
+            return other == near and (abs(near) < 10**15 or Decimal(near) == one)
+    return same(a, b)
 
 
 def is_nan(value: Any) -> bool:
