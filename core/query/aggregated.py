@@ -6,7 +6,6 @@ import pyarrow as pa
 from sqlglot import exp
 
 from core.errors import BadQuery, nearest
-from core.filters.expr import Filter, all_of
 from core.filters.kinds import value_type
 from core.query.aggregate import Aggregate
 from core.query.aggregates import AGGREGATES, ROWS, AggregateFunction, Input
@@ -18,16 +17,15 @@ from core.query.typed import condition, typed
 Made = tuple[pa.DataType, exp.Expr, Needed]
 
 
-def aggregated(aggregate: Aggregate, rows: Node, only: Filter | None = None) -> Made:
-    """Its type, its SQL, and the columns that this uses; of the rows alone that meet `only`.
+def aggregated(aggregate: Aggregate, rows: Node) -> Made:
+    """Its type, its SQL, and the columns that this uses.
 
     Raises `BadQuery` where it does not fit.
     """
     function = _known(aggregate, rows.fields.place)
     met, filtered = None, Needed()
-    asked = [one for one in (only, aggregate.where) if one is not None]
-    if asked:
-        met, filtered = condition(all_of(asked), rows.fields)
+    if aggregate.where is not None:
+        met, filtered = condition(aggregate.where, rows.fields)
     value, used = _value(aggregate, function, rows)
     if not function.fits(value.type):
         raise BadQuery(

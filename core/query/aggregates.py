@@ -49,7 +49,8 @@ class Input:
 
 @dataclass(frozen=True)
 class AggregateFunction:
-    """`fits` and `result` are given the value's type; `ordered` says that the rows' order matters to it."""
+    """`fits` and `result` are given the value's type; `ordered` says that the rows' order matters to it, and
+    `empty` what it is of no rows, where that is not null."""
 
     id: str
     label: str
@@ -59,6 +60,7 @@ class AggregateFunction:
     takes: str = "values that can be ordered"
     needs_value: bool = True
     ordered: bool = False
+    empty: Callable[[], exp.Expr] | None = None
 
 
 def _numeric(kind: pa.DataType) -> bool:
@@ -181,13 +183,21 @@ def _listed_once(given: Input) -> exp.Expr:
 
 
 def _never_null(values: exp.Expr) -> exp.Expr:
-    return exp.Coalesce(this=values, expressions=[exp.Array(expressions=[])])
+    return exp.Coalesce(this=values, expressions=[_no_items()])
+
+
+def _zero() -> exp.Expr:
+    return number(0)
+
+
+def _no_items() -> exp.Expr:
+    return exp.Array(expressions=[])
 
 
 _NUMBERS = "numbers, or true and false"
 _TABLE = (
-    AggregateFunction("count", "count", _any, _count, _counted, "anything", needs_value=False),
-    AggregateFunction("count_distinct", "distinct values", _any, _count, _distinct, "anything"),
+    AggregateFunction("count", "count", _any, _count, _counted, "anything", needs_value=False, empty=_zero),
+    AggregateFunction("count_distinct", "distinct values", _any, _count, _distinct, "anything", empty=_zero),
     AggregateFunction("sum", "sum", _addable, _total, _summed, _NUMBERS),
     AggregateFunction("avg", "average", _addable, _mean, _averaged, _NUMBERS),
     AggregateFunction("min", "least", _scalar, _own, lambda given: given.call("min", given.value)),
@@ -202,8 +212,8 @@ _TABLE = (
     ),
     AggregateFunction("variance", "variance", _numeric, _float, _spread("var_samp"), _NUMBERS),
     AggregateFunction("mode", "most frequent", _scalar, _own, _mode),
-    AggregateFunction("list", "all values", _any, _list, _listed, "anything", ordered=True),
-    AggregateFunction("distinct_list", "all distinct values", _scalar, _list, _listed_once),
+    AggregateFunction("list", "all values", _any, _list, _listed, "anything", ordered=True, empty=_no_items),
+    AggregateFunction("distinct_list", "all distinct values", _scalar, _list, _listed_once, empty=_no_items),
 )
 
 AGGREGATES: dict[str, AggregateFunction] = {function.id: function for function in _TABLE}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatchmethod
 from itertools import count
 
@@ -30,7 +30,8 @@ from core.query.nodes import (
     sampled,
 )
 from core.query.pipeline import Pipeline
-from core.query.reshaping import pivoted, unpivoted, unwound
+from core.query.pivoting import pivoted
+from core.query.reshaping import unpivoted, unwound
 from core.query.scanned import Scan
 from core.query.shared import Faceted, Shared
 from core.query.steps import (
@@ -186,20 +187,13 @@ class Compiler:
     def _join(self, step: Join, rows: Node) -> Node:
         return joined(self, step, rows, self.rows(step.other))
 
-    def grouped(
-        self,
-        rows: Node,
-        keys: Sequence[Field],
-        aggregates: Aggregates,
-        only: Mapping[str, Filter] | None = None,
-    ) -> Grouped:
-        """`only` says by name of which rows an aggregate is computed."""
+    def grouped(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> Grouped:
         place = rows.fields.place
         refuse_twice([*(key.name for key in keys), *(name for name, _ in aggregates)], place)
         made: dict[str, tuple[exp.Expr, Needed]] = {}
         fields = list(keys)
         for name, aggregate in aggregates:
-            kind, sql, used = aggregated(aggregate, rows, None if only is None else only[name])
+            kind, sql, used = aggregated(aggregate, rows)
             fields.append(Field(name, kind, self.new()))
             made[fields[-1].identifier] = (sql, used)
         named = Fields(f"{place}, grouped", tuple(fields))

@@ -1,53 +1,29 @@
-"""Columns made of rows and rows made of columns: pivot, unpivot, unwind."""
+"""Rows made of columns, and of the items of lists: unpivot, unwind."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
 from core.errors import BadQuery
-from core.filters.expr import Filter, Predicate
-from core.query import answers
-from core.query.aggregate import Aggregate
 from core.query.common_type import in_common
 from core.query.fields import Field, Fields, refuse_twice
-from core.query.nodes import Chosen, Grouped, Needed, Node, Unnested
+from core.query.nodes import Needed, Node, Unnested
 from core.query.operand import Value
 from core.query.sql_parts import case, cast_to, column, func, number, text
-from core.query.steps import Pivot, Unpivot, Unwind
+from core.query.steps import Unpivot, Unwind
 
 if TYPE_CHECKING:
     from core.query.compile import Compiler
 
-MOST_COLUMNS = 1000
-
-
-def pivoted(compiler: Compiler, step: Pivot, rows: Node) -> Node:
-    rows, (*keys, across) = compiler.reachable((*step.keys, step.column), rows)
-    values = step.values if step.values is not None else _held(compiler, rows, across)
-    if len(values) * len(step.aggregates) > MOST_COLUMNS:
-        raise BadQuery(
-            f"{rows.fields.place}: a pivot on '{step.column}' would have more than {MOST_COLUMNS:,} columns",
-            fix="Filter the rows first, or say which values are meant with values=[…]",
-        )
-    asked: list[tuple[str, Aggregate]] = []
-    only: dict[str, Filter] = {}
-    for value in values:
-        for name, aggregate in step.aggregates:
-            called = _called(value) if len(step.aggregates) == 1 else f"{_called(value)}_{name}"
-            asked.append((called, aggregate))
-            only.setdefault(called, _is(across.name, value))
-    seen = Fields(rows.fields.place, (*(f for f in rows.fields.all if f.name != across.name), across))
-    return compiler.grouped(Chosen(rows, seen), keys, tuple(asked), only)
-
 
 def unpivoted(compiler: Compiler, step: Unpivot, rows: Node) -> Node:
     place = rows.fields.place
-    columns = [rows.fields[name] for name in step.columns]
+    rows, columns = compiler.reachable(step.columns, rows)
     values = [Value(column(field.identifier), field.type, field.name) for field in columns]
     found = in_common(values)
     if not columns or found is None:
@@ -91,22 +67,6 @@ def unwound(compiler: Compiler, step: Unwind, rows: Node) -> Node:
     }
     fields = rows.fields.replaced(item)
     return Unnested(rows, fields, made, rank)
-
-
-def _held(compiler: Compiler, rows: Node, field: Field) -> tuple[Any, ...]:
-    """The values of a column, in order, null last."""
-    found = Grouped(rows, Fields(rows.fields.place, (field,)), [field.identifier], {})
-    return tuple(answers.read(found, compiler.job, MOST_COLUMNS + 1).column(0).to_pylist())
-
-
-def _is(name: str, value: Any) -> Filter:
-    return Predicate(name, "is_null") if value is None else Predicate(name, "eq", (value,))
-
-
-def _called(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return str(value)
 
 
 def _array(items: Sequence[exp.Expr]) -> exp.Expr:

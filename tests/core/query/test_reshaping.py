@@ -97,6 +97,58 @@ def test_a_thousand_ranges_are_told_apart(store):
     assert found.column("low").to_pylist() == list(range(0, 5000, 5))
 
 
+def test_a_pivot_names_every_value_apart(store, tmp_path):
+    texts = store.create_table("texts", {"k": [1, 1, 2], "v": ["null", None, None]})
+    assert texts.pivot("k", "v", n=agg.count()).read().to_pydict() == {
+        "k": [1, 2], "null": [1, 0], "(null)": [1, 1],
+    }  # fmt: skip
+    moments = pa.table({
+        "t": pa.array([3_600_000_000_001, 3_600_000_000_002], pa.time64("ns")),
+        "z": pa.array([1, 1000], pa.timestamp("ns", "Europe/Berlin")),
+    })  # fmt: skip
+    pq.write_table(moments, tmp_path / "m.parquet")
+    fine = open_dataset(tmp_path / "m.parquet")
+    assert fine.pivot([], "t").read().column_names == ["01:00:00.000000001", "01:00:00.000000002"]
+    assert fine.pivot([], "z").read().to_pydict() == {
+        "1970-01-01 01:00:00.000000001+01:00": [1],
+        "1970-01-01 01:00:00.000001+01:00": [1],
+    }
+
+
+def test_a_pivot_counts_unless_it_is_told_otherwise(flights):
+    assert flights.pivot("carrier", "month").read().to_pydict() == {
+        "carrier": ["A", "B"], "1": [2, 0], "2": [0, 1],
+    }  # fmt: skip
+
+
+def test_a_pivot_takes_values_in_any_order_and_more_than_once(flights):
+    found = flights.pivot("carrier", "month", values=[2, 1, 1.0, 7, None], n=agg.count(), d=agg.list("d"))
+    assert found.read().to_pylist() == [
+        {
+            "carrier": carrier, "2_n": len(two), "2_d": two, "1_n": len(one), "1_d": one,
+            "1.0_n": len(one), "1.0_d": one, "7_n": 0, "7_d": [], "null_n": 0, "null_d": [],
+        }
+        for carrier, one, two in (("A", [10, 30], []), ("B", [], [20]))
+    ]  # fmt: skip
+
+
+def test_a_pivot_of_as_many_values_as_it_has_columns(store):
+    table = store.create_table(
+        "wide", {"k": [n % 3 for n in range(2000)], "v": [n % 1000 for n in range(2000)]}
+    )
+    found = table.pivot("k", "v").read()
+    assert found.num_columns == 1001
+    assert sum(sum(column.to_pylist()) for column in found.columns[1:]) == 2000
+    with pytest.raises(BadQuery, match="more than 1,000 columns"):
+        table.pivot("k", "_id").read()
+
+
+def test_fields_inside_structs_are_unpivoted(store):
+    table = store.create_table("places", [{"p": {"x": 1, "y": 2}}, {"p": {"x": 3, "y": None}}])
+    found = table.select("p").unpivot(["p.x", "p.y"]).select("name", "value").read()
+    assert found.to_pydict() == {"name": ["p.x", "p.y"] * 2, "value": [1, 2, 3, None]}
+
+
 def ticks(values: Any) -> list[Any]:
     """Temporal values as whole numbers: Python's do not reach as far."""
     whole = pa.types.is_temporal(values.type)
