@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -18,7 +19,7 @@ from core.query.sql.sources import Sources, When
 
 def sql(
     text: str,
-    datasets: Mapping[str, Dataset | str | Path],
+    datasets: Mapping[str, Dataset | str | Path] = MappingProxyType({}),
     parameters: Parameters | None = None,
     *,
     seconds: float | None = None,
@@ -30,14 +31,21 @@ def sql(
 
         core.sql("select count(*) from trips where fare > $1", {"trips": "trips/*.parquet"}, [50])
 
-    Everything else as for `Store.sql`, which see; a table of a store may be among them, also at a version
-    (`table.as_of(3)`).
+    Without datasets it may name files, where `files` allows that. A table of a store may be among them, also
+    at a version (`table.as_of(3)`). Everything else as for `Store.sql`, which see.
     """
+
+    if not isinstance(datasets, Mapping):
+        raise BadData(
+            f"{datasets!r} gives no names to datasets", fix='Give a dict: {"trips": "trips/*.parquet"}'
+        )
 
     def find(name: str, version: When | None) -> Dataset:
         if version is not None:
             raise BadData(f"'{name}' has no versions here", fix="Name table.as_of(…) among the datasets")
         given = datasets[name]
+        if not isinstance(given, Dataset | str | Path):
+            raise BadData(f"'{name}' is no dataset, but {given!r}", fix="Give a dataset, a table or a path")
         return given if isinstance(given, Dataset) else open_dataset(given)
 
     asked = Asked(parameters, None, seconds, memory, files)

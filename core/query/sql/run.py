@@ -92,9 +92,10 @@ def _values(given: Parameters | None) -> Any:
 
 def _confined(asked: Asked, sources: Sources, tables: Mapping[str, Snapshot]) -> Confined:
     """Files of the sources' folders need not be listed, so that the same confinement serves the next time."""
-    if asked.memory is not None and (isinstance(asked.memory, bool) or asked.memory < _LEAST_MEMORY):
+    if asked.memory is not None and (not isinstance(asked.memory, int) or asked.memory < _LEAST_MEMORY):
+        few = "too little for any statement" if isinstance(asked.memory, int) else "no whole number of bytes"
         raise BadData(
-            f"{sources.place}: memory={asked.memory!r} is too little for any statement",
+            f"{sources.place}: memory={asked.memory!r} is {few}",
             fix=f"Give at least {_LEAST_MEMORY:,} bytes",
         )
     if asked.files:

@@ -155,8 +155,9 @@ def _tables(node: Any, hidden: frozenset[str]) -> Iterator[Mapping[str, Any]]:
             yield from _tables(part, hidden)
     if not isinstance(node, dict):
         return
-    if node.get("type") == "BASE_TABLE" and "table_name" in node:
-        if not node["schema_name"] and node["table_name"].casefold() not in hidden:
+    _refuse_lists_of_tables(node)
+    if node.get("show_type") == "SHOW" or (node.get("type") == "BASE_TABLE" and "table_name" in node):
+        if not node.get("schema_name") and node["table_name"].casefold() not in hidden:
             yield node
         return
     for entry in node.get("cte_map", {}).get("map", []):
@@ -166,12 +167,25 @@ def _tables(node: Any, hidden: frozenset[str]) -> Iterator[Mapping[str, Any]]:
     yield from _tables([part for key, part in node.items() if key != "cte_map"], hidden)
 
 
+def _refuse_lists_of_tables(node: Mapping[str, Any]) -> None:
+    """The engine knows the tables that a statement names, and no others."""
+    if node.get("show_type") in ("SHOW_SPECIAL", "SHOW_FROM") or (
+        node.get("type") == "BASE_TABLE"
+        and node["schema_name"].lower() in ("information_schema", "pg_catalog")
+    ):
+        raise BadSql(
+            "tables are not listed in SQL here",
+            "A statement knows those that it names, and no others",
+            "Ask store.tables for their names; DESCRIBE t tells the columns of one",
+        )
+
+
 def _is_recursive(entry: Mapping[str, Any]) -> bool:
     return bool(entry["value"]["query_node"]["type"] == "RECURSIVE_CTE_NODE")
 
 
 def _table_name(node: Mapping[str, Any], number: int) -> TableName:
-    name, at = node["table_name"], node["at_clause"]
+    name, at = node["table_name"], node.get("at_clause")
     if at is None:
         return TableName(name, name)
     value = at["expr"]

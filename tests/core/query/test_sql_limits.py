@@ -191,3 +191,25 @@ def test_explain_may_have_a_comment_and_options(
     for write in (False, True):
         assert "READ_PARQUET" in store.sql(asked, write=write)["explain_value"][0].as_py()
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "asked", ["show tables", "show all tables", "select table_name from information_schema.tables"]
+)
+def test_tables_are_not_listed_as_if_there_were_none(store: Store, asked: str) -> None:
+    with pytest.raises(BadSql, match=r"store\.tables"):
+        store.sql(asked)
+    assert (
+        store.sql("describe t")["column_name"].to_pylist() == store.sql("show t")["column_name"].to_pylist()
+    )
+
+
+def test_memory_and_datasets_that_are_none_are_told(store: Store, outside: Path) -> None:
+    for memory in ("1GB", 1e9):
+        with pytest.raises(BadData, match="no whole number of bytes"):
+            store.sql("select 1", memory=memory)
+    with pytest.raises(BadData, match="'t' is no dataset, but 5"):
+        sql("select * from t", {"t": 5})
+    with pytest.raises(BadData, match="no names to datasets"):
+        sql("select 1", "t")
+    assert sql(f"from '{outside}/secret.parquet'", files=True).to_pylist() == [{"word": "hidden"}]
