@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from core.arrays import take, to_numpy
 from core.ascending import EMPTY, without
-from core.filters.expr import Filter, Predicate, all_of, any_of
+from core.filters.expr import Filter, all_of
 from core.filters.operators import OPERATORS
 from core.jobs import Job
+from core.query.listed import is_one_of
 from core.query.local import find
 from core.relations.comparing import brought, meeting_type
 from core.scan.key_codes import KeyCodes
 from core.scan.pieces import pieces
-from core.scan.python_value import python_value
 from core.scan.rows import finish, take_rows
 from core.scan.snapshot import Column, Snapshot
 
@@ -60,7 +60,7 @@ class Keys:
         """What every row that has a key meets, if not only those; None where that cannot be said in short."""
         if len(self._rows) > MOST_LISTED or not all(OPERATORS["eq"].fits(c.type) for c in self._columns):
             return None
-        return all_of(_is_one_of(c, v) for c, v in zip(self._columns, self._values, strict=True))
+        return all_of(is_one_of(c, v) for c, v in zip(self._columns, self._values, strict=True))
 
     def matching(self, snapshot: Snapshot, where: Filter | None, job: Job) -> Matched:
         """The live rows of `snapshot` that have a key in the columns, and meet `where`."""
@@ -100,18 +100,3 @@ def valid_in_all(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
     for column in columns:
         valid &= to_numpy(column.is_valid())
     return valid
-
-
-def _is_one_of(column: Column, values: pa.ChunkedArray) -> Filter:
-    listed = tuple(dict.fromkeys(map(_operand, values)))
-    if len(listed) > 1 and OPERATORS["in"].fits(column.type):
-        return Predicate(column.name, "in", listed)
-    return any_of(Predicate(column.name, "eq", (value,)) for value in listed)
-
-
-def _operand(scalar: pa.Scalar) -> object:
-    """A key as a condition takes it. Nanoseconds have no Python value but pandas': they are told as text."""
-    kind = scalar.type
-    if (pa.types.is_timestamp(kind) or pa.types.is_time64(kind)) and kind.unit == "ns":
-        return scalar.cast(pa.string()).as_py()
-    return python_value(scalar)

@@ -10,16 +10,22 @@ import pyarrow as pa
 
 from core.arrays import to_numpy
 from core.errors import BadData, UnknownRow
+from core.filters.expr import Filter, Predicate, all_of, any_of
+from core.filters.kinds import TEMPORAL, kind_of
+from core.index.planning import serve
+from core.query.listed import is_one_of
 from core.scan.key_codes import KeyCodes
 from core.scan.pieces import pieces
 from core.scan.python_value import python_value
-from core.scan.rows import finish
+from core.scan.rows import finish, take_rows
 from core.scan.snapshot import Column
 from core.store.evolution import as_keys
 from core.store.ids import ID_COLUMN
 from core.store.state import State
 
 ROWS_AT_ONCE = 1_000_000
+ROWS_A_KEY = 1_000
+"""Of keys that are fewer than one in so many rows, each is looked for in an index that is there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +59,9 @@ def matches(state: State, keys: pa.Table) -> Matches:
     """
     codes = _codes(state.snapshot.name, keys)
     ids, found = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for table in _live_rows(state, state.snapshot.select(keys.column_names)):
+    columns = state.snapshot.select(keys.column_names)
+    indexed = _rows_by_index(state, columns, keys)
+    for table in _live_rows(state, columns) if indexed is None else [indexed]:
         values = [c.cast(k) for c, k in zip(table.columns, keys.schema.types, strict=False)]
         rows, numbers = codes.found(values)
         ids.append(to_numpy(table.columns[-1])[rows])
@@ -62,6 +70,24 @@ def matches(state: State, keys: pa.Table) -> Matches:
     known = np.zeros(keys.num_rows, bool)
     known[matched] = True
     return Matches(np.concatenate(ids), matched, np.flatnonzero(~known))
+
+
+def _rows_by_index(state: State, columns: Sequence[Column], keys: pa.Table) -> pa.Table | None:
+    """The key columns and `_id` of rows among which all are that have one of few keys; None where no index
+    helps."""
+    snapshot = state.snapshot
+    if snapshot.indexes is None or not snapshot.indexes.any_sorted:
+        return None
+    if keys.num_rows * ROWS_A_KEY > snapshot.num_positions:
+        return None
+    served = [c for c in columns if snapshot.indexes.is_sorted(c) and kind_of(c.type) not in TEMPORAL]
+    found = serve(snapshot, all_of(_holds(c, keys.column(c.name)) for c in served)) if served else None
+    return None if found is None else take_rows(snapshot, found.positions, [*columns, ID_COLUMN])
+
+
+def _holds(column: Column, values: pa.ChunkedArray) -> Filter:
+    there = is_one_of(column, values.drop_null())
+    return any_of([there, Predicate(column.name, "is_null")]) if values.null_count else there
 
 
 def _live_rows(state: State, columns: Sequence[Column]) -> Iterator[pa.Table]:

@@ -15,7 +15,7 @@ import pytest
 from core import Store, agg, col
 from core.errors import BadData, Cancelled, ReadOnlyStore, UnknownColumn, UnknownName
 from core.jobs import Job
-from core.store import Table
+from core.store import Table, keys
 
 ROWS = 5_000
 
@@ -92,6 +92,40 @@ def test_queries_of_more_steps_begin_with_what_an_index_finds(store: Store, tabl
     assert [query.count() for query in asked] == [rows.num_rows for rows in wanted]
     assert [query.explain().index for query in asked] == ["sorted index on n"] * len(asked)
     assert table.where(col("n") > 100).group_by("n").agg(rows=agg.count()).explain().index is None
+
+
+KEYS = [
+    pa.array([8.25, 1.5, None, float("nan"), -0.0, 0.1], pa.float32()),
+    pa.array([3, 10**20, None, -1, 0, 5], pa.decimal128(30, 2)),
+    pa.array(["filling", "a", None, "", "ä", "b"]),
+    pa.array([b"filling", b"a", None, b"", b"\0", b"b"]),
+    pa.array([False, True, None]),
+    pa.array([9, 1, None, -128, 127, 0], pa.int8()),
+]
+
+
+@pytest.mark.parametrize("values", KEYS, ids=lambda values: str(values.type))
+def test_rows_of_few_keys_are_found_by_the_index(
+    store: Store, values: pa.Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most rows hold the first of the values; the others are the keys."""
+    monkeypatch.setattr(keys, "ROWS_A_KEY", 1)
+    filling = pa.concat_arrays([values[:1]] * 500)
+    table = store.create_table("t", pa.table({"k": pa.concat_arrays([values, filling, values])}))
+    table.flush()
+    table.update(pa.table({"_id": [1, 8], "k": values[1:3]}))
+    table.insert(pa.table({"k": values[1:]}))
+    table.delete(ids=[2])
+    asked = [pa.table({"k": values[place : place + 1]}) for place in range(1, len(values))]
+    asked += [pa.table({"k": values[1:]}), pa.table({"k": values[1:3], "_id": [1, 8]})]
+    wanted = [keys.matches(table.state(), each) for each in asked]
+    table.create_index("k")
+    monkeypatch.setattr(keys, "pieces", None)
+    for each, without in zip(asked, wanted, strict=True):
+        found = keys.matches(table.state(), each)
+        assert len(found.ids) and found.ids.tolist() == without.ids.tolist()
+        assert found.keys.tolist() == without.keys.tolist()
+        assert found.unknown.tolist() == without.unknown.tolist()
 
 
 def test_where_most_rows_are_asked_for_all_are_looked_at(table: Table) -> None:

@@ -1,0 +1,26 @@
+"""Values of Arrow as a condition on a column."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from core.filters.expr import Filter, Predicate, any_of
+from core.filters.operators import OPERATORS
+from core.scan.python_value import python_value
+from core.scan.snapshot import Column
+
+
+def is_one_of(column: Column, values: pa.ChunkedArray) -> Filter:
+    """The column holds one of the values, of which none is null."""
+    listed = tuple(dict.fromkeys(map(_operand, values)))
+    if len(listed) > 1 and OPERATORS["in"].fits(column.type):
+        return Predicate(column.name, "in", listed)
+    return any_of(Predicate(column.name, "eq", (value,)) for value in listed)
+
+
+def _operand(scalar: pa.Scalar) -> object:
+    """A key as a condition takes it. Nanoseconds have no Python value but pandas': they are told as text."""
+    kind = scalar.type
+    if (pa.types.is_timestamp(kind) or pa.types.is_time64(kind)) and kind.unit == "ns":
+        return scalar.cast(pa.string()).as_py()
+    return python_value(scalar)
