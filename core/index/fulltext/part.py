@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from tantivy import (
+    DocAddress,
     Document,
     Index,
     IndexWriter,
@@ -80,6 +81,16 @@ class Part:
         scores = np.fromiter((score for score, _ in hits), np.float64, len(hits))
         real = rows < self.rows
         return (rows, scores) if real.all() else (rows[real], scores[real])
+
+    def score(self, query: Query, row: int) -> float | None:
+        """Of one row, without looking at the others; None where the query does not find it."""
+        try:
+            told = json.loads(query.explain(self.searcher, DocAddress(0, row)).to_json())
+        except ValueError as error:
+            if "does not match" in str(error):
+                return None
+            raise
+        return float(np.float32(told["value"]))
 
 
 def field_of(key: int) -> str:

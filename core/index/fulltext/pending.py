@@ -48,6 +48,14 @@ class Placed:
         found = rows + self.start
         return np.where(among(found, self.gone), -1, found) if len(self.gone) else found
 
+    def rows_at(self, positions: np.ndarray) -> np.ndarray:
+        """The rows that are at one of these positions, ascending."""
+        if self.positions is not None:
+            found: np.ndarray = np.flatnonzero(among(self.positions, positions))
+            return found
+        low, high = np.searchsorted(positions, (self.start, self.start + self.part.rows))
+        return without(positions[low:high], self.gone) - self.start
+
 
 class Pending:
     """Of one index, in the same columns. What was made for a snapshot is used for the next one, as far as it

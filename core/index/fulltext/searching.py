@@ -12,7 +12,7 @@ from core.ascending import among
 from core.index.fulltext.compiling import Search
 from core.index.fulltext.opened import OpenFulltext, language_of
 from core.index.fulltext.pending import Placed
-from core.index.fulltext.tree import Node
+from core.index.fulltext.tree import Clauses, Node, Words
 from core.index.registry import Index
 from core.jobs import Job
 from core.scan.snapshot import Snapshot
@@ -51,14 +51,34 @@ def search(
     """The `count` best rows; `within`: among these positions, ascending, alone."""
     placed = opened.parts(index, snapshot, job)
     asked = search_of(index, snapshot, placed)
+    few = within if within is not None and len(within) <= FEWEST_HITS and _is_exact(node) else None
     found = []
     for one in placed:
         job.check()
-        found.append(_best(one, asked.query(node, one.part), count, within))
+        query = asked.query(node, one.part)
+        found.append(_best(one, query, count, within) if few is None else _among(one, query, few))
     positions = np.concatenate([hits.positions for hits in found] or [np.empty(0, np.int64)])
     scores = np.concatenate([hits.scores for hits in found] or [np.empty(0)])
     order = np.lexsort((positions, -scores))[:count]
     return Hits(positions[order], scores[order])
+
+
+def _is_exact(node: Node) -> bool:
+    """Whether each row can be asked for by itself: to find the words that begin so takes long for each, and
+    tantivy does not tell of a row before the first that is found, where all rows but some are asked for."""
+    if isinstance(node, Clauses):
+        return bool(node.required or node.wanted) and all(
+            map(_is_exact, (*node.required, *node.wanted, *node.excluded))
+        )
+    return isinstance(node, Words)
+
+
+def _among(placed: Placed, query: Query, positions: np.ndarray) -> Hits:
+    """All hits at these positions."""
+    rows = placed.rows_at(positions)
+    scores = [placed.part.score(query, row) for row in rows.tolist()]
+    hit = np.array([score is not None for score in scores], np.bool_)
+    return Hits(placed.at(rows[hit]), np.array([score for score in scores if score is not None], np.float64))
 
 
 def _best(placed: Placed, query: Query, count: int, within: np.ndarray | None) -> Hits:

@@ -162,6 +162,28 @@ def test_a_condition_chooses_rows_before_any_are_counted(store: Store) -> None:
     assert ids(table, "fox", where="n < 0") == []
 
 
+@pytest.mark.parametrize(
+    "text", ["w1", "w1 w2", '"w1 w2"', "not w1", "+w1 -w4 w5", "w1 (w2 and w3)", "w1*", "nothing", "+w1 -w2*"]
+)
+def test_a_condition_that_few_rows_meet_changes_no_score(store: Store, text: str) -> None:
+    texts = [f"w{i % 2} w{i % 3} w{i % 5} w{i % 7}" for i in range(1_000)]
+    table = store.create_table("t", {"text": texts[:900], "n": list(range(900))})
+    table.create_index("text", kind="fulltext", weights={"text": 2})
+    table.flush()
+    table.insert({"text": texts[900:], "n": list(range(900, 1_000))})
+    table.update([{"_id": i, "text": "w1 w2"} for i in range(100, 120)])
+    table.delete(ids=[110, 905])
+    whole = {row["_id"]: row["_score"] for row in table.search(text, limit=None, columns=[]).to_pylist()}
+    for where, rows in [("n >= 100 and n < 130", range(100, 130)), ("n >= 895 and n < 910", range(895, 910))]:
+        found = table.search(text, where=where, limit=None, columns=[]).to_pylist()
+        assert [row["_id"] for row in found] == sorted(
+            set(whole) & set(rows), key=lambda row: (-whole[row], row)
+        )
+        assert [row["_score"] for row in found] == pytest.approx([whole[row["_id"]] for row in found])
+        best = table.search(text, where=where, limit=3, columns=[]).to_pylist()
+        assert best == found[:3]
+
+
 def test_a_pending_row_scores_like_its_twin_in_a_file(store: Store) -> None:
     texts = [f"word{i % 50} " * (1 + i % 7) + "fox" for i in range(2_000)] + ["a fox and a long line of dogs"]
     table = store.create_table("t", {"text": texts})
