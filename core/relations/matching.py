@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.arrays import take, to_numpy
 from core.ascending import EMPTY, without
 from core.filters.expr import Filter, all_of
+from core.filters.kinds import Kind, kind_of
 from core.filters.operators import OPERATORS
 from core.jobs import Job
 from core.query.listed import is_one_of
@@ -18,6 +21,7 @@ from core.query.local import find
 from core.relations.comparing import brought, meeting_type
 from core.scan.key_codes import KeyCodes
 from core.scan.pieces import pieces
+from core.scan.python_value import python_value
 from core.scan.rows import finish, take_rows
 from core.scan.snapshot import Column, Snapshot
 
@@ -60,6 +64,8 @@ class Keys:
         """What every row that has a key meets, if not only those; None where that cannot be said in short."""
         if len(self._rows) > MOST_LISTED or not all(OPERATORS["eq"].fits(c.type) for c in self._columns):
             return None
+        if not all(map(_can_be_told, self._values)):
+            return None
         return all_of(is_one_of(c, v) for c, v in zip(self._columns, self._values, strict=True))
 
     def matching(self, snapshot: Snapshot, where: Filter | None, job: Job) -> Matched:
@@ -100,3 +106,13 @@ def valid_in_all(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
     for column in columns:
         valid &= to_numpy(column.is_valid())
     return valid
+
+
+def _can_be_told(values: pa.ChunkedArray) -> bool:
+    """Conditions take no day beyond the years 1 to 9999. None is among nanoseconds, for which there is no
+    Python value but pandas'."""
+    kind = kind_of(values.type)
+    if kind not in (Kind.DATE, Kind.TIMESTAMP) or getattr(values.type, "unit", "") == "ns":
+        return True
+    extremes = pc.min_max(values)
+    return all(isinstance(python_value(extremes[end]), dt.date | None) for end in ("min", "max"))

@@ -436,3 +436,14 @@ def test_a_column_of_nulls_alone_points_at_nothing(store: Store) -> None:
         assert store["event"].related(0, "log", through=f"log_{name}").num_rows == 0
     assert not any(check.problems for check in store.check_relations(*(f"log_{name}" for name in whole)))
     assert isinstance(store.suggest_relations(), tuple)
+
+
+@pytest.mark.parametrize("zone", [None, "America/New_York"])
+def test_moments_match_beyond_the_years_that_conditions_take(store: Store, zone: str | None) -> None:
+    moments = pa.array([10**15, 5 * 10**11, -(10**14), 5, None], pa.timestamp("s", zone))
+    store.create_table("seen", pa.table({"at": moments}))
+    store.create_table("told", pa.table({"at": moments}))
+    store.relate("told.at", "seen.at")
+    found = [ids(store["told"].related(row, "seen")) for row in range(5)]
+    assert found == [[0], [1], [2], [3], []]
+    assert [check.dangling for check in store.check_relations("told_at")] == [0]
