@@ -51,10 +51,7 @@ class UnknownName(LamellaError):
         super().__init__(f"{place} has no {self.kind} '{name}'", fix=self._way_out())
 
     def _way_out(self) -> str:
-        if self.suggestions:
-            return "Did you mean " + " or ".join(f"'{s}'" for s in self.suggestions) + "?"
-        shown = ", ".join(self.known[:12]) + (", …" if len(self.known) > 12 else "")
-        return f"There are: {shown}" if shown else f"It has no {self.kind}s yet"
+        return instead_of(self.name, self.known) or f"It has no {self.kind}s yet"
 
 
 class UnknownColumn(UnknownName):
@@ -145,6 +142,15 @@ def _capitalised(text: str) -> str:
     first, *others = text.split(maxsplit=1) or [""]
     named = bool(others) and others[0].startswith("(")
     return text[0].upper() + text[1:] if first.rstrip(",;").isalpha() and not named else text
+
+
+def instead_of(name: str, known: Sequence[str]) -> str:
+    """What to say of a name that is not there: what it may be a misspelling of, or else what there is."""
+    guesses = nearest(name, known)
+    if guesses:
+        return "Did you mean " + " or ".join(f"'{guess}'" for guess in guesses) + "?"
+    shown = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
+    return f"There are: {shown}" if shown else ""
 
 
 def nearest(name: str, known: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from core.errors import BadQuery, nearest
+from core.errors import BadQuery, instead_of
 from core.filters.kinds import value_type
 from core.query.aggregate import Aggregate
 from core.query.aggregates import AGGREGATES, ROWS, AggregateFunction, Input
@@ -42,10 +42,9 @@ def aggregated(aggregate: Aggregate, rows: Node) -> Made:
 def _known(aggregate: Aggregate, place: str) -> AggregateFunction:
     function = AGGREGATES.get(aggregate.function)
     if function is None:
-        guesses = " or ".join(f"'{guess}'" for guess in nearest(aggregate.function, list(AGGREGATES)))
         raise BadQuery(
             f"{place}: there is no aggregate '{aggregate.function}'",
-            fix=f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(AGGREGATES)}",
+            fix=instead_of(aggregate.function, list(AGGREGATES)),
         )
     return function
 

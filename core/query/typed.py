@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from core.errors import BadQuery, nearest
+from core.errors import BadQuery, instead_of
 from core.filters.binding import bind
 from core.filters.kinds import value_type
 from core.filters.sql_literals import in_sql_units, literal
@@ -123,10 +123,9 @@ def _call(expression: Call, fields: Fields, depth: int) -> Typed:
 
     function = FUNCTIONS.get(expression.function)
     if function is None:
-        guesses = " or ".join(f"'{guess}'" for guess in nearest(expression.function, list(FUNCTIONS)))
         raise BadQuery(
             f"{fields.place}: there is no function '{expression.function}'",
-            fix=f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(FUNCTIONS)}",
+            fix=instead_of(expression.function, list(FUNCTIONS)),
         )
     parts = []
     for argument in expression.arguments:

@@ -38,9 +38,9 @@ def operator(text: str, subject: Token, token: Token) -> BadFilter:
         return unreadable(text, subject.start, subject.stop, why, fix)
     begun = [phrase for phrase in PHRASES if phrase.split()[0] == token.word]
     if begun:
-        return unreadable(
-            text, token.start, token.stop, f"'{token.text}' alone is no operator", _operators(begun)
-        )
+        why = f"'{token.text}' alone is no operator"
+        equal = f". Ask for a value by {subject.text} = …" if token.word == "is" else ""
+        return unreadable(text, token.start, token.stop, why, _operators(begun) + equal)
     fix = _meant(nearest(token.word, PHRASES)) or _operators(PHRASES)
     return unreadable(text, token.start, token.stop, f"'{token.text}' is no operator", fix)
 
