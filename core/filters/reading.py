@@ -14,16 +14,24 @@ from core.arrays import from_values
 from core.errors import BadFilter, UnknownColumn
 from core.filters.expr import Filter, Predicate, Reference
 from core.filters.items import item_types
-from core.filters.kinds import NESTED, kind_of
+from core.filters.kinds import NESTED, Kind, kind_of
 from core.filters.like import as_regex
 from core.filters.operators import OPERATORS, Takes
 from core.filters.pairs import refusal
 from core.filters.type_words import asked_types
-from core.filters.values import Value, convert
+from core.filters.values import Value, convert, told
 from core.nested import Place, names_within, place_of
 
 Types = Mapping[str, pa.DataType]
 Bind = Callable[[Filter, Types, str], Filter]
+
+
+class BadValue(BadFilter):
+    """One of a predicate's values does not fit its column."""
+
+    def __init__(self, value: Any, what: str, why: str = "", fix: str = "") -> None:
+        super().__init__(what, why, fix)
+        self.value = value
 
 
 @dataclass(frozen=True)
@@ -49,9 +57,8 @@ class Asked:
         return _READERS[OPERATORS[self.predicate.operator].takes](self, values)
 
     def refused(self, value: Any, why: str) -> BadFilter:
-        return BadFilter(
-            f"Column '{self.predicate.column}' ({self.type}) cannot be compared with {value!r}", why
-        )
+        what = f"Column '{self.predicate.column}' ({self.type}) cannot be compared with {told(value)}"
+        return BadValue(value, what, why)
 
 
 def place_in(types: Types, column: str, name: str) -> Place:
@@ -60,8 +67,19 @@ def place_in(types: Types, column: str, name: str) -> Place:
         raise BadFilter(f"{column!r} is no name of a column", fix="Give it as text")
     place = place_of(column, types)
     if place is None:
+        _refuse_inside_items(types, column)
         raise UnknownColumn(column, name, names_within(types))
     return place
+
+
+def _refuse_inside_items(types: Types, column: str) -> None:
+    head, _, rest = column.partition(".")
+    kind = types.get(head)
+    if kind is not None and rest and kind_of(kind) is Kind.LIST and pa.types.is_struct(kind.value_type):
+        raise BadFilter(
+            f"'{column}' is no column: '{head}' is a list of items, each of which has fields",
+            fix=f"Ask whether there is such an item: {head} has item where ({rest} > 4)",
+        )
 
 
 def _values(asked: Asked, values: Sequence[Any]) -> list[Value]:
@@ -122,7 +140,8 @@ def check_pattern(predicate: Predicate) -> None:
         pc.match_substring_regex(from_values([""], pa.string()), regex)
     except ValueError as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
-        raise BadFilter(
+        raise BadValue(
+            pattern,
             f"Column '{predicate.column}': the pattern '{pattern}' cannot be read",
             reason + _at(pattern, reason),
             "A backslash before a special character takes it as it is",

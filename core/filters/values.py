@@ -26,6 +26,7 @@ from core.filters.temporal import (
 )
 
 MOST_DIGITS = 2000
+TOLD_AT_MOST = 80
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,19 @@ def value_range(type_: pa.DataType) -> tuple[int, int]:
     return range_of(plain)
 
 
+def told(value: Any) -> str:
+    """A value in a message: the constants as conditions spell them, not as Python does; a long one is cut."""
+    if value is None:
+        return "null"
+    whole = str(value).lower() if isinstance(value, bool) else repr(value)
+    return whole if len(whole) <= TOLD_AT_MOST else whole[:TOLD_AT_MOST] + "…"
+
+
 def _number(value: Any, type_: pa.DataType) -> Value:
     if isinstance(value, str):
         value = _number_from_text(value)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
-        raise ValueError(f"{value!r} is not a number")
+        raise ValueError(f"{told(value)} is not a number")
     if isinstance(value, Decimal) and not value.is_finite():
         value = float(value)
     if types.is_integer(type_) and isinstance(value, float) and value.is_integer():
@@ -96,7 +105,7 @@ def _number_from_text(text: str) -> int | float | Decimal:
     try:
         value = Decimal(text.strip())
     except InvalidOperation:
-        raise ValueError(f"'{text}' is not a number") from None
+        raise ValueError(f"{told(text)} is not a number") from None
     if not value.is_finite():
         return float(value)
     if value and (abs(value.adjusted()) > MOST_DIGITS or len(text) > MOST_DIGITS):
@@ -121,7 +130,7 @@ def _integer(value: Any, type_: pa.DataType) -> Value:
 
 def _text(value: Any, _type: pa.DataType) -> Value:
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not text; write it in quotes")
+        raise ValueError(f"{told(value)} is not text; write it in quotes")
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -136,7 +145,7 @@ def _binary(value: Any, _type: pa.DataType) -> Value:
         except ValueError:
             raise ValueError("write bytes as hexadecimal digits, such as 00ff") from None
     if not isinstance(value, bytes | bytearray | memoryview):
-        raise ValueError(f"{value!r} is not binary data")
+        raise ValueError(f"{told(value)} is not binary data")
     return Value(bytes(value), bytes(value))
 
 
@@ -144,10 +153,10 @@ def _boolean(value: Any, _type: pa.DataType) -> Value:
     if isinstance(value, str):
         word = value.strip().casefold()
         if word not in _WORDS:
-            raise ValueError(f"'{value}' is neither true nor false")
+            raise ValueError(f"{told(value)} is neither true nor false")
         value = _WORDS[word]
     if not isinstance(value, bool):
-        raise ValueError(f"{value!r} is neither true nor false")
+        raise ValueError(f"{told(value)} is neither true nor false")
     return Value(value, value)
 
 
@@ -165,7 +174,7 @@ def _moment(value: Any, type_: pa.DataType) -> Value:
         moment = value  # type: ignore[assignment]
         shown = value.isoformat(sep=" ") if extra_ns and isinstance(value, dt.datetime) else value
     else:
-        raise ValueError(f"{value!r} is not a date")
+        raise ValueError(f"{told(value)} is not a date")
     return Value(shown, _count(moment_ns(moment, zone) + extra_ns, type_))
 
 
@@ -182,7 +191,7 @@ def _clock(value: Any, type_: pa.DataType) -> Value:
         clock, ns = time_from_text(value.strip())
         return Value(value.strip() if ns % 1000 else clock, _count(ns, type_))
     if not isinstance(value, dt.time) or value.tzinfo is not None:
-        raise ValueError(f"{value!r} is not a time of day without a zone")
+        raise ValueError(f"{told(value)} is not a time of day without a zone")
     return Value(value, _count(time_ns(value), type_))
 
 

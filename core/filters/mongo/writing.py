@@ -85,7 +85,7 @@ def _equal(predicate: Predicate, values: Sequence[Any]) -> Query:
 
 
 def _one_of(predicate: Predicate, values: Sequence[Any]) -> Query:
-    if not predicate.ignore_case:
+    if not predicate.ignore_case or not values:
         return {"$in": list(values)}
     return {"$regex": rf"\A(?:{'|'.join(map(literal, values))})\z", "$options": "i"}
 

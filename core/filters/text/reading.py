@@ -8,6 +8,7 @@ from core.errors import BadFilter, LamellaError, UnknownColumn
 from core.filters.binding import bind
 from core.filters.expr import Filter, Predicate, Reference
 from core.filters.operators import OPERATORS, Takes
+from core.filters.reading import BadValue
 from core.filters.text.lexer import Part, Token
 from core.filters.text.parser import Reader
 from core.filters.text.places import pointing
@@ -48,7 +49,16 @@ def _refuse_one(predicate: Predicate, spelled: list[Token], text: str, schema: p
         named = next((value.name for value in predicate.values if isinstance(value, Reference)), None)
         if named is not None and OPERATORS[predicate.operator].takes is not Takes.COLUMNS:
             raise meant_as_text(error, named, text, _naming(named, spelled)) from None
-        raise pointing(error, text, spelled[0].start, spelled[-1].stop) from None
+        first, last = _refused(error, spelled)
+        raise pointing(error, text, first.start, last.stop) from None
+
+
+def _refused(error: BadFilter, spelled: list[Token]) -> tuple[Token, Token]:
+    """The value that does not fit, or the whole condition."""
+    for token in spelled:
+        if isinstance(error, BadValue) and token.part is Part.VALUE and token.value is error.value:
+            return token, token
+    return spelled[0], spelled[-1]
 
 
 def _naming(name: str, spelled: list[Token]) -> Token:

@@ -126,6 +126,12 @@ def test_queries_nested_too_deep_are_refused(group: dict[str, Any]) -> None:
         from_mongo(query if "$and" in group else {"a": query})
 
 
+def test_one_of_no_values_in_any_case_is_nothing() -> None:
+    tree = col("name").is_in([], ignore_case=True)
+    assert to_mongo(tree) == {"name": {"$in": []}}
+    assert rows_found(to_mongo(~tree)) == [0, 1, 2]
+
+
 def test_a_text_that_begins_with_a_dollar_stays_one_beside_columns() -> None:
     tree = col("name").between(col("title"), "$c")
     written = {"$and": [{"$gte": ["$name", "$title"]}, {"$lte": ["$name", {"$literal": "$c"}]}]}
