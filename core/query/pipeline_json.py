@@ -111,6 +111,8 @@ def _value_json(value: Any) -> Any:
 def _value(obj: Any) -> Any:
     if isinstance(obj, dict) and "span_us" in obj:
         return obj["span_us"] * _MICROSECOND
+    if isinstance(obj, list):
+        raise TypeError(f"{obj!r} is no single value")
     return _text(obj) if isinstance(obj, str) else expr_json.value_from_json(obj)
 
 
