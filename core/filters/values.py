@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -47,9 +49,11 @@ def convert(value: Any, type_: pa.DataType) -> Value:
 
 
 def natural(value: Any) -> Any:
-    """The Python value inside a NumPy or Arrow scalar."""
+    """The Python value inside a NumPy or Arrow scalar; of a UUID its bytes, as columns hold it."""
     if isinstance(value, pa.Scalar):
         value = value.as_py()
+    if isinstance(value, UUID):
+        return value.bytes
     if isinstance(value, np.datetime64):
         return None if np.isnat(value) else str(value)
     if isinstance(value, dt.date) and value != value:  # pandas has a time that is none
@@ -138,15 +142,22 @@ def _text(value: Any, _type: pa.DataType) -> Value:
     return Value(value, value)
 
 
-def _binary(value: Any, _type: pa.DataType) -> Value:
+def _binary(value: Any, type_: pa.DataType) -> Value:
     if isinstance(value, str):
-        try:
-            value = bytes.fromhex(value.removeprefix("0x"))
-        except ValueError:
-            raise ValueError("write bytes as hexadecimal digits, such as 00ff") from None
+        value = _bytes_from_text(value, type_)
     if not isinstance(value, bytes | bytearray | memoryview):
         raise ValueError(f"{told(value)} is not binary data")
     return Value(bytes(value), bytes(value))
+
+
+def _bytes_from_text(text: str, type_: pa.DataType) -> bytes:
+    """Hexadecimal digits; where there are sixteen bytes in each cell also with the dashes of a UUID."""
+    if types.is_fixed_size_binary(type_) and type_.byte_width == 16 and _UUID.fullmatch(text.strip()):
+        return UUID(text.strip()).bytes
+    try:
+        return bytes.fromhex(text.removeprefix("0x"))
+    except ValueError:
+        raise ValueError("write bytes as hexadecimal digits, such as 00ff") from None
 
 
 def _boolean(value: Any, _type: pa.DataType) -> Value:
@@ -160,6 +171,7 @@ def _boolean(value: Any, _type: pa.DataType) -> Value:
     return Value(value, value)
 
 
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True}
 _WORDS |= {"false": False, "f": False, "no": False, "n": False, "0": False}
 
