@@ -8,6 +8,7 @@ import sys
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from uuid import UUID
 
 import duckdb
 import numpy as np
@@ -18,7 +19,21 @@ import pytest
 
 from core.datasets import open_dataset
 from core.errors import BadFilter, UnknownColumn
-from core.filters import Bound, Filter, Predicate, bind, col, fits, mask, sentence, to_sql
+from core.filters import (
+    Bound,
+    Filter,
+    Predicate,
+    bind,
+    col,
+    fits,
+    from_json,
+    mask,
+    parse,
+    sentence,
+    to_json,
+    to_sql,
+    to_text,
+)
 from core.filters.operators import OPERATORS, Takes
 
 NAN = float("nan")
@@ -256,6 +271,15 @@ def test_bytes_are_compared_in_files_too(type_: pa.DataType, tmp_path: Path) -> 
     ):
         assert raw.count(tree) == count
         assert raw.read(where=tree).num_rows == count
+
+
+def test_sixteen_bytes_are_asked_for_as_uuids_too() -> None:
+    rows = pa.table({"key": pa.array([UUID(int=1).bytes, UUID(int=2).bytes, None], pa.binary(16))})
+    for value in (UUID(int=2), str(UUID(int=2)), UUID(int=2).hex, UUID(int=2).bytes):
+        tree = col("key") == value
+        assert mask(bind(tree, rows.schema, "rows"), rows).to_pylist() == [False, True, False]
+        assert mask(bind(from_json(to_json(tree)), rows.schema, "rows"), rows).to_pylist()[1]
+        assert mask(bind(parse(to_text(tree)), rows.schema, "rows"), rows).to_pylist()[1]
 
 
 VALUES_TAKEN = {
