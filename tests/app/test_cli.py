@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import resources
-from app import __version__, cli
+from app import __version__, cli, options
 from app.commands.importing import split_target
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -251,7 +251,8 @@ def test_a_bug_is_logged_and_ends_with_1(lamella_home, monkeypatch, capsys):
     def broken(words):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(cli, "_query", broken)
+    about, add_options, _work = cli.COMMANDS["query"]
+    monkeypatch.setitem(cli.COMMANDS, "query", (about, add_options, broken))
     assert cli.main(["query", "store", "select 1"]) == 1
     log = lamella_home / "log" / "lamella.log"
     told = capsys.readouterr().err
@@ -288,7 +289,7 @@ def test_only_whole_numbers_of_rows_are_made(tmp_path, rows):
 
 @pytest.mark.parametrize(("text", "number"), [("1e6", 1_000_000), ("1_000", 1000), ("0", 0)])
 def test_whole_numbers_are_written_in_several_ways(text, number):
-    assert cli.whole_number(text) == number
+    assert options.whole_number(text) == number
 
 
 def test_one_row_is_one_row(tmp_path):

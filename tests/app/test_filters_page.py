@@ -124,3 +124,27 @@ def test_sixty_groups_within_each_other_run_and_ten_thousand_conditions(shop):
         deep = f"({deep}) {'and' if level % 2 else 'or'} city is null"
     assert shop.count(deep) == shop.count("city is null")
     assert shop.count(" or ".join(f"stock = {n}" for n in range(10_000))) == shop.num_rows
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"$comment": "x"},
+        {"$text": {"$search": "x"}},
+        {"$where": "x"},
+        {"name": {"$regex": "x", "$options": "x"}},
+        {"name": {"$in": [re.compile("x")]}},
+        {"size": {"h": 80}},
+        {"tags": ["wood"]},
+        {"tags.0": "wood"},
+        {"tags": "new"},
+    ],
+)
+def test_forms_of_mongodb_that_the_page_says_are_refused(shop, query):
+    with pytest.raises((BadFilter, UnknownColumn)):
+        shop.count(query)
+
+
+@pytest.mark.parametrize(("operator", "spelling"), ALSO)
+def test_the_page_names_what_is_read_too(operator, spelling):
+    assert f"`{spelling.partition('{')[0].strip()}`" in PAGE
