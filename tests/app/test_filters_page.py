@@ -13,9 +13,10 @@ import pytest
 
 from app import cli
 from core import col
-from core.errors import UnknownColumn
+from core.errors import BadFilter, UnknownColumn
 from core.filters import OPERATORS, Filter, from_mongo, parse
 from core.filters.kinds import ALL, COMPARABLE, NUMBERS, ORDERED, TEMPORAL, Kind
+from core.filters.text.spellings import ALSO
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "filters.md").read_text(encoding="utf8")
 ASKED_OF = {
@@ -148,3 +149,10 @@ def test_forms_of_mongodb_that_the_page_says_are_refused(shop, query):
 @pytest.mark.parametrize(("operator", "spelling"), ALSO)
 def test_the_page_names_what_is_read_too(operator, spelling):
     assert f"`{spelling.partition('{')[0].strip()}`" in PAGE
+
+
+def test_greek_is_folded_letter_by_letter_but_not_by_patterns(shop):
+    words = shop.store.create_table("words", {"s": ["οδος", "ΟΔΟΣ", "ſ"]})
+    assert words.count("s = 'ΟΔΟΣ' in any case") == 1
+    assert words.count("s ~ /^ΟΔΟΣ$/i") == 2
+    assert (words.count("s = 'S' in any case"), words.count("s ~ /^S$/i")) == (0, 1)
