@@ -13,13 +13,14 @@ import pyarrow.compute as pc
 from core.arrays import to_numpy
 from core.block import Block
 from core.jobs import Job
+from core.scan.pieces import schema_of
 from core.scan.rows import read_rows
 from core.scan.snapshot import Column
 from core.schema import ID
 from core.store.evolution import narrowed
 from core.store.ids import ID_COLUMN
 from core.store.layout import Staging
-from core.store.placement import SMALL_ROWS
+from core.store.placement import LARGE_SHARE, SMALL_ROWS
 from core.store.rewrite import Rewrite, contained, segments_of
 from core.store.row_ids import ids_given
 from core.store.state import State
@@ -45,8 +46,8 @@ def few(blocks: Iterator[Block]) -> bool:
 
 
 def replaced(state: State, blocks: Iterator[Block], on: str, staging: Staging, job: Job) -> Replaced | None:
-    """Stage the rows in place of the segments that hold them; None at the first block that leaves out a cell
-    or a row between, holds a null, or has values that its column does not take as they are.
+    """Stage the rows in place of the segments that hold them; None at the first block that leaves out half of
+    the columns or a row between, holds a null, or has values that its column does not take as they are.
 
     `on` is the column that rows are found by: `_id`, or one that is given the values it has in the table, all
     of them in that order.
@@ -56,10 +57,11 @@ def replaced(state: State, blocks: Iterator[Block], on: str, staging: Staging, j
         return None
     with Encoder(FileSeries(staging)) as encoder:
         for block in blocks:
-            rows = _whole(state, block, cover.columns)
-            whole = None if rows is None else cover.with_ids(rows)
-            if whole is None:
+            rows = _given(state, block, cover.columns)
+            known = None if rows is None else cover.with_ids(rows)
+            if known is None:
                 return None
+            whole = _whole(state, known, _first(cover, known))
             job.report(cover.num_rows, text=f"{cover.num_rows:,} rows written")
             encoder.add((ID_COLUMN, *state.columns), whole.num_rows, partial(_as_given, whole))
         if not cover.is_whole:
@@ -68,6 +70,12 @@ def replaced(state: State, blocks: Iterator[Block], on: str, staging: Staging, j
     ids = cover.ids
     held = tuple(state.held[i] for i in segments_of(state, ids))
     return Replaced(ids, Rewrite(held, files, contained(state, held)))
+
+
+def _first(cover: _ById | _ByKey, rows: pa.Table) -> int:
+    """The number of the first of the rows that were taken last."""
+    taken: int = rows.num_rows
+    return (cover.next_row or 0) - taken
 
 
 def _cover(state: State, on: str) -> _ById | _ByKey | None:
@@ -82,15 +90,29 @@ def _as_given(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _whole(state: State, block: Block, columns: Columns) -> pa.Table | None:
-    """A value for each of the columns, in its type."""
-    if sorted(block.schema.names) != sorted(c.name for c in columns):
+def _given(state: State, block: Block, columns: Columns) -> pa.Table | None:
+    """What the block gives of the columns, in their types; the first of them has to be there."""
+    names = set(block.schema.names)
+    given = tuple(column for column in columns if column.name in names)
+    most = len(given) > LARGE_SHARE * len(columns) and columns[0] in given
+    if not most or len(given) != len(block.schema.names):
         return None
-    rows = block.table().select([c.name for c in columns])
-    if any(f.type != c.type for f, c in zip(rows.schema, columns, strict=True)):
-        rows = narrowed(rows, columns)
-    alike = all(f.type == c.type for f, c in zip(rows.schema, columns, strict=True))
+    rows = block.table().select([c.name for c in given])
+    if any(f.type != c.type for f, c in zip(rows.schema, given, strict=True)):
+        rows = narrowed(rows, given)
+    alike = all(f.type == c.type for f, c in zip(rows.schema, given, strict=True))
     return rows if alike and not any(values.null_count for values in rows.columns) else None
+
+
+def _whole(state: State, rows: pa.Table, first: int) -> pa.Table:
+    """With the columns that are left out as they are held, of the live rows from number `first` on."""
+    columns = (ID_COLUMN, *state.columns)
+    given = dict(zip(rows.column_names, rows.columns, strict=True))
+    left_out = [column for column in columns if column.name not in given]
+    if left_out:
+        held = read_rows(state.snapshot, first, rows.num_rows, left_out)
+        given |= dict(zip(held.column_names, held.columns, strict=True))
+    return pa.Table.from_arrays([given[c.name] for c in columns], schema=schema_of(columns))
 
 
 class _ById:
@@ -103,7 +125,7 @@ class _ById:
         self._state, self._ids = state, [np.empty(0, np.int64)]
         starts = state.snapshot.segment_starts
         self._starts = starts - np.searchsorted(state.snapshot.deleted, starts)
-        self._next: int | None = None
+        self.next_row: int | None = None
 
     def with_ids(self, rows: pa.Table) -> pa.Table | None:
         """The rows, if they are the next ones."""
@@ -116,16 +138,16 @@ class _ById:
         positions = self._state.locate(ids)
         ranks = positions - np.searchsorted(self._state.snapshot.deleted, positions)
         first = int(ranks[0])
-        begins = first in self._starts if self._next is None else first == self._next
+        begins = first in self._starts if self.next_row is None else first == self.next_row
         if not begins or positions.min() < 0 or not np.array_equal(ranks, np.arange(first, first + len(ids))):
             return False
         self._ids.append(ids)
-        self._next, self.num_rows = first + len(ids), self.num_rows + len(ids)
+        self.next_row, self.num_rows = first + len(ids), self.num_rows + len(ids)
         return True
 
     @property
     def is_whole(self) -> bool:
-        return self._next is not None and self._next in self._starts
+        return self.next_row is not None and self.next_row in self._starts
 
     @property
     def ids(self) -> np.ndarray:
@@ -136,7 +158,7 @@ class _ByKey:
     """Rows with a key: all of the table, with the values that the key column has there."""
 
     def __init__(self, state: State, key: Column) -> None:
-        self.columns: Columns = state.columns
+        self.columns: Columns = (key, *(column for column in state.columns if column != key))
         self.num_rows = 0
         self._state, self._key = state, key
         self._ids, self._keys = [np.empty(0, np.int64)], [pa.chunked_array([], self._key.type)]
@@ -151,6 +173,10 @@ class _ByKey:
         self._ids.append(to_numpy(held.column(0)))
         self._keys.append(given)
         return rows.add_column(0, pa.field(ID, pa.int64()), held.column(0))
+
+    @property
+    def next_row(self) -> int:
+        return self.num_rows
 
     @property
     def is_whole(self) -> bool:

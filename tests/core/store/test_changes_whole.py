@@ -19,6 +19,31 @@ NEXT_ID = 18_000
 
 
 @pytest.fixture
+def wide(tmp_path: Path) -> Iterator[StoreType]:
+    """Two files of 6,000 rows and four columns, with cells pending in one that is left out later."""
+    with Store.open(tmp_path / "w") as store:
+        names = ["key", "a", "b", "c"]
+        table = store.create_table("t", {name: list(range(6_000)) for name in names})
+        table.insert({name: list(range(6_000, 12_000)) for name in names})
+        table.update([{"_id": 7, "c": None}, {"_id": 7_000, "c": -1}])
+        table.delete(ids=[8, 9_000])
+        yield store
+
+
+@pytest.mark.parametrize("on", ["_id", "key"])
+def test_columns_that_are_left_out_stay_as_they_are(wide: StoreType, on: str) -> None:
+    held = _held(wide)
+    given = [{on: row[on], "a": -row["a"], "b": 2 * row["b"]} for row in held]
+    if on == "_id":
+        given = [row | {"key": row["_id"] + 1} for row in given]
+    assert wide["t"].update(given, on=on).updated == len(held)
+    assert _held(wide) == [{**row, **new} for row, new in zip(held, given, strict=True)]
+    assert wide.verify().problems == ()
+    wide["t"].undo()
+    assert _held(wide) == held
+
+
+@pytest.fixture
 def store(tmp_path: Path) -> Iterator[StoreType]:
     """Three files of 6,000 rows each; in the second some rows are gone and some cells are pending."""
     with Store.open(tmp_path / "s") as store:
