@@ -195,7 +195,7 @@ def run(rest: list[str]) -> int:
 def test(rest: list[str]) -> int:
     """Run every check, all of them even when one fails; arguments go to pytest."""
     prepare_system(with_display=False)
-    prepare_environment({"dev"})
+    prepare_environment({"bench", "dev"})
     python, tools = str(venv_python()), venv_python().parent
     checks = {
         "ruff": [python, "-m", "ruff", "check", "."],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from core.errors import BadData
 class Spec:
     """One child's work: a backend, one size, and the steps to do for each repeat.
 
-    `answers` are the operations whose right answer the runner does not know yet; `table_rows`
-    stands for the workload's own.
+    `answers` are the operations whose right answer the runner does not know yet; `table_rows` and `options`
+    stand for the workload's own.
     """
 
     workload: str
@@ -27,6 +28,7 @@ class Spec:
     folder: Path
     answers: tuple[str, ...] = ()
     table_rows: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self) | {"folder": str(self.folder)})

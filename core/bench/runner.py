@@ -68,7 +68,7 @@ class Race:
     listener: Listener
     job: Job
     records: list[Record] = field(default_factory=list)
-    _answers: dict[tuple[str, int], str] = field(default_factory=dict)
+    _answers: dict[tuple[str, int], _Right] = field(default_factory=dict)
     _out: set[tuple[str, int]] = field(default_factory=set)
     _unsupported: set[Unsupported] = field(default_factory=set)
     _clock: _Clock = field(init=False)
@@ -110,12 +110,14 @@ class Race:
             folder=home,
             answers=tuple(name for name in names if (name, trial.rows) not in self._answers),
             table_rows=self.workload.table_rows,
+            options=self.workload.options,
         )
 
     def _hear(self, message: Message) -> None:
         match message:
             case Expected():
-                self._answers.setdefault((message.operation, message.rows), message.checksum)
+                known = _Right(message.checksum)
+                self._answers.setdefault((message.operation, message.rows), known)
                 return
             case Failure():
                 self._out.add((message.backend, message.rows))
@@ -132,10 +134,14 @@ class Race:
         self.listener(message)
 
     def _compared(self, message: Measured) -> Measured | Failure:
-        """The record, kept; or a failure when its answer is not the right one."""
+        """The record, kept; or a failure when its answer is not the right one.
+
+        Where nobody knows the right answer, it is what the first system says, and the others have to agree.
+        """
         record = message.record
-        right = self._answers.get((record.operation, record.rows))
-        if record.checksum == right:
+        said = _Right(record.checksum, record.backend)
+        right = self._answers.setdefault((record.operation, record.rows), said)
+        if record.checksum == right.checksum:
             self.records.append(record)
             return message
         return Failure(
@@ -144,7 +150,7 @@ class Race:
             operation=record.operation,
             rows=record.rows,
             repeat=record.repeat,
-            message=f"Wrong answer: {_shown(record.checksum)} instead of {_shown(right or 'none')}",
+            message=f"{_against(right)}: {_shown(record.checksum)} instead of {_shown(right.checksum)}",
             details=f"It took {record.seconds:.6f} seconds; a wrong answer has no time.",
         )
 
@@ -160,6 +166,14 @@ class Race:
             repeat=trial.repeats[0],
             message=f"Not enough memory: {problem}",
         )
+
+
+@dataclass(frozen=True)
+class _Right:
+    """`said_by` is the system that was first to answer where nobody knew beforehand."""
+
+    checksum: str
+    said_by: str = ""
 
 
 class _Clock:
@@ -224,6 +238,11 @@ def _new_folder(parent: Path | None) -> Path:
         raise FileProblem(
             place, "no benchmark folder can be made here", why, "Choose another folder"
         ) from error
+
+
+def _against(right: _Right) -> str:
+    title = backends.entry_named(right.said_by).title if right.said_by else ""
+    return f"Not the answer of {title}" if title else "Wrong answer"
 
 
 def _shown(checksum: str) -> str:

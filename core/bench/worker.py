@@ -68,7 +68,8 @@ class Worker:
     @property
     def _workload(self) -> Workload:
         named = workload_named(self.spec.workload)
-        return replace(named, table_rows=self.spec.table_rows) if self.spec.table_rows else named
+        table_rows = self.spec.table_rows or named.table_rows
+        return replace(named, table_rows=table_rows, options=self.spec.options)
 
     @property
     def _family(self) -> Family:
@@ -80,11 +81,14 @@ class Worker:
 
     def _expect(self) -> None:
         workload, known = self._workload, dict[Any, str]()
+        expected = self._family.expected
+        if expected is None:
+            return
         for name in self.spec.answers:
             operation = workload.operation(name)
             same = operation.answer if workload.family == "table" else name
             if same not in known:
-                known[same] = self._family.expected(workload, operation, self.spec.rows)
+                known[same] = expected(workload, operation, self.spec.rows)
             self.tell(Expected(name, self.spec.rows, known[same]))
 
     def _repeat(self, backend_class: type[Backend], repeat: int) -> None:

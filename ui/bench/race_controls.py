@@ -51,7 +51,7 @@ class RaceControls(QWidget):
         super().__init__(parent)
         self.folder = folder or Path(tempfile.gettempdir())
         self.workloads = QComboBox(accessibleName="Workload")
-        self.systems = {entry.id: self._system(entry) for entry in ENTRIES.values()}
+        self.systems = {entry.id: self._system(entry) for entry in ENTRIES.values() if entry.takes("table")}
         self.sizes = {rows: self._size(rows) for rows in ALL_SIZES}
         self.repeats = QSpinBox(minimum=1, maximum=100, accessibleName="Repeats")
         self.fresh = QCheckBox("A new process for every step")

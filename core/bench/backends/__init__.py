@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+import sys
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
 
 from core.bench.backends.base import Backend
+from core.bench.families import FAMILIES, loaded
 from core.errors import LamellaError, UnknownName
 
 
@@ -21,71 +22,64 @@ class MissingBackend(LamellaError):
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a backend's classes are, by family of workloads.
-
-    `requires` is the module it cannot do without, `extra` what installs it.
-    """
+    """A system by its name. `requires` maps the modules it cannot do without to what pip calls them."""
 
     id: str
     title: str
-    places: Mapping[str, str]
-    requires: str | None = None
-    extra: str = "bench"
+    requires: tuple[tuple[str, str], ...] = ()
 
     @property
     def missing(self) -> str:
         """Why it cannot run here and the command that mends it; empty when it can."""
-        if self.requires is None or find_spec(self.requires) is not None:
+        lacking = [package for module, package in self.requires if find_spec(module) is None]
+        if not lacking:
             return ""
-        return f'The package {self.requires} is not installed. Run: pip install "lamella[{self.extra}]"'
+        return f"{' and '.join(lacking)} must be installed first. {install_command(lacking)}"
+
+    def place(self, family: str) -> str:
+        """Of its class for a family of workloads; empty where it has no part in it."""
+        return self.id if ":" in self.id else FAMILIES[family].places.get(self.id, "")
 
     def takes(self, family: str) -> bool:
-        return family in self.places
+        return bool(self.place(family))
 
+
+def install_command(packages: list[str]) -> str:
+    """What to type so that these packages are there."""
+    if getattr(sys, "frozen", False):
+        return "Packages cannot be added to the installed program: run it from its sources for this"
+    return f"Run: {shlex.join([sys.executable, '-m', 'pip', 'install', *packages])}"
+
+
+_SQLALCHEMY = (("sqlalchemy", "SQLAlchemy"),)
 
 ENTRIES = {
     entry.id: entry
     for entry in (
-        Entry(
-            "lamella",
-            "Lamella",
-            {
-                "table": "core.bench.backends.lamella:Lamella",
-                "entity": "core.bench.backends.lamella_entities:LamellaEntities",
-            },
-        ),
-        Entry(
-            "sqlite",
-            "SQLite (synchronous off)",
-            {
-                "table": "core.bench.backends.sqlite:SQLite",
-                "entity": "core.bench.backends.sqlite_entities:SQLiteEntities",
-            },
-        ),
-        Entry(
-            "sqlite-wal",
-            "SQLite (WAL, synchronous full)",
-            {
-                "table": "core.bench.backends.sqlite:SQLiteWal",
-                "entity": "core.bench.backends.sqlite_entities:SQLiteWalEntities",
-            },
-        ),
-        Entry(
-            "parquetdb",
-            "ParquetDB",
-            {"table": "core.bench.backends.parquetdb:ParquetDB"},
-            requires="parquetdb",
-        ),
-        Entry(
-            "pyarrow",
-            "PyArrow (recipe)",
-            {"table": "core.bench.backends.pyarrow:Recipe"},
-        ),
-        Entry(
-            "pyarrow-tuned",
-            "PyArrow (tuned)",
-            {"table": "core.bench.backends.pyarrow:Tuned"},
-        ),
+        Entry("lamella", "Lamella"),
+        Entry("sqlite", "SQLite (synchronous off)"),
+        Entry("sqlite-wal", "SQLite (WAL, synchronous full)"),
+        Entry("sqlite-obj", "SQLite to objects"),
+        Entry("sqlalchemy-core", "SQLAlchemy Core", _SQLALCHEMY),
+        Entry("sqlalchemy-orm", "SQLAlchemy ORM", _SQLALCHEMY),
+        Entry("sqlite-parquet", "SQLite over Parquet", (("apsw", "apsw"),)),
+        Entry("sqlite-fts5", "SQLite FTS5"),
+        Entry("mongodb", "MongoDB", (("pymongo", "pymongo"),)),
+        Entry("parquetdb", "ParquetDB", (("parquetdb", "parquetdb"),)),
+        Entry("pyarrow", "PyArrow (recipe)"),
+        Entry("pyarrow-tuned", "PyArrow (tuned)"),
+        Entry("duckdb", "DuckDB"),
+        Entry("polars", "Polars", (("polars", "polars"),)),
+        Entry("pandas", "pandas"),
+        Entry("deltalake", "Delta Lake", (("deltalake", "deltalake"),)),
+        Entry("csv", "CSV"),
+        Entry("csv-numpy", "CSV by NumPy"),
+        Entry("jsonl", "JSON lines"),
+        Entry("pickle", "pickle"),
+        Entry("pickle-obj", "pickle of objects"),
+        Entry("zodb", "ZODB", (("ZODB", "ZODB"), ("BTrees", "BTrees"))),
+        Entry("pytables", "PyTables", (("tables", "tables"),)),
+        Entry("h5py", "h5py", (("h5py", "h5py"),)),
     )
 }
 
@@ -98,7 +92,7 @@ def entry_named(name: str) -> Entry:
     if name in ENTRIES:
         return ENTRIES[name]
     if ":" in name:
-        return Entry(name, name.rpartition(":")[2], dict.fromkeys(("table", "entity"), name))
+        return Entry(name, name.rpartition(":")[2])
     raise UnknownBackend(name, "The benchmark", ENTRIES)
 
 
@@ -109,9 +103,8 @@ def load(name: str, family: str = "table") -> type[Backend]:
         raise MissingBackend(f"{entry.title} cannot take part", entry.missing)
     if not entry.takes(family):
         raise MissingBackend(f"{entry.title} takes no part in workloads of the kind '{family}'")
-    module, _, class_name = entry.places[family].partition(":")
     try:
-        backend: type[Backend] = getattr(import_module(module), class_name)
+        backend: type[Backend] = loaded(entry.place(family))
     except (ImportError, AttributeError) as error:
         raise MissingBackend(f"The backend {name} cannot be loaded", str(error)) from error
     return backend

@@ -1,1 +1,9 @@
-"""Entities with fields of several types, one at a time: data, right answers and how they are raced."""
+"""Entities one at a time: their data, the systems that keep them, and what each step makes of them."""
+
+from __future__ import annotations
+
+SYSTEMS = {
+    "lamella": "core.bench.backends.lamella_entities:LamellaEntities",
+    "sqlite": "core.bench.backends.sqlite_entities:SQLiteEntities",
+    "sqlite-wal": "core.bench.backends.sqlite_entities:SQLiteWalEntities",
+}

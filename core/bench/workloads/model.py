@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +68,9 @@ class Workload:
     `key` is the integer column, beside `data_columns`, that tells the rows apart.
     `table_rows` is the size of the table where a workload's sizes count something else: the rows it changes.
     `needle` puts one row of -1 into the first column.
+    `floats` says that the columns hold random numbers from 0 to 1 instead of integers.
+    `small_rows` and `published_rows` are the sizes of those scales; `small_repeats` goes with the first.
+    `options` is what a race of somebody's own data needs besides: plain data, given to every child process.
     """
 
     id: str
@@ -83,6 +87,11 @@ class Workload:
     family: str = "table"
     table_rows: int | None = None
     needle: bool = False
+    floats: bool = False
+    small_rows: tuple[int, ...] = (1_000,)
+    small_repeats: int = 1
+    published_rows: tuple[int, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def operation(self, operation_id: str) -> Operation:
         """Raises KeyError for an operation that this workload does not have."""
