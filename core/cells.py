@@ -96,6 +96,15 @@ def _clock(_text: str, value: Value, type_: pa.DataType) -> Any:
     return value.shown
 
 
+def _span(_text: str, value: Value, type_: pa.DataType) -> Any:
+    if value.exact % 1:
+        raise ValueError(f"the column keeps nothing finer than {_UNITS[type_.unit]}")
+    low, high = value_range(type_)
+    if not low <= value.exact <= high:
+        raise ValueError("the column cannot hold so long a span")
+    return np.timedelta64(int(value.exact), type_.unit)
+
+
 def _nested(text: str, type_: pa.DataType) -> Any:
     if not types.is_nested(type_):
         raise ValueError("such values cannot be typed")
@@ -108,10 +117,12 @@ _READERS: dict[Kind, Callable[[str, Value, pa.DataType], Any]] = {
     Kind.TEXT: _as_it_is,
     Kind.BOOLEAN: _as_it_is,
     Kind.BINARY: _as_it_is,
+    Kind.UUID: _as_it_is,
     Kind.INTEGER: _whole,
     Kind.FLOAT: _float,
     Kind.DECIMAL: _decimal,
     Kind.DATE: _day,
     Kind.TIMESTAMP: _moment,
     Kind.TIME: _clock,
+    Kind.DURATION: _span,
 }

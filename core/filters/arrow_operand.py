@@ -16,7 +16,7 @@ from core.arrays import from_numpy, to_numpy
 from core.filters.arrow_lists import items_of
 from core.filters.arrow_pairs import Side, compare_arrays
 from core.filters.arrow_values import array_of, scalar_of
-from core.filters.kinds import TEMPORAL, Kind, kind_of, value_type
+from core.filters.kinds import AS_THEY_ARE, COUNTED, Kind, kind_of, value_type
 from core.filters.like import as_regex
 from core.filters.narrowing import float_width, narrow, narrow_division, narrow_float
 from core.filters.operand import Operand
@@ -56,7 +56,7 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     def compare(self, how: str, value: Any) -> pa.BooleanArray:
         if isinstance(value, ArrowOperand):
             return _sure(compare_arrays(how, self._side, value._side))
-        if self._kind in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
+        if self._kind in AS_THEY_ARE:
             return self._compare(how, self._folded(value))
         if self._kind is Kind.FLOAT:
             return self._compare_float(how, value)
@@ -138,7 +138,7 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         return _sure(_COMPARISONS[how](self._array, scalar_of(value, self._array.type)))
 
     def _wanted(self, values: Sequence[Any]) -> Wanted:
-        if self._kind in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
+        if self._kind in AS_THEY_ARE:
             return Wanted(array_of([self._folded(value) for value in values], self._array.type))
         if self._kind is Kind.FLOAT:
             return self._wanted_floats(values)
@@ -182,14 +182,16 @@ def _sure(condition: pa.BooleanArray) -> pa.BooleanArray:
 
 
 def _computable(array: pa.Array, kind: Kind) -> pa.Array:
-    """The same values in a type that Arrow's kernels take; dates and times as their counts."""
+    """The same values in a type that Arrow's kernels take; dates, times and spans as their counts."""
     if types.is_dictionary(array.type):
         return _computable(array.dictionary_decode(), kind)
     if kind is Kind.TEXT:
         return array.cast(pa.large_string())
+    if kind is Kind.UUID:
+        return array.storage.cast(pa.large_binary())
     if kind is Kind.BINARY:
         return array.cast(pa.large_binary())
-    if kind in TEMPORAL:
+    if kind in COUNTED:
         return array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
     if types.is_float16(array.type):
         return array.cast(pa.float32())

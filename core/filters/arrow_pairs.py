@@ -13,7 +13,7 @@ from pyarrow import types
 
 from core.arrays import from_numpy, to_numpy
 from core.filters.arrow_values import array_of
-from core.filters.kinds import NUMBERS, TEMPORAL, kind_of
+from core.filters.kinds import COUNTED, NUMBERS, kind_of
 from core.filters.pairs import common_decimal
 from core.filters.temporal import unit_ns
 
@@ -49,7 +49,7 @@ def compare_arrays(how: str, one: Side, other: Side) -> pa.BooleanArray:
     kind = kind_of(one.type)
     if kind in NUMBERS:
         return _numbers(how, one, other)
-    if kind in TEMPORAL and unit_ns(one.type) != unit_ns(other.type):
+    if kind in COUNTED and unit_ns(one.type) != unit_ns(other.type):
         return _counts(how, one, other)
     if one.values.type != other.values.type:
         return _ARROW[how](one.values.cast(pa.int64()), other.values.cast(pa.int64()))

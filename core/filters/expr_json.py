@@ -12,6 +12,7 @@ from typing import Any
 
 from core.errors import BadFilter
 from core.filters.expr import And, Branch, Filter, Not, Or, Predicate, Reference
+from core.filters.spans import saved_span, span_ns, span_text
 from core.filters.temporal import moment_text, saved_moment, saved_time
 from core.filters.values import natural
 from core.filters.walk import fold
@@ -21,11 +22,22 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "timestamp": saved_moment,
     "date": dt.date.fromisoformat,
     "time": saved_time,
+    "duration": saved_span,
     "decimal": Decimal,
     "bytes": partial(base64.b64decode, validate=True),
     "float": float,
     "column": Reference,
 }
+
+
+_WRITERS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (dt.datetime, lambda value: {"timestamp": moment_text(value)}),
+    (dt.date, lambda value: {"date": value.isoformat()}),
+    (dt.time, lambda value: {"time": value.isoformat()}),
+    (dt.timedelta, lambda value: {"duration": span_text(span_ns(value))}),
+    (Decimal, lambda value: {"decimal": str(value)}),
+    (bytes, lambda value: {"bytes": base64.b64encode(value).decode()}),
+)
 
 
 def to_json(filter: Filter) -> dict[str, Any]:
@@ -64,14 +76,9 @@ def value_json(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": str(value)}
-    if isinstance(value, dt.datetime):
-        return {"timestamp": moment_text(value)}
-    if isinstance(value, dt.date | dt.time):
-        return {"date" if isinstance(value, dt.date) else "time": value.isoformat()}
-    if isinstance(value, Decimal):
-        return {"decimal": str(value)}
-    if isinstance(value, bytes):
-        return {"bytes": base64.b64encode(value).decode()}
+    for kind, write in _WRITERS:
+        if isinstance(value, kind):
+            return write(value)
     raise BadFilter(f"{value!r} cannot be saved as part of a filter")
 
 

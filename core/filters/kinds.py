@@ -18,16 +18,24 @@ class Kind(Enum):
     DATE = "dates"
     TIMESTAMP = "timestamps"
     TIME = "times of day"
+    DURATION = "spans of time"
     BOOLEAN = "true and false"
     BINARY = "binary data"
+    UUID = "UUIDs"
     LIST = "lists"
     OTHER = "nested or other values"
 
 
 NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
 TEMPORAL = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIME})
-ORDERED = NUMBERS | TEMPORAL | {Kind.TEXT}
-COMPARABLE = ORDERED | {Kind.BOOLEAN, Kind.BINARY}
+COUNTED = TEMPORAL | {Kind.DURATION}
+"""Kept as whole numbers of some unit of time."""
+
+ORDERED = NUMBERS | COUNTED | {Kind.TEXT}
+AS_THEY_ARE = frozenset({Kind.TEXT, Kind.BINARY, Kind.BOOLEAN, Kind.UUID})
+"""Compared as the values they are: nothing is counted or rounded."""
+
+COMPARABLE = ORDERED | AS_THEY_ARE
 NESTED = frozenset({Kind.LIST, Kind.OTHER})
 ALL = frozenset(Kind)
 
@@ -42,10 +50,12 @@ _TESTS = (
     (types.is_date, Kind.DATE),
     (types.is_timestamp, Kind.TIMESTAMP),
     (types.is_time, Kind.TIME),
+    (types.is_duration, Kind.DURATION),
     (types.is_binary, Kind.BINARY),
     (types.is_large_binary, Kind.BINARY),
     (types.is_binary_view, Kind.BINARY),
     (types.is_fixed_size_binary, Kind.BINARY),
+    (lambda plain: isinstance(plain, pa.UuidType), Kind.UUID),
     (types.is_list, Kind.LIST),
     (types.is_large_list, Kind.LIST),
     (types.is_fixed_size_list, Kind.LIST),

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.filters.kinds import ALL, COMPARABLE, NUMBERS, ORDERED, TEMPORAL, Kind, kind_of
+from core.filters.kinds import ALL, COMPARABLE, ORDERED, TEMPORAL, Kind, kind_of
 from core.filters.operand import Operand
 
 Test = Callable[[Operand[Any], Sequence[Any]], Any]
@@ -126,7 +126,6 @@ _TEXT = frozenset({Kind.TEXT})
 _LIST = frozenset({Kind.LIST})
 _BOOLEAN = frozenset({Kind.BOOLEAN})
 _EMPTIABLE = frozenset({Kind.TEXT, Kind.BINARY})
-_LISTABLE = NUMBERS | TEMPORAL | _EMPTIABLE
 
 _TABLE = (
     _one("eq", "is", COMPARABLE, lambda x, v: x.compare("eq", v[0]), "= {0}", takes=Takes.COLUMNS),
@@ -194,11 +193,11 @@ _TABLE = (
         "{wording} {0} and {1}",
         takes=Takes.COLUMNS,
     ),
-    Operator("in", "is one of", _LISTABLE, Arity.MANY, lambda x, v: x.one_of(v), "in {all}", "is {all}"),
+    Operator("in", "is one of", COMPARABLE, Arity.MANY, lambda x, v: x.one_of(v), "in {all}", "is {all}"),
     Operator(
         "nin",
         "is none of",
-        _LISTABLE,
+        COMPARABLE,
         Arity.MANY,
         lambda x, v: x.opposite(x.one_of(v)),
         "not in {all}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyarrow import types
 
-from core.filters.kinds import NUMBERS, TEMPORAL, Kind, kind_of, value_type
+from core.filters.kinds import AS_THEY_ARE, NUMBERS, TEMPORAL, Kind, kind_of, value_type
 
 MOST_DIGITS = 38
 """Of a decimal in DuckDB."""
@@ -14,7 +14,7 @@ MOST_DIGITS = 38
 def refusal(one: pa.DataType, other: pa.DataType) -> str | None:
     """Why columns of these types cannot be compared, a sentence's end; None where they can."""
     a, b = kind_of(one), kind_of(other)
-    if types.is_null(other) or (a is b and a in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN)):
+    if types.is_null(other) or (a is b and a in AS_THEY_ARE | {Kind.DURATION}):
         return None
     if a in NUMBERS and b in NUMBERS:
         return _of_numbers(value_type(one), value_type(other))

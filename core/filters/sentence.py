@@ -11,6 +11,7 @@ from core.filters.binding import Bound
 from core.filters.expr import And, Branch, Filter, Not, Predicate, Reference
 from core.filters.kinds import Kind, kind_of
 from core.filters.operators import OPERATORS, Arity
+from core.filters.spans import span_ns, span_text
 from core.filters.walk import fold
 
 MOST_VALUES = 20
@@ -84,6 +85,8 @@ def _value(value: Any) -> str:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, dt.datetime):
         return str(value.date()) if value.timetz() == _MIDNIGHT else value.isoformat(sep=" ")
+    if isinstance(value, dt.timedelta):
+        return span_text(span_ns(value))
     if isinstance(value, bytes):
         return "0x" + value.hex()
     return str(value)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 from pyarrow import types
@@ -26,9 +27,14 @@ _YEARS_WRITTEN_OUT = (-719_162 * 86_400, 2_932_897 * 86_400)
 
 
 def sql_unit_ns(type_: pa.DataType) -> int:
-    """How many nanoseconds one step is in DuckDB, which knows days, microseconds and nanoseconds."""
+    """How many nanoseconds one step is in DuckDB, which knows days, microseconds and nanoseconds.
+
+    A span is a whole number there, of the column's own unit.
+    """
     if types.is_date(type_):
         return DAY_NS
+    if types.is_duration(type_):
+        return unit_ns(type_)
     return 1 if type_.unit == "ns" else 1000
 
 
@@ -85,6 +91,10 @@ def _binary(value: bytes, _type: pa.DataType) -> exp.Expr:
     return exp.Unhex(this=exp.Literal.string(value.hex()))
 
 
+def _uuid(value: bytes, _type: pa.DataType) -> exp.Expr:
+    return _cast(str(UUID(bytes=value)), "UUID")
+
+
 def _boolean(value: bool, _type: pa.DataType) -> exp.Expr:
     return exp.true() if value else exp.false()
 
@@ -138,4 +148,6 @@ _WRITERS: dict[Kind, Callable[[Any, pa.DataType], exp.Expr]] = {
     Kind.DATE: _date,
     Kind.TIMESTAMP: _timestamp,
     Kind.TIME: _time,
+    Kind.DURATION: _integer,
+    Kind.UUID: _uuid,
 }

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from core.filters.items import ITEM
-from core.filters.kinds import Kind, kind_of, value_type
+from core.filters.kinds import AS_THEY_ARE, Kind, kind_of, value_type
 from core.filters.like import ESCAPE
 from core.filters.narrowing import float_width, narrow, narrow_division, narrow_float
 from core.filters.operand import Operand
@@ -46,7 +46,7 @@ class SqlOperand(Operand[exp.Expr]):
     def compare(self, how: str, value: Any) -> exp.Expr:
         if isinstance(value, SqlOperand):
             return compare_columns(_COMPARISONS[how], self._side, value._side)
-        if self._kind in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
+        if self._kind in AS_THEY_ARE:
             return _COMPARISONS[how](this=self._subject, expression=self._literal(value))
         if self._kind is Kind.FLOAT:
             return self._compare_float(how, value)
@@ -59,7 +59,7 @@ class SqlOperand(Operand[exp.Expr]):
     def one_of(self, values: Sequence[Any]) -> exp.Expr:
         if self._kind is Kind.FLOAT:
             return self._one_of_floats(values)
-        if self._kind not in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
+        if self._kind not in AS_THEY_ARE:
             narrowed = (self._narrow("eq", value) for value in values)
             values = [found[1] for found in narrowed if not isinstance(found, bool)]
         return self._in(values)

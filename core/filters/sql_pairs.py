@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
-from core.filters.kinds import NUMBERS, TEMPORAL, kind_of
+from core.filters.kinds import COUNTED, NUMBERS, kind_of
 from core.filters.pairs import common_decimal
 from core.filters.sql_literals import sql_unit_ns
 
@@ -44,7 +44,7 @@ def _compared(how: Compared, one: Side, other: Side) -> exp.Expr:
     kind = kind_of(one.type)
     if kind in NUMBERS:
         return _numbers(how, one, other)
-    if kind in TEMPORAL and not _alike(one.type, other.type):
+    if kind in COUNTED and not _alike(one.type, other.type):
         return how(this=_nanoseconds(one), expression=_nanoseconds(other))
     return how(this=one.value, expression=other.value)
 
@@ -96,8 +96,10 @@ def _alike(one: pa.DataType, other: pa.DataType) -> bool:
 
 
 def _nanoseconds(side: Side) -> exp.Expr:
-    """Since 1970-01-01, or since midnight."""
-    if types.is_date(side.type):
+    """Since 1970-01-01, or since midnight; a span is a count already."""
+    if types.is_duration(side.type):
+        count = side.value
+    elif types.is_date(side.type):
         day = exp.Literal.string("day")
         count = exp.Anonymous(this="date_diff", expressions=[day, _epoch(), side.value])
     else:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from core.filters.kinds import Kind, kind_of, value_type
+from core.filters.spans import span_from_text, span_ns, span_text
 from core.filters.temporal import (
     DAY_NS,
     moment_from_text,
@@ -56,6 +57,8 @@ def natural(value: Any) -> Any:
         return value.bytes
     if isinstance(value, np.datetime64):
         return None if np.isnat(value) else str(value)
+    if isinstance(value, np.timedelta64):
+        return None if np.isnat(value) else _span_of_numpy(value)
     if isinstance(value, dt.date) and value != value:  # pandas has a time that is none
         return None
     return value.item() if isinstance(value, np.generic) else value
@@ -160,6 +163,13 @@ def _bytes_from_text(text: str, type_: pa.DataType) -> bytes:
         raise ValueError("write bytes as hexadecimal digits, such as 00ff") from None
 
 
+def _uuid(value: Any, _type: pa.DataType) -> Value:
+    found = _binary(value, pa.binary(16))
+    if len(found.exact) != 16:
+        raise ValueError("a UUID has 32 hexadecimal digits, such as 6ba7b810-9dad-11d1-80b4-00c04fd430c8")
+    return found
+
+
 def _boolean(value: Any, _type: pa.DataType) -> Value:
     if isinstance(value, str):
         word = value.strip().casefold()
@@ -207,6 +217,21 @@ def _clock(value: Any, type_: pa.DataType) -> Value:
     return Value(value, _count(time_ns(value), type_))
 
 
+def _span(value: Any, type_: pa.DataType) -> Value:
+    if isinstance(value, str):
+        return Value(value.strip(), _count(span_from_text(value), type_))
+    if not isinstance(value, dt.timedelta):
+        raise ValueError(f"{told(value)} is not a span of time")
+    ns = span_ns(value)
+    return Value(span_text(ns) if ns % 1000 else value, _count(ns, type_))
+
+
+def _span_of_numpy(value: np.timedelta64) -> dt.timedelta | str:
+    """As text where Python's spans are too coarse."""
+    ns = int(value.astype("timedelta64[ns]").astype(np.int64))
+    return span_text(ns) if ns % 1000 else dt.timedelta(microseconds=ns // 1000)
+
+
 def _count(ns: int, type_: pa.DataType) -> int | Fraction:
     exact = Fraction(ns, unit_ns(type_))
     return int(exact) if exact.denominator == 1 else exact
@@ -224,8 +249,10 @@ _CONVERTERS: dict[Kind, Callable[[Any, pa.DataType], Value]] = {
     Kind.DATE: _date,
     Kind.TIMESTAMP: _moment,
     Kind.TIME: _clock,
+    Kind.DURATION: _span,
     Kind.BOOLEAN: _boolean,
     Kind.BINARY: _binary,
+    Kind.UUID: _uuid,
     Kind.LIST: _incomparable,
     Kind.OTHER: _incomparable,
 }

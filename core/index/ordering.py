@@ -1,7 +1,7 @@
 """Values of a column in a form that NumPy or memory comparison orders as filters and sorts do.
 
-Numbers, dates and times are numbers of NumPy, NaN the greatest; text and bytes order byte by byte, which for
-text is by code point; decimals of more than eighteen digits are bytes too.
+Numbers, dates, times and spans are numbers of NumPy, NaN the greatest; text and bytes order byte by byte,
+which for text is by code point; decimals of more than eighteen digits are bytes too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from core.arrays import from_numpy, to_numpy
-from core.filters.kinds import COMPARABLE, TEMPORAL, Kind, kind_of, value_type
+from core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of, value_type
 from core.filters.ordered_decimals import ordered
 
 SHORT_DIGITS = 18
@@ -26,7 +26,7 @@ def can_be_ordered(kind: pa.DataType) -> bool:
 def is_bytes(kind: pa.DataType) -> bool:
     """Whether values of a column of this type are ordered as bytes."""
     plain = value_type(kind)
-    return kind_of(plain) in (Kind.TEXT, Kind.BINARY) or is_long_decimal(plain)
+    return kind_of(plain) in (Kind.TEXT, Kind.BINARY, Kind.UUID) or is_long_decimal(plain)
 
 
 def is_long_decimal(kind: pa.DataType) -> bool:
@@ -57,7 +57,7 @@ def as_numbers(values: pa.Array) -> np.ndarray:
         wide = plain.cast(pa.decimal128(plain.type.precision, plain.type.scale))
         halves = np.frombuffer(wide.buffers()[1], np.int64, 2 * (wide.offset + len(wide)))
         return halves[2 * wide.offset :: 2]
-    if kind in TEMPORAL:
+    if kind in COUNTED:
         return to_numpy(plain.view(pa.int32() if plain.type.bit_width == 32 else pa.int64()))
     return to_numpy(plain)
 
@@ -129,4 +129,6 @@ def _packed(ranked: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def _plain(values: pa.Array) -> pa.Array:
+    if kind_of(values.type) is Kind.UUID:
+        return values.storage
     return values.cast(values.type.value_type) if types.is_dictionary(values.type) else values

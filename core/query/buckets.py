@@ -35,7 +35,7 @@ def bucketed(compiler: Compiler, step: Buckets, rows: Node) -> Node:
     rows, (field,) = compiler.reachable([step.column], rows)
     seen = Chosen(rows, _seen(rows.fields, field))
     kind = value_type(field.type)
-    if not (kind_of(kind) in ORDERED or is_.is_duration(kind)) or is_.is_decimal256(kind):
+    if kind_of(kind) not in ORDERED or is_.is_decimal256(kind):
         raise BadQuery(f"{rows.fields.place}: '{step.column}' has no ranges", f"It is {field.type}")
     if isinstance(step.edges, int):
         ends = _spread(compiler, step.edges, step.column, seen, kind)

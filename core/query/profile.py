@@ -130,7 +130,7 @@ class _Profiling:
         wanted = [("rows", func("count", exp.Star()), pa.int64()), ("held", func("count", value), pa.int64())]
         if is_.is_floating(plain):
             wanted.append(("nans", func("count_if", func("isnan", value)), pa.int64()))
-        if self._kind in COMPARABLE or is_.is_duration(plain):
+        if self._kind in COMPARABLE:
             wanted += [(name, self._met(func(name, value)), plain) for name in ("min", "max")]
         if self._axis is not None:
             wanted += [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +14,10 @@ from pyarrow import types as is_
 from sqlglot import exp
 
 from core.filters.expr import Predicate
-from core.filters.kinds import TEMPORAL, Kind, kind_of, value_type
+from core.filters.kinds import COUNTED, Kind, kind_of, value_type
 from core.filters.narrowing import float_width, nearest_float
 from core.filters.sql_literals import in_sql_units, literal, sql_range, sql_unit_ns
-from core.filters.temporal import UNIT_NS, unit_ns
+from core.filters.temporal import unit_ns
 from core.filters.values import convert, value_range
 from core.query.fields import Field, Fields
 from core.query.sql_parts import cast, cast_to, column, number
@@ -45,7 +44,7 @@ class Ends:
     def passed(self, place: int, field: Field, fields: Fields) -> exp.Expr:
         """Whether a value lies behind an end: the last range has its `high` too."""
         last = place == len(self) - 1
-        if self.asked is not None and not is_.is_duration(self.type):
+        if self.asked is not None:
             asked = Predicate(field.name, "gt" if last else "gte", (self.asked[place],))
             return condition(asked, fields)[0]
         make = exp.GT if last else exp.GTE
@@ -54,10 +53,7 @@ class Ends:
 
 def given(edges: Sequence[Any], kind: pa.DataType) -> Ends:
     """Raises `ValueError` for what cannot be compared with the column, or does not ascend."""
-    if is_.is_duration(kind):
-        exact = [_ticks(edge, kind) for edge in edges]
-    else:
-        exact = [convert(edge, kind).exact for edge in edges]
+    exact = [convert(edge, kind).exact for edge in edges]
     if not all(a < b for a, b in pairwise(exact)):
         raise ValueError("the ends do not ascend; give each once, the least first")
     found = _held(exact, kind)
@@ -73,15 +69,15 @@ def spread(low: pa.Scalar, high: pa.Scalar, parts: int) -> Ends:
     if is_.is_floating(kind):
         return Ends(kind, _floats(low.as_py(), high.as_py(), parts, kind))
     first, last = _count(low, kind), _count(high, kind)
-    step = max(1, unit_ns(kind) // sql_unit_ns(kind)) if kind_of(kind) in TEMPORAL else 1
+    step = max(1, unit_ns(kind) // sql_unit_ns(kind)) if kind_of(kind) in COUNTED else 1
     width = max(1, -(-(last - first) // (step * parts))) * step
     return Ends(kind, [*range(first, last, width), last] if first < last else [first, last])
 
 
 def _count(value: pa.Scalar, kind: pa.DataType) -> int:
-    if kind_of(kind) in TEMPORAL:
+    if kind_of(kind) in COUNTED:
         return int(in_sql_units(value.value, kind))
-    return int(value.value) if is_.is_duration(kind) else int(convert(value.as_py(), kind).exact)
+    return int(convert(value.as_py(), kind).exact)
 
 
 def _floats(low: float, high: float, parts: int, kind: pa.DataType) -> list[float]:
@@ -94,22 +90,13 @@ def _floats(low: float, high: float, parts: int, kind: pa.DataType) -> list[floa
     return [low, *sorted(end for end in kept if low < end < high), high]
 
 
-def _ticks(edge: Any, kind: pa.DataType) -> int:
-    if not isinstance(edge, dt.timedelta):
-        raise ValueError(f"{edge!r} is no span of time")
-    ticks = Fraction(edge // dt.timedelta(microseconds=1) * 1000, UNIT_NS[kind.unit])
-    if ticks.denominator != 1 or abs(ticks) >= 2**63:
-        raise ValueError(f"{edge!r} is no value of {kind}")
-    return int(ticks)
-
-
 def _held(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
     """A type that holds the ends: the column's own where it does."""
     if kind_of(kind) in (Kind.TEXT, Kind.OTHER):
         return kind
     if kind_of(kind) is Kind.FLOAT:
         return kind if all(_near(one, kind) for one in exact) else pa.float64()
-    if kind_of(kind) in TEMPORAL:
+    if kind_of(kind) in COUNTED:
         return _moments(exact, kind)
     wider = pa.decimal128(38, kind.scale) if is_.is_decimal(kind) else pa.int64()
     return next((type_ for type_ in (kind, wider) if _whole(exact, *value_range(type_))), pa.float64())
@@ -126,7 +113,7 @@ def _moments(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
     counts = [in_sql_units(one, kind) for one in exact]
     if not _whole(counts, *sql_range(kind)):
         raise ValueError(f"{kind} is too coarse for the ends, or does not reach as far")
-    if is_.is_date(kind) or _whole(exact, *value_range(kind)):
+    if is_.is_date(kind) or is_.is_duration(kind) or _whole(exact, *value_range(kind)):
         return kind
     return pa.time64("us") if is_.is_time(kind) else pa.timestamp("us", kind.tz)
 
@@ -143,7 +130,7 @@ def _in(exact: Exact, kind: pa.DataType, found: pa.DataType) -> Exact:
     if is_.is_floating(found):
         scale = kind.scale if is_.is_decimal(kind) else 0
         return nearest_float(exact / Fraction(10) ** scale if scale else exact, float_width(found))
-    return _reduced(in_sql_units(exact, kind)) if kind_of(kind) in TEMPORAL else _reduced(exact)
+    return _reduced(in_sql_units(exact, kind)) if kind_of(kind) in COUNTED else _reduced(exact)
 
 
 def _written(exact: Exact, kind: pa.DataType) -> exp.Expr:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from core.arrays import to_numpy
 from core.errors import BadData, UnknownRow
 from core.filters.expr import Filter, Predicate, all_of, any_of
-from core.filters.kinds import TEMPORAL, kind_of
+from core.filters.kinds import COUNTED, kind_of
 from core.index.planning import serve
 from core.query.listed import is_one_of
 from core.scan.key_codes import KeyCodes
@@ -80,7 +80,7 @@ def _rows_by_index(state: State, columns: Sequence[Column], keys: pa.Table) -> p
         return None
     if keys.num_rows * ROWS_A_KEY > snapshot.num_positions:
         return None
-    served = [c for c in columns if snapshot.indexes.is_sorted(c) and kind_of(c.type) not in TEMPORAL]
+    served = [c for c in columns if snapshot.indexes.is_sorted(c) and kind_of(c.type) not in COUNTED]
     found = serve(snapshot, all_of(_holds(c, keys.column(c.name)) for c in served)) if served else None
     return None if found is None else take_rows(snapshot, found.positions, [*columns, ID_COLUMN])
 

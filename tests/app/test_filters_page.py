@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from math import nan
 from pathlib import Path
@@ -15,15 +15,14 @@ from app import cli
 from core import col
 from core.errors import BadFilter, UnknownColumn
 from core.filters import OPERATORS, Filter, from_mongo, parse
-from core.filters.kinds import ALL, COMPARABLE, NUMBERS, ORDERED, TEMPORAL, Kind
+from core.filters.kinds import ALL, COMPARABLE, ORDERED, Kind
 from core.filters.text.spellings import ALSO
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "filters.md").read_text(encoding="utf8")
 ASKED_OF = {
     ALL: "any type",
     COMPARABLE: "all but nested types",
-    ORDERED: "numbers, text, dates and times",
-    NUMBERS | TEMPORAL | {Kind.TEXT, Kind.BINARY}: "numbers, text, dates, times and bytes",
+    ORDERED: "numbers, text, dates, times and spans",
     frozenset({Kind.TEXT}): "text",
     frozenset({Kind.INTEGER, Kind.FLOAT}): "whole numbers and floats",
     frozenset({Kind.LIST}): "lists",
@@ -33,6 +32,7 @@ NAMES = {
     "date": date,
     "datetime": datetime,
     "time": time,
+    "timedelta": timedelta,
     "Decimal": Decimal,
     "UTC": UTC,
     "nan": nan,

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -45,6 +46,10 @@ TEXT = st.text("aAbBé😀%_\\.\n'\"\0 0", max_size=4)
 MOMENTS = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1)) | st.sampled_from(
     [dt.datetime(2013, 3, 10, 2, 30), dt.datetime(2013, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)]
 )
+SPANS = st.timedeltas(dt.timedelta(days=-40_000), dt.timedelta(days=40_000)) | st.sampled_from(
+    [dt.timedelta(0), dt.timedelta(seconds=60), dt.timedelta(milliseconds=-1), dt.timedelta(microseconds=1)]
+)
+KEYS = st.integers(0, 3).map(lambda n: UUID(int=n << 120 | n))
 NEGATIVE_NAN = math.copysign(math.nan, -1.0)
 """What 0.0 / 0.0 is on most machines: NaN, with the sign set."""
 FLOATS = st.floats(width=32) | st.sampled_from(
@@ -65,6 +70,10 @@ def lists_of(family: Family, type_: pa.DataType, least: int = 0, most: int = 3) 
 def struct_of(**parts: Family) -> Family:
     cells = st.fixed_dictionaries({name: st.none() | part.cells for name, part in parts.items()})
     return Family(pa.struct([(name, part.type) for name, part in parts.items()]), cells, parts=parts)
+
+
+def whole_milliseconds(span: dt.timedelta) -> dt.timedelta:
+    return span - span % dt.timedelta(milliseconds=1)
 
 
 def whole_seconds(moments: st.SearchStrategy[dt.datetime]) -> st.SearchStrategy[dt.datetime]:
@@ -123,6 +132,9 @@ FAMILIES = {
     ),
     "tick": Family(pa.time32("s"), st.times().map(lambda clock: clock.replace(microsecond=0)), st.times()),
     "clock": Family(pa.time64("us"), st.times(), st.times()),
+    "span": Family(pa.duration("ms"), SPANS.map(whole_milliseconds), SPANS),
+    "seconds": Family(pa.duration("s"), st.integers(-3, 100).map(lambda n: dt.timedelta(seconds=n)), SPANS),
+    "key": Family(pa.uuid(), KEYS, KEYS),
     "numbers": lists_of(SMALL, pa.list_(pa.int16())),
     "pair": lists_of(F64, pa.list_(pa.float64(), 2), 2, 2),
     "labels": lists_of(WORDS_FEW, pa.large_list(pa.string())),

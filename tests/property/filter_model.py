@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -123,7 +124,7 @@ def folded(value: Any, p: Predicate) -> Any:
 
 def ranked(value: Any) -> tuple[int, Any]:
     """A key under which Python compares as filters do: NaN after every number."""
-    if isinstance(value, bool | str | bytes | dt.time):
+    if isinstance(value, bool | str | bytes | dt.time | dt.timedelta | UUID):
         return 0, value
     if isinstance(value, dt.date):
         moment = value if isinstance(value, dt.datetime) else dt.datetime(value.year, value.month, value.day)

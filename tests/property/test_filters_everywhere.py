@@ -17,8 +17,8 @@ from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks
 
 NAMES = ["a", "A", "b c", "é", "É", "select", "a.x", "_", "c0", 'say "x"', "ß", "SS", "item", "and"]
 BY_DUCKDB = "files of DuckDB"
-"""It takes names that differ only in case for one, knows no half floats, and what it writes for an array
-that is null cannot be read by Arrow."""
+"""It takes names that differ only in case for one, knows no half floats and no negative spans of time, and
+what it writes for an array that is null cannot be read by Arrow."""
 
 
 @st.composite
@@ -49,7 +49,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_filters_find_what_plain_python_finds(source: str, folder: Path) -> None:
     families, names = dict(FAMILIES), NAMES
     if source == BY_DUCKDB:
-        del families["f16"], families["pair"]
+        for name in ("f16", "pair", "span", "seconds"):
+            del families[name]
         names = list({name.casefold(): name for name in NAMES}.values())
 
     @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

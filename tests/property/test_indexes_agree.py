@@ -12,6 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +54,8 @@ TYPES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "moment": (pa.timestamp("us"), MOMENTS),
     "zoned": (pa.timestamp("ms", "America/New_York"), WHOLE),
     "clock": (pa.time64("us"), st.times()),
+    "span": (pa.duration("ms"), st.integers(-3, 3).map(lambda n: dt.timedelta(milliseconds=n))),
+    "key": (pa.uuid(), st.integers(0, 3).map(lambda n: UUID(int=n << 120))),
     "flag": (pa.bool_(), st.booleans()),
 }
 NUMBERS = ("i8", "i64", "u64", "f32", "f64", "dec", "long", "longest")
@@ -65,7 +68,7 @@ ORDERED = ("eq", "ne", "gt", "gte", "lt", "lte")
 def operators(kind: str) -> list[str]:
     if kind == "flag":
         return ["eq", "ne", "is_true", "is_false", *NO_VALUE]
-    if kind == "bytes":
+    if kind in ("bytes", "key"):
         return ["eq", "ne", "in", "nin", *NO_VALUE]
     texts = ["starts_with", "like", "contains", "is_empty", "not_empty"] if kind == "text" else []
     return [*ORDERED, "between", "not_between", "in", "nin", *NO_VALUE, *texts]

@@ -24,6 +24,7 @@ _ICONS = {
     Kind.DATE: "date",
     Kind.TIMESTAMP: "date",
     Kind.TIME: "date",
+    Kind.DURATION: "date",
     Kind.BOOLEAN: "bool",
 }
 

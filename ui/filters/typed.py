@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from core.filters.expr import Filter, Reference
-from core.filters.kinds import NUMBERS, TEMPORAL, kind_of
+from core.filters.kinds import COUNTED, NUMBERS, kind_of
 from core.filters.sentence import sentence
 
 _ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]*))(?:,|$)')
@@ -55,7 +55,7 @@ def quick(text: str, type_: pa.DataType) -> tuple[str, list[str]] | None:
     text = text.strip()
     if null := re.fullmatch(r"(=|<>|!=)\s*null", text, re.IGNORECASE):
         return ("is_null" if null.group(1) == "=" else "not_null"), []
-    if kind_of(type_) not in NUMBERS | TEMPORAL:
+    if kind_of(type_) not in NUMBERS | COUNTED:
         return None
     if sign := re.fullmatch(r"(>=|<=|<>|!=|>|<|=)\s*(.+)", text):
         return _SIGNS[sign.group(1)], [sign.group(2)]

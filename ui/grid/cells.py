@@ -26,6 +26,7 @@ ICONS = {
     Kind.DATE: "date",
     Kind.TIMESTAMP: "date",
     Kind.TIME: "date",
+    Kind.DURATION: "date",
 }
 
 

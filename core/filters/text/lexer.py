@@ -50,7 +50,7 @@ _QUOTED = r'"(?:[^"]|"")*"'
 _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?"
 _TOKENS = re.compile(
     rf"""(?P<space>\s+)
-    |(?P<typed>(?:decimal|date|timestamp|time|x)\s*{_TEXT})
+    |(?P<typed>(?:decimal|date|timestamp|time|duration|x)\s*{_TEXT})
     |(?P<text>{_TEXT})
     |(?P<moment>\d{{4}}-\d{{1,2}}-\d{{1,2}}(?:(?:T|[ ]+){_TIME}(?:[ ]?(?:Z\b|[+-]\d{{2}}:?\d{{2}}))?)?)
     |(?P<clock>{_TIME})

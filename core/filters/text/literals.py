@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from core.errors import BadFilter
+from core.filters.spans import saved_span, span_ns, span_text
 from core.filters.temporal import moment_from_text, moment_text, saved_moment, saved_time, time_from_text
 from core.filters.values import MOST_DIGITS, natural
 
@@ -103,6 +104,7 @@ _TYPED: dict[str, Callable[[str], Any]] = {
     "date": dt.date.fromisoformat,
     "timestamp": saved_moment,
     "time": saved_time,
+    "duration": saved_span,
     "x": bytes.fromhex,
 }
 
@@ -135,5 +137,6 @@ _WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     ((bytes, bytearray, memoryview), lambda value: f"x'{bytes(value).hex()}'"),
     (dt.datetime, _timestamp),
     (dt.date, dt.date.isoformat),
+    (dt.timedelta, lambda value: f"duration '{span_text(span_ns(value))}'"),
     (dt.time, lambda value: f"time '{value.isoformat()}'" if value.tzinfo else value.isoformat()),
 )

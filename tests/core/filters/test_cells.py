@@ -73,7 +73,11 @@ def test_nanoseconds_are_kept() -> None:
         ("2013-01-31 17:30+01:00", pa.timestamp("us"), "no time zone"),
         ("xyz", pa.binary(), "hexadecimal"),
         ("[1, 'a']", pa.list_(pa.string()), "Expecting value"),
-        ("1", pa.duration("s"), "cannot be typed"),
+        ("1", pa.duration("s"), "a span of time"),
+        ("1.5 s", pa.duration("s"), "finer than seconds"),
+        ("1 fortnight", pa.duration("s"), "no unit of time"),
+        ("300000000 d", pa.duration("ns"), "so long a span"),
+        ("6ba7b810", pa.uuid(), "32 hexadecimal digits"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_reason(text: str, type_: pa.DataType, reason: str) -> None:
