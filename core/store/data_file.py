@@ -17,7 +17,7 @@ from core.errors import StoreProblem
 from core.scan.snapshot import Column
 from core.schema import ID
 from core.store.checksums import RunningChecksum
-from core.store.encodings import choose_for_all, leaves_of
+from core.store.encodings import ZSTD, ZSTD_LEVEL, choose_for_all, leaves_of
 from core.store.layout import disk_problems, sync
 
 SYNC_BYTES = 8 << 20
@@ -134,6 +134,7 @@ def _options(sample: pa.Table) -> dict[str, object]:
         "use_dictionary": [leaf for leaf, e in chosen.items() if e.name is None],
         "column_encoding": {leaf: e.name for leaf, e in chosen.items() if e.name is not None},
         "compression": {leaf: e.codec for leaf, e in chosen.items()},
+        "compression_level": {leaf: ZSTD_LEVEL for leaf, e in chosen.items() if e.codec == ZSTD},
         # Parquet's statistics ignore NaN, so readers that prune by them lose rows: floats get none.
         "write_statistics": [
             leaf

@@ -115,12 +115,23 @@ class Store(StoreRelations):
         self.close()
 
     def close(self) -> None:
-        """Let go of every file; neither the store nor its tables can be used then. Closing twice is fine."""
+        """Let go of every file; neither the store nor its tables can be used then. Closing twice is fine.
+
+        What is pending is flushed before, see `flush_at_rest`.
+        """
+        self.flush_at_rest()
         for table in self._open.values():
             table.let_go()
         self._open.clear()
         self._readers.close()
         self.catalog.close()
+
+    def flush_at_rest(self, job: Job | None = None) -> None:
+        """Write many pending changes made from here into files, so that who opens the store next reads them
+        quicker. For when nothing else is asked: few stay pending, and what fails is logged and stays so.
+        """
+        for table in list(self._open.values()):
+            table.flush_at_rest(job)
 
     def create_table(self, name: str, data: Any, message: str = "", job: Job | None = None) -> Table:
         """A new table of these rows. It appears whole when all are written, or not at all."""

@@ -27,6 +27,10 @@ class TableUpkeep(TableHandle):
         """Write pending changes into data files; makes no version."""
         self._writer.tidy(lambda tidier, state: tidier.flush(state, job or Job()))
 
+    def flush_at_rest(self, job: Job | None = None) -> None:
+        """See `Store.flush_at_rest`."""
+        self._writer.flush_at_rest(job or Job())
+
     def compact(
         self, rows_a_group: int | None = None, rows_a_file: int | None = None, job: Job | None = None
     ) -> Compaction:

@@ -29,6 +29,9 @@ from core.store.writer import FileShape
 
 FLUSH_ROWS_ABOVE = 50_000
 FLUSH_CELLS_ABOVE = 2_000_000
+FLUSH_AT_REST_FROM = 1_000
+"""Pending rows, when nobody waits: fewer are read from the catalog as quickly as from a file."""
+
 ENTRIES = 64
 CHANGE_FILES = 16
 TIER = 4
@@ -62,6 +65,12 @@ class Tidier:
         if pending_rows > FLUSH_ROWS_ABOVE or pending_cells > FLUSH_CELLS_ABOVE:
             return self.flush
         return self.merge if len(rows) > ENTRIES or len(changed) > ENTRIES else None
+
+    def worthwhile(self, state: State) -> Tidying | None:
+        """What is worth doing while nothing else is asked of the table."""
+        rows = sum(h.segment.num_rows for h in _loose(state))
+        changed = sum(len(cells.ids) for (kind, _), cells in state.cells.items() if kind == _PENDING)
+        return self.flush if rows + changed >= FLUSH_AT_REST_FROM else None
 
     def flush(self, state: State, job: Job) -> None:
         """Pending rows become data files, pending cells change files; deletions stay in the catalog."""

@@ -32,7 +32,7 @@ from core.store.reader import Reader
 from core.store.replacing import few, replaced
 from core.store.state import State
 from core.store.stored_values import refuse_stored_misfits
-from core.store.tidying import Tidier
+from core.store.tidying import Tidier, Tidying
 
 ATTEMPTS = 5
 
@@ -49,11 +49,13 @@ class TableWriter:
         self._table_id = table_id
         self._one_at_a_time = threading.RLock()
         self._tidier = Tidier(catalog, layout, table_id)
+        self._changed = False
         let_go_in_children(self)
 
     def forked(self) -> None:
         """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
         self._one_at_a_time = threading.RLock()
+        self._changed = False
 
     def take_column_ids(self, count: int) -> int:
         with self._catalog.transaction() as transaction:
@@ -219,6 +221,7 @@ class TableWriter:
                 following = _enter_small(publication, state, change, entries)
             row = commit_row(version, "change", None, counts, started, change.message)
             row = transaction.move_on(self._table_id, row)
+        self._changed = True
         if following is not None:
             self._reader.advance(state, following)
         return _as_commit(state, row)
@@ -289,11 +292,20 @@ class TableWriter:
 
         The commit before it stands whatever happens here: what fails is logged, and tried after the next.
         """
+        self._tidy_by(self._tidier.needed, job)
+
+    def flush_at_rest(self, job: Job) -> None:
+        """The same for what may wait until nothing else is asked of a table that was changed from here."""
+        if self._changed:
+            self._tidy_by(self._tidier.worthwhile, job)
+            self._changed = False
+
+    def _tidy_by(self, wanted: Callable[[State], Tidying | None], job: Job) -> None:
         if self._catalog.together_here is not None:
             return
         try:
-            if self._tidier.needed(self._reader.current()):
-                self._retried(lambda state: (self._tidier.needed(state) or _nothing)(state, job))
+            if wanted(self._reader.current()):
+                self._retried(lambda state: (wanted(state) or _nothing)(state, job))
         except (LamellaError, Cancelled, OSError, pa.ArrowException) as error:
             log.warning("%s: pending changes stay pending: %s", self._reader.current().row.name, error)
 

@@ -101,6 +101,8 @@ def chosen(kind: str) -> tuple[str, str]:
 
 
 def sample(kind: str, name: str, codec: str) -> Numbers:
+    from core.store.encodings import ZSTD, ZSTD_LEVEL
+
     table, where = made(kind), KINDS[kind][2].replace("x", "x0")
     leaves = leaf_paths(table)
     how = (
@@ -110,7 +112,12 @@ def sample(kind: str, name: str, codec: str) -> Numbers:
         path = Path(folder) / "f.parquet"
         write = milliseconds(
             lambda: pq.write_table(
-                table, path, row_group_size=GROUP, compression=codec, **({"use_dictionary": False} | how)
+                table,
+                path,
+                row_group_size=GROUP,
+                compression=codec,
+                compression_level=ZSTD_LEVEL if codec == ZSTD else None,
+                **({"use_dictionary": False} | how),
             )
         )
         reads = [milliseconds(lambda: pq.ParquetFile(path, pre_buffer=False).read()) for _ in range(6)]

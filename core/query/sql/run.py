@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -71,12 +71,28 @@ def _answer(
     job: Job,
 ) -> pa.Table:
     _refuse_text_as_number(statement, tables)
-    for view, snapshot in tables.items():
-        job.check()
-        make_view(own, view, snapshot, job)
-    found = own.sql(statement.text, params=_values(asked.parameters))
+    found = _bound(own, statement, tables, asked, job)
     kinds = kept_types(statement.text, tables, found.columns)
     return in_types(collected(found, asked.memory or memory_limit(), job, _LESS), kinds)
+
+
+def _bound(
+    own: duckdb.DuckDBPyConnection,
+    statement: Statement,
+    tables: Mapping[str, Snapshot],
+    asked: Asked,
+    job: Job,
+) -> duckdb.DuckDBPyRelation:
+    """Over views of the columns that are named, or else, to say what is wrong, of all."""
+    for view, snapshot in tables.items():
+        job.check()
+        make_view(own, view, snapshot, statement.columns, job)
+    try:
+        return own.sql(statement.text, params=_values(asked.parameters))
+    except duckdb.BinderException:
+        if statement.columns is None:
+            raise
+        return _bound(own, replace(statement, columns=None), tables, asked, job)
 
 
 def _values(given: Parameters | None) -> Any:

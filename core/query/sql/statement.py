@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from core.errors import BadSql
 from core.query.source import OWN_NAMES
+from core.query.sql.named import named_columns
 
 _EXPLAIN = re.compile(r"\s*explain\b\s*(?:analyze\b\s*|\(\s*(?:analyze|format)\b[^()]*\)\s*)?", re.IGNORECASE)
 ASKS = frozenset(
@@ -41,10 +42,12 @@ class TableName:
 
 @dataclass(frozen=True)
 class Statement:
-    """`text` is what the engine is given; the tables are those that it reads from outside."""
+    """`text` is what the engine is given; the tables are those that it reads from outside. `columns` are the
+    names that it can mean, case-folded, None where it can mean any."""
 
     text: str
     tables: tuple[TableName, ...]
+    columns: frozenset[str] | None = None
 
 
 def parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:
@@ -57,7 +60,7 @@ def parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> S
     explain = _EXPLAIN.match(text)
     if explain is not None:
         asked = parsed(text[explain.end() :], names, own)
-        return Statement(f"{explain.group()} {asked.text}", asked.tables)
+        return Statement(f"{explain.group()} {asked.text}", asked.tables, asked.columns)
     if kind == duckdb.StatementType.MULTI and _only_asks(text):
         return Statement(text, tuple(TableName(n, n) for n in _named_by_words(text)))
     if kind != duckdb.StatementType.SELECT:
@@ -145,7 +148,7 @@ def _statement(text: str, root: Mapping[str, Any]) -> Statement:
         tables[table] = None
         if table.view != table.name:
             written = _replaced(written, node, table.view)
-    return Statement(written.decode(), tuple(reversed(tables)))
+    return Statement(written.decode(), tuple(reversed(tables)), named_columns(root))
 
 
 def _tables(node: Any, hidden: frozenset[str]) -> Iterator[Mapping[str, Any]]:

@@ -216,3 +216,16 @@ def test_a_float_is_edited_in_full(window, store, settled, go_to, qtbot, shown) 
     assert tab.editing.editor.text() == "10.357019999999999"
     QTest.keyClick(tab.editing.editor, Qt.Key.Key_Return)
     assert table.version == 1
+
+
+def test_left_alone_after_many_changes_the_store_flushes_them(window, table, qtbot) -> None:
+    def change(changed, job):
+        return changed.insert([{"delay": number} for number in range(1_500)])
+
+    with qtbot.waitSignal(window.commits.committed):
+        window.commits.run(table, change, "Adding")
+    assert window.at_rest.timer.isActive()
+    files = len(list(table.store.path.rglob("*.parquet")))
+    window.at_rest.timer.start(0)
+    qtbot.waitUntil(lambda: len(list(table.store.path.rglob("*.parquet"))) > files)
+    assert not window.at_rest.timer.isActive()

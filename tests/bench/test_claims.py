@@ -1,0 +1,121 @@
+"""The claims of the documents: each test names what exists, and a verdict follows from the records alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.bench.backends import ENTRIES, entry_named
+from core.bench.claims import (
+    CANNOT,
+    NOT_MEASURED,
+    NOT_REPRODUCED,
+    PARTLY,
+    REPRODUCED,
+    TESTS,
+    Claim,
+    claims,
+    claims_table,
+    judged,
+)
+from core.bench.results import Record
+from core.bench.tally import Tally
+from core.bench.workloads import workload_named
+
+RATIO = {
+    "kind": "ratio",
+    "workload": "small",
+    "slow": {"backend": "sqlite", "operation": "read"},
+    "fast": {"backend": "pyarrow", "operation": "read"},
+    "least": 10,
+    "most": 50,
+}
+
+
+def record(backend: str, seconds: float, rows: int = 1000, **more: Any) -> Record:
+    fields: dict[str, Any] = {
+        "workload": "small", "backend": backend, "operation": "read", "rows": rows, "columns": 100,
+        "repeat": 0, "seconds": seconds, "cpu_seconds": seconds, "peak_rss_bytes": 1, "disk_bytes": 1,
+        "checksum": "1:1", "temperature": "cold",
+    }
+    return Record(**(fields | more))
+
+
+def verdict(test: dict[str, Any], *records: Record) -> str:
+    claim = Claim("A page", "Something.", "", "", (test,))
+    return judged(claim, {"small": Tally(records)})[0]
+
+
+def sides(test: Any) -> list[Any]:
+    if test["kind"] == "ratio":
+        return [test["slow"], test["fast"]]
+    if test["kind"] == "order":
+        return [{"backend": name, "operation": test["operation"]} for name in test["backends"]]
+    return [test]
+
+
+def test_every_test_asks_for_what_a_system_can_be_asked() -> None:
+    for claim in claims():
+        assert claim.tests or claim.cannot, claim.claim
+        for test in claim.tests:
+            workload = workload_named(test["workload"])
+            assert test["kind"] in TESTS
+            for side in sides(test):
+                assert workload.has(side["operation"]), (claim.claim, side)
+                assert ENTRIES[side["backend"]].takes(workload.family), (claim.claim, side)
+
+
+@pytest.mark.parametrize(
+    ("factor", "expected"), [(5, NOT_REPRODUCED), (10, REPRODUCED), (49, REPRODUCED), (60, NOT_REPRODUCED)]
+)
+def test_a_ratio_holds_between_its_bounds(factor: float, expected: str) -> None:
+    assert verdict(RATIO, record("sqlite", 0.01 * factor), record("pyarrow", 0.01)) == expected
+
+
+def test_a_ratio_is_taken_at_the_largest_size_that_both_have_or_at_the_one_told() -> None:
+    records = [
+        *(record("sqlite", 1.0, 10), record("pyarrow", 1.0, 10)),
+        *(record("sqlite", 2.0, 100), record("pyarrow", 0.1, 100), record("sqlite", 9.0, 1000)),
+    ]
+    assert verdict(RATIO, *records) == REPRODUCED
+    assert verdict(RATIO | {"rows": 10}, *records) == NOT_REPRODUCED
+    assert verdict(RATIO | {"rows": 1000}, *records) == NOT_MEASURED
+
+
+def test_an_order_has_to_hold_at_every_size() -> None:
+    test = {"kind": "order", "workload": "small", "operation": "read", "backends": ["sqlite", "pyarrow"]}
+    good = [record("sqlite", 1.0, 10), record("pyarrow", 2.0, 10)]
+    assert verdict(test, *good) == REPRODUCED
+    assert verdict(test, *good, record("sqlite", 3.0), record("pyarrow", 2.0)) == NOT_REPRODUCED
+    assert verdict(test, record("sqlite", 3.0)) == NOT_MEASURED
+
+
+def test_flat_and_proportional_times_are_told_apart() -> None:
+    flat = {"kind": "flat", "workload": "small", "backend": "sqlite", "operation": "read", "factor": 2}
+    linear = flat | {"kind": "linear"}
+    level = [record("sqlite", 1.0, 10), record("sqlite", 1.1, 100)]
+    growing = [record("sqlite", 1.0, 10), record("sqlite", 11.0, 100)]
+    assert (verdict(flat, *level), verdict(linear, *level)) == (REPRODUCED, NOT_REPRODUCED)
+    assert (verdict(flat, *growing), verdict(linear, *growing)) == (NOT_REPRODUCED, REPRODUCED)
+
+
+def test_a_claim_of_two_tests_may_hold_in_part() -> None:
+    other = RATIO | {"least": 100, "most": 1000}
+    tallies = {"small": Tally([record("sqlite", 0.2), record("pyarrow", 0.01)])}
+    found, measured = judged(Claim("A page", "Something.", "", "", (RATIO, other)), tallies)
+    assert found == PARTLY
+    assert measured.startswith(f"{entry_named('sqlite').title} read 200 ms")
+
+
+def test_what_cannot_be_asked_says_why() -> None:
+    assert judged(Claim("A page", "In a cloud.", "", "There is none here", ()), {}) == (
+        CANNOT,
+        "There is none here",
+    )
+
+
+def test_the_table_has_a_line_for_every_claim_whatever_was_measured() -> None:
+    table = claims_table([record("sqlite", 1.0)])
+    assert len(table.lines) == len(claims())
+    assert {len(line) for line in table.lines} == {len(table.header)}
