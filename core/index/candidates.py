@@ -14,9 +14,12 @@ from core.ascending import EMPTY, union, without
 from core.filters.binding import Bound
 from core.filters.expr import Filter
 from core.filters.to_arrow import mask
+from core.filters.walk import columns_read
 from core.index.runs import NotServed, Runs, Sought
 from core.index.sorted import Sorted
+from core.scan.paths import chosen
 from core.scan.pieces import changed_cells, in_memory
+from core.scan.rows import take_rows
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
 
 FEW_ROWS = 256
@@ -75,6 +78,12 @@ def memory_segments(snapshot: Snapshot) -> list[tuple[int, MemorySegment]]:
     ]
 
 
+def meeting(snapshot: Snapshot, positions: np.ndarray, condition: Filter) -> np.ndarray:
+    """Whether the rows at these positions meet a condition, looked at one by one."""
+    columns = chosen(snapshot, columns_read(condition))
+    return to_numpy(mask(condition, take_rows(snapshot, positions, columns)))
+
+
 def file_indexes(snapshot: Snapshot, column: Column) -> list[tuple[int, Sorted]] | None:
     """The index of each data file, and where its rows begin; None where one cannot be had."""
     found: list[tuple[int, Sorted]] = []
@@ -90,7 +99,7 @@ def file_indexes(snapshot: Snapshot, column: Column) -> list[tuple[int, Sorted]]
 def candidates(snapshot: Snapshot, condition: Bound, held_by: FileIndexes) -> Candidates | None:
     """What the index of the condition's column names; None where there is none, or it does not help."""
     column, sought = indexed_column(snapshot, condition.column), Sought(condition)
-    if column is None or not _is_answered(sought, condition):
+    if column is None or not is_answered(sought, condition):
         return None
     held = held_by(column)
     if held is None:
@@ -108,7 +117,7 @@ def candidates(snapshot: Snapshot, condition: Bound, held_by: FileIndexes) -> Ca
     )
 
 
-def _is_answered(sought: Sought, condition: Bound) -> bool:
+def is_answered(sought: Sought, condition: Bound) -> bool:
     """Whether sorted values answer it at all: asked of no values, before files are opened."""
     try:
         sought.runs(Sorted.of_nulls(0, condition.type))

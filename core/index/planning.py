@@ -13,24 +13,21 @@ from functools import cache, partial, reduce
 
 import numpy as np
 
-from core.arrays import to_numpy
 from core.ascending import EMPTY, among, union, without
 from core.filters.binding import Bound, bind
 from core.filters.expr import And, Branch, Filter, Or, Predicate
-from core.filters.to_arrow import mask
-from core.filters.walk import columns_read, fold
+from core.filters.walk import fold
 from core.index.candidates import (
     Candidates,
     candidates,
     file_indexes,
     index_name,
     indexed_column,
+    meeting,
     most_served,
 )
 from core.index.sorting import first_rows, in_sort_order, key_columns
 from core.query.query import SortKey
-from core.scan.paths import chosen
-from core.scan.rows import take_rows
 from core.scan.snapshot import Snapshot
 
 MUCH_MORE = 16
@@ -55,8 +52,9 @@ def serve(
     """
     if snapshot.indexes is None or not snapshot.indexes.any_sorted:
         return None
-    if where is None:
-        return _first_of_all(snapshot, keys, first)
+    early = _first_in_order(snapshot, where, keys, first)
+    if early is not None or where is None:
+        return early
     columns = key_columns(snapshot, keys)
     named = None if columns is None else _candidates(snapshot, where)
     if columns is None or named is None or named.rows > most_served(snapshot):
@@ -64,16 +62,22 @@ def serve(
     positions = without(named.positions(), snapshot.deleted)
     looked_at = positions if named.rest else EMPTY
     if named.rest and len(positions):
-        positions = positions[_meeting(snapshot, positions, And(named.rest))]
+        positions = positions[meeting(snapshot, positions, And(named.rest))]
     used = ", ".join(dict.fromkeys(named.indexes))
     return Served(in_sort_order(snapshot, positions, keys, columns), used, looked_at)
 
 
-def _first_of_all(snapshot: Snapshot, keys: Sequence[SortKey], first: int | None) -> Served | None:
+def _first_in_order(
+    snapshot: Snapshot, where: Filter | None, keys: Sequence[SortKey], first: int | None
+) -> Served | None:
+    """The first rows of all, or of a range of the column that is sorted by: no others are looked at."""
     column = indexed_column(snapshot, keys[0].column) if keys else None
     if column is None or first is None:
         return None
-    found = first_rows(snapshot, keys, first)
+    bound = None if where is None else bind(where, snapshot.schema, snapshot.name)
+    if bound is not None and not (isinstance(bound, Bound) and bound.column == column.name):
+        return None
+    found = first_rows(snapshot, keys, first, bound)
     return None if found is None else Served(found, index_name(column), found)
 
 
@@ -131,7 +135,3 @@ def _common(parts: Sequence[Candidates]) -> np.ndarray:
 def _together(parts: Sequence[Candidates]) -> np.ndarray:
     return union(*(part.positions() for part in parts))
 
-
-def _meeting(snapshot: Snapshot, positions: np.ndarray, rest: Filter) -> np.ndarray:
-    columns = chosen(snapshot, columns_read(rest))
-    return to_numpy(mask(rest, take_rows(snapshot, positions, columns)))

@@ -8,9 +8,18 @@ import numpy as np
 
 from core.arrays import in_one
 from core.ascending import EMPTY, union, without
-from core.index.candidates import file_indexes, indexed_column, memory_segments, most_served
+from core.filters.binding import Bound
+from core.index.candidates import (
+    file_indexes,
+    indexed_column,
+    is_answered,
+    meeting,
+    memory_segments,
+    most_served,
+)
 from core.index.ordering import can_be_ordered, ranks
-from core.index.sorted import Sorted
+from core.index.runs import Runs, Sought
+from core.index.sorted import Sorted, Span
 from core.query.query import SortKey
 from core.scan.pieces import changed_cells
 from core.scan.rows import take_rows
@@ -38,39 +47,64 @@ def in_sort_order(
     return ordered
 
 
-def first_rows(snapshot: Snapshot, keys: Sequence[SortKey], count: int) -> np.ndarray | None:
-    """Positions of the first `count` live rows in the order of the keys; None where no index of the first key
-    helps."""
+def first_rows(
+    snapshot: Snapshot, keys: Sequence[SortKey], count: int, condition: Bound | None = None
+) -> np.ndarray | None:
+    """Positions of the first `count` live rows in the order of the keys, of those that meet a condition on
+    the first key; None where no index of it helps."""
     column, columns = indexed_column(snapshot, keys[0].column), key_columns(snapshot, keys)
     if column is None or columns is None or count > most_served(snapshot):
         return None
-    held = file_indexes(snapshot, column)
+    spans = _spans(snapshot, column, condition)
     changed = changed_cells(snapshot, column)
     moved = union(snapshot.deleted, EMPTY if changed is None else changed[0])
     loose = [np.arange(start, start + s.num_rows) for start, s in memory_segments(snapshot)]
-    if held is None or len(moved) + sum(map(len, loose)) > most_served(snapshot):
+    if spans is None or len(moved) + sum(map(len, loose)) > most_served(snapshot):
         return None
     found = []
-    for start, index in held:
+    for start, index, span in spans:
         gone = np.searchsorted(moved, [start, start + len(index.rows)])
         wanted = count + int(gone[1] - gone[0])
-        found.append(_first(index, wanted, keys[0].descending, whole=len(keys) > 1) + start)
+        found.append(_first(index, span, wanted, keys[0].descending, whole=len(keys) > 1) + start)
         if sum(map(len, found)) > most_served(snapshot):
             return None
     candidates = union(np.sort(np.concatenate([EMPTY, *found])), moved, *loose)
-    return in_sort_order(snapshot, without(candidates, snapshot.deleted), keys, columns)[:count]
+    positions = without(candidates, snapshot.deleted)
+    if condition is not None and len(positions):
+        positions = positions[meeting(snapshot, positions, condition)]
+    return in_sort_order(snapshot, positions, keys, columns)[:count]
 
 
-def _first(index: Sorted, count: int, descending: bool, whole: bool) -> np.ndarray:
-    """The first `count` rows in the index's order, or backwards, null last; with all that are equal to the
-    last one of them if `whole`."""
-    values = int(index.starts[index.num_values])
-    if descending and 0 < count < values:
+def _spans(
+    snapshot: Snapshot, column: Column, condition: Bound | None
+) -> list[tuple[int, Sorted, Span]] | None:
+    """The index of each file, where its rows begin, and the values that meet the condition; None where they
+    are not one range."""
+    sought = None if condition is None else Sought(condition)
+    if sought is not None and condition is not None and not is_answered(sought, condition):
+        return None
+    held = file_indexes(snapshot, column)
+    if held is None:
+        return None
+    found = []
+    for start, index in held:
+        runs = Runs(((0, index.num_values + 1),)) if sought is None else sought.runs(index)
+        if len(runs.spans) > 1 or not runs.exact:
+            return None
+        found += [(start, index, span) for span in runs.spans]
+    return found
+
+
+def _first(index: Sorted, span: Span, count: int, descending: bool, whole: bool) -> np.ndarray:
+    """The first `count` rows of a span in the index's order, or backwards, null last; with all that are equal
+    to the last one of them if `whole`."""
+    first, values, after = (int(index.starts[n]) for n in (span[0], min(span[1], index.num_values), span[1]))
+    if descending and 0 < count < values - first:
         return _last(index, values, count, whole)
-    stop = min(count, len(index.rows))
+    stop = min(first + count, after)
     if whole:
         stop = int(index.starts[np.searchsorted(index.starts, stop)])
-    return index.rows[:stop].astype(np.int64)
+    return index.rows[first:stop].astype(np.int64)
 
 
 def _last(index: Sorted, values: int, count: int, whole: bool) -> np.ndarray:

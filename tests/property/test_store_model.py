@@ -38,6 +38,7 @@ SMALL_SIZES = {
     "ENTRIES": 4,
     "CHANGE_FILES": 2,
     "FLUSH_ROWS_ABOVE": 12,
+    "FLUSH_AT_REST_FROM": 3,
     "rows_a_group": lambda columns: 5,
 }
 

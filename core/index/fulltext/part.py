@@ -163,14 +163,19 @@ def _written(
 
 def _memory(texts: Texts, rows: int) -> int:
     """A row is never cut in two, so one that is alone gets all it needs."""
-    letters = sum(len(text) for column in texts.values() for cell in _cells(column) for text in cell)
+    letters = sum(map(_letters, texts.values()))
     needed = LEAST_MEMORY + max(rows * BYTES_A_ROW, letters * BYTES_A_LETTER)
     return min(needed, MOST_OF_TANTIVY if rows == 1 else MOST_MEMORY)
 
 
+def _letters(column: Sequence[Any]) -> int:
+    return sum(len(v) if type(v) is str else sum(map(len, texts_of(v))) for v in column)
+
+
 def _add(writer: IndexWriter, texts: Texts, rows: int, job: Job) -> None:
+    """tantivy indexes on a thread of its own meanwhile, so each cell is prepared when its turn comes."""
     fields = [field_of(key) for key in texts]
-    columns = [_cells(texts[key]) for key in texts]
+    columns = [map(_cell, texts[key]) for key in texts]
     for row, values in enumerate(zip(range(rows), *columns, strict=True)):
         if row % ROWS_A_REPORT == 0:
             job.check()
@@ -181,13 +186,10 @@ def _add(writer: IndexWriter, texts: Texts, rows: int, job: Job) -> None:
         writer.add_document(document)
 
 
-def _cells(column: Sequence[Any]) -> list[Sequence[str]]:
-    """The texts that each cell holds; most hold one that is plain."""
-    plain = (type(value) is str and value.isascii() for value in column)
-    return [
-        (v,) if is_plain else tuple(map(indexed, texts_of(v)))
-        for v, is_plain in zip(column, plain, strict=True)
-    ]
+def _cell(value: Any) -> Sequence[str]:
+    """The texts that a cell holds; most hold one that is plain."""
+    plain = type(value) is str and value.isascii()
+    return (value,) if plain else tuple(map(indexed, texts_of(value)))
 
 
 def texts_of(value: Any) -> Sequence[str]:
