@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from core.bench.checksum import Integers, checksum
+from core.bench.checksum import checksum
 from core.bench.data import BLOCK_ROWS, Numbers, block_at, picked
-from core.bench.workloads import Answer, Changed, Columns, Operation, Workload
+from core.bench.workloads import Answer, Changed, Columns, Operation, Values, Workload
 
 
 def expected(workload: Workload, operation: Operation, rows: int) -> str:
@@ -51,5 +51,5 @@ def _kept(block: Columns, start: int, gone: Numbers | None, only: Numbers | None
     return {name: values[keep] for name, values in block.items()}
 
 
-def _checked(block: Columns, names: tuple[str, ...]) -> list[Integers]:
+def _checked(block: Columns, names: tuple[str, ...]) -> list[Values]:
     return [block[name] for name in names]

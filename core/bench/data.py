@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
-from core.bench.workloads import Columns, Pick, Workload
+from core.bench.workloads import Columns, Pick, Values, Workload
 
 SEED = 97
 LARGEST_VALUE = 1_000_000
 BLOCK_ROWS = 10_000
 
 Numbers = npt.NDArray[np.int64]
+Row = dict[str, int | float]
 
 
 def blocks(workload: Workload, rows: int, version: int = 0) -> Iterator[Columns]:
     """The data as columns, at most 10,000 rows at a time.
 
     A larger size begins with the rows of the smaller ones; another `version` has the same keys and
-    other values.
+    other values: integers to 1,000,000, or floats from 0 to below 1.
     """
     for start in range(0, rows, BLOCK_ROWS):
         yield block_at(workload, start, rows, version)
@@ -30,7 +32,7 @@ def blocks(workload: Workload, rows: int, version: int = 0) -> Iterator[Columns]
 def block_at(workload: Workload, start: int, rows: int, version: int) -> Columns:
     """The block that begins with row `start` of a table of `rows`."""
     count = min(BLOCK_ROWS, rows - start)
-    values = _values(start // BLOCK_ROWS, version, count, workload.data_columns)
+    values = _values(workload, start // BLOCK_ROWS, version, count)
     keys = {workload.key: np.arange(start, start + count, dtype=np.int64)} if workload.key else {}
     made = keys | {name: values[:, number] for number, name in enumerate(workload.data_columns)}
     if workload.needle and start <= needle_row(rows) < start + count:
@@ -38,8 +40,8 @@ def block_at(workload: Workload, start: int, rows: int, version: int) -> Columns
     return made
 
 
-def python_rows(workload: Workload, rows: int, version: int = 0) -> list[dict[str, int]]:
-    """The data as dicts of Python integers: about 7 kB a row with 100 columns."""
+def python_rows(workload: Workload, rows: int, version: int = 0) -> list[Row]:
+    """The data as dicts of Python numbers: about 7 kB a row with 100 columns."""
     return [row for block in blocks(workload, rows, version) for row in dicts(block)]
 
 
@@ -51,9 +53,9 @@ def picked(pick: Pick, workload: Workload, rows: int) -> Numbers:
     return generator.permutation(size)[:count].astype(np.int64)
 
 
-def rows_at(workload: Workload, rows: int, version: int, numbers: Numbers) -> list[dict[str, int]]:
+def rows_at(workload: Workload, rows: int, version: int, numbers: Numbers) -> list[Row]:
     """The rows with these numbers, of a table of `rows`, in their order."""
-    found: dict[int, dict[str, int]] = {}
+    found: dict[int, Row] = {}
     for start in np.unique(numbers - numbers % BLOCK_ROWS).tolist():
         here = np.sort(numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)])
         block = block_at(workload, start, rows, version)
@@ -62,10 +64,15 @@ def rows_at(workload: Workload, rows: int, version: int, numbers: Numbers) -> li
     return [found[number] for number in numbers.tolist()]
 
 
-def dicts(block: Columns) -> list[dict[str, int]]:
+def dicts(block: Columns) -> list[Row]:
     names = list(block)
-    table = np.column_stack(list(block.values())).tolist()
-    return [dict(zip(names, row, strict=True)) for row in table]
+    return [dict(zip(names, row, strict=True)) for row in tuples(block)]
+
+
+def tuples(block: Columns) -> list[tuple[Any, ...]]:
+    """The values of one row lie together in memory, as they would for a user who has rows."""
+    rows: list[tuple[Any, ...]] = np.rec.fromarrays(list(block.values())).tolist()
+    return rows
 
 
 def needle_row(rows: int) -> int:
@@ -73,7 +80,10 @@ def needle_row(rows: int) -> int:
     return int(np.random.default_rng([SEED, rows]).integers(rows))
 
 
-def _values(block: int, version: int, rows: int, columns: Sequence[str]) -> Numbers:
+def _values(workload: Workload, block: int, version: int, rows: int) -> Values:
     """Fewer rows are the first of more."""
     generator = np.random.default_rng([SEED, version, block])
-    return generator.integers(0, LARGEST_VALUE + 1, size=(rows, len(columns)), dtype=np.int64)
+    size = (rows, len(workload.data_columns))
+    if workload.floats:
+        return generator.random(size)
+    return generator.integers(0, LARGEST_VALUE + 1, size=size, dtype=np.int64)

@@ -1,21 +1,21 @@
-"""The steps of the workloads on tables of integers."""
+"""The steps of the workloads on tables of numbers."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from core.bench.backends.base import Row, Rows, TableBackend
+from core.bench import outside
+from core.bench.backends.base import Rows, TableBackend
 from core.bench.checksum import checksum
 from core.bench.cycle import ENOUGH_SECONDS, Cycle, Sample
 from core.bench.data import Numbers, blocks, picked, python_rows, rows_at
 from core.bench.measure import measured, measured_each
 from core.bench.workloads.few import CELL, GONE, GOT, ONE, SCATTERED_GONE, SCATTERED_ROWS, SOME
-from core.bench.workloads.model import Pick
+from core.bench.workloads.model import Pick, Values
 
 
 class TableCycle(Cycle[TableBackend]):
@@ -42,7 +42,7 @@ class TableCycle(Cycle[TableBackend]):
 
     def refill(self) -> Iterator[Sample]:
         """Begin again with the rows as they were first."""
-        shutil.rmtree(self.backend.folder)
+        outside.remove(self.backend.folder)
         self._changing(lambda: self.backend.fill(blocks(self.workload, self.size)))
         yield from ()
 
@@ -208,12 +208,25 @@ class TableCycle(Cycle[TableBackend]):
 
     def _digest(self, operation: str, answer: Any) -> str:
         names = self.workload.operation(operation).answer.columns or self.workload.checked_columns
-        return checksum(self.backend.blocks(answer, names))
+        return self._typed(self.backend.blocks(answer, names), names)
 
     def _digest_of_rows(self, answers: list[Any]) -> str:
-        rows: list[Mapping[str, int] | Row] = [self.backend.as_row(answer) for answer in answers]
+        rows = [self.backend.as_row(answer) for answer in answers]
         names = self.workload.checked_columns
-        return checksum([[np.array([row[name] for row in rows], np.int64) for name in names]])
+        return self._typed([[np.array([row[name] for row in rows]) for name in names]], names)
 
     def _digest_of_all(self) -> str:
-        return checksum(self.backend.contents(self.workload.checked_columns))
+        names = self.workload.checked_columns
+        return self._typed(self.backend.contents(names), names)
+
+    def _typed(self, answer: Iterable[Sequence[Values]], names: Sequence[str]) -> str:
+        """The checksum of an answer whose numbers may be of another type, if that is all that differs."""
+        kinds = [self.workload.dtype_of(name) for name in names]
+        return checksum([_cast(*each) for each in zip(columns, kinds, strict=True)] for columns in answer)
+
+
+def _cast(values: Values, kind: np.dtype[Any]) -> Values:
+    if values.dtype == kind:
+        return values
+    cast = values.astype(kind)
+    return cast if np.array_equal(cast, values) else values

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import sleep
+from typing import Any
 
+import numpy as np
 import pytest
 
 from core.bench import backends
 from core.bench.backends import ENTRIES, Backend, Entry, MissingBackend, UnknownBackend
 from core.bench.backends.base import TableBackend
+from core.bench.backends.noop import NoOp
+from core.bench.backends.sqlite import SQLite
 from core.bench.checksum import checksum
-from core.bench.cycle import Sample
 from core.bench.families import family_of
 from core.bench.protocol import Failure, Message, Unsupported
 from core.bench.runner import run
 from core.bench.table_cycle import TableCycle
-from core.bench.workloads import PARTIAL, SINGLE, SMALL, UPDATE_ALL, WORKLOADS, Workload
+from core.bench.workloads import FLOATS, SINGLE, SMALL, UPDATE_ALL, Values
+from tests.bench.table_suite import ENOUGH_SECONDS, ROWS, TABLES, asked, right_answer, rows_of, samples_of
 
-ROWS = 250
-SMALLER = {workload.id: replace(workload, table_rows=3 * ROWS) for workload in (PARTIAL,)}
 HEAVY = {"parquetdb"}
 """Their import changes logging and working folder of a process, so only child processes do it."""
 
-COMPLETE = {"sqlite": set[str](), "lamella": {"index"}}
+NEEDLESS = frozenset({"index", "vacuum"})
+"""What a system may have no need of, and then has no time for."""
+
+COMPLETE = {
+    **dict.fromkeys(("sqlite", "sqlite-wal", "sqlite-obj", "sqlalchemy-core"), frozenset[str]()),
+    **dict.fromkeys(("lamella", "duckdb", "sqlalchemy-orm", "deltalake"), frozenset({"index"})),
+    **dict.fromkeys(("polars", "pandas"), NEEDLESS),
+}
 """Those that do every operation, but for these where they do not need them."""
 
 
-def asked(name: str) -> Workload:
-    return SMALLER.get(name, WORKLOADS[name])
+def step_of(operation: str) -> str:
+    return operation.removesuffix("_again").removesuffix("_with_preparation")
 
 
 def usable(name: str) -> None:
@@ -37,13 +49,7 @@ def usable(name: str) -> None:
         pytest.skip(ENTRIES[name].missing)
 
 
-def samples_of(backend: Backend, workload: Workload, rows: int = ROWS) -> list[Sample]:
-    cycle = family_of(workload).cycle(backend, workload, rows)
-    steps = [step for step in workload.steps if step not in backend.cannot]
-    return [sample for step in steps for sample in cycle.step(step)] + list(cycle.settle())
-
-
-@pytest.fixture(params=ENTRIES)
+@pytest.fixture(params=[name for name, entry in ENTRIES.items() if entry.takes("table")])
 def backend_class(request: pytest.FixtureRequest) -> Iterator[type[Backend]]:
     usable(request.param)
     yield backends.load(request.param)
@@ -52,37 +58,40 @@ def backend_class(request: pytest.FixtureRequest) -> Iterator[type[Backend]]:
 @pytest.mark.parametrize(
     ("name", "workload"),
     [
-        (name, workload.id)
+        (name, workload)
         for name, entry in ENTRIES.items()
-        for workload in WORKLOADS.values()
-        if name not in HEAVY and entry.takes(workload.family)
+        for workload in TABLES
+        if name not in HEAVY and entry.takes("table")
     ],
 )
-def test_every_operation_answers_rightly(name: str, workload: str, tmp_path: Path) -> None:
-    work = asked(workload)
-    backend = backends.load(name, work.family)(tmp_path / "db", work)
-    samples = samples_of(backend, work)
+def test_every_operation_answers_rightly(
+    name: str, workload: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usable(name)
+    monkeypatch.setattr("core.bench.table_cycle.ENOUGH_SECONDS", ENOUGH_SECONDS)
+    work, rows = asked(workload), rows_of(workload)
+    backend = backends.load(name)(tmp_path / "db", work)
+    samples = samples_of(backend, work, rows)
     found = {sample.operation: sample.checksum for sample in samples}
-    right = family_of(work).expected
-    assert found == {known: right(work, work.operation(known), ROWS) for known in found}
+    assert found == {known: right_answer(workload, known, rows) for known in found}
     assert len(samples) == len(found)
-    if name in COMPLETE:
-        assert {operation.id for operation in work.operations} - set(found) <= COMPLETE[name]
+    missing = {operation.id for operation in work.operations} - set(found)
+    assert missing <= COMPLETE.get(name, NEEDLESS | {m for m in missing if step_of(m) in backend.cannot})
     assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
 
 
-@pytest.mark.parametrize("workload", [name for name in WORKLOADS if WORKLOADS[name].family == "table"])
 @pytest.mark.parametrize("name", sorted(HEAVY))
-def test_a_system_that_needs_a_process_of_its_own_answers_rightly(
-    name: str, workload: str, tmp_path: Path
-) -> None:
+def test_a_system_that_needs_a_process_of_its_own_answers_rightly(name: str, tmp_path: Path) -> None:
     usable(name)
-    heard: list[Message] = []
-    records = run(asked(workload), [12], [name], repeats=1, folder=tmp_path, on_event=heard.append)
-    assert [message for message in heard if isinstance(message, Failure)] == []
-    told = {record.operation for record in records}
-    assert told >= {operation.id for operation in asked(workload).operations} - {"index", "vacuum"}
-    assert list(tmp_path.iterdir()) == []
+    output = tmp_path / "checksums.json"
+    (tmp_path / "dbs").mkdir()
+    suite = [sys.executable, "-m", "tests.bench.table_suite", name, str(tmp_path / "dbs"), str(output)]
+    subprocess.run(suite, check=True, capture_output=True, cwd=Path(__file__).parents[2])
+    told = json.loads(output.read_text(encoding="utf-8"))
+    assert set(told) == set(TABLES)
+    for workload, found in told.items():
+        assert found == {known: right_answer(workload, known, rows_of(workload)) for known in found}
+        assert set(found) >= {operation.id for operation in asked(workload).operations} - NEEDLESS
 
 
 def test_what_a_system_cannot_do_is_told_once_with_its_reason(tmp_path: Path) -> None:
@@ -97,7 +106,8 @@ def test_what_a_system_cannot_do_is_told_once_with_its_reason(tmp_path: Path) ->
 
 def test_a_system_that_is_not_made_for_a_workload_says_so_and_the_others_go_on(tmp_path: Path) -> None:
     heard: list[Message] = []
-    records = run("entity", [2], ["pyarrow", "sqlite"], repeats=1, folder=tmp_path, on_event=heard.append)
+    systems = ["pyarrow", "sqlite"]
+    records = run("entity-changes", [2], systems, repeats=1, folder=tmp_path, on_event=heard.append)
     (told,) = (message for message in heard if isinstance(message, Unsupported))
     assert told.backend == "pyarrow" and "not made for entities" in told.reason
     assert {record.backend for record in records} == {"sqlite"}
@@ -133,6 +143,16 @@ def test_a_slow_system_ends_at_the_same_rows_as_a_quick_one(
         assert samples[name].checksum == family_of(SINGLE).expected(SINGLE, SINGLE.operation(name), ROWS)
 
 
+def test_what_a_system_puts_off_until_it_is_closed_is_part_of_its_time(tmp_path: Path) -> None:
+    class PutsOff(NoOp):
+        def close(self) -> None:
+            sleep(0.02)
+
+    cycle = TableCycle(PutsOff(tmp_path / "db", SMALL), SMALL, 3)
+    samples = {sample.operation: sample for step in ("create", "read") for sample in cycle.step(step)}
+    assert samples["create"].cost.seconds >= 0.02
+
+
 def test_preparation_is_part_of_one_time_and_not_of_the_other(tmp_path: Path) -> None:
     backend = backends.load("sqlite")(tmp_path / "db", SMALL)
     assert isinstance(backend, TableBackend)
@@ -142,22 +162,36 @@ def test_preparation_is_part_of_one_time_and_not_of_the_other(tmp_path: Path) ->
     assert costs["create_with_preparation"].seconds > costs["create"].seconds
 
 
-def test_sqlite_holds_a_hundred_columns_and_lamella_the_key_and_a_hundred(tmp_path: Path) -> None:
-    held = {name: backends.load(name)(tmp_path, UPDATE_ALL).columns for name in ("sqlite", "lamella")}
-    assert held == {"sqlite": 100, "lamella": 101}
+def test_what_stands_on_sqlite_holds_a_hundred_columns_and_the_others_the_key_and_a_hundred(
+    tmp_path: Path,
+) -> None:
+    held = {name: backends.load(name)(tmp_path, UPDATE_ALL).columns for name in COMPLETE}
+    on_sqlite = {"sqlite", "sqlite-wal", "sqlite-obj", "sqlalchemy-core", "sqlalchemy-orm"}
+    assert {name for name, columns in held.items() if columns == 100} == on_sqlite
+    assert {name for name, columns in held.items() if columns == 101} == set(held) - on_sqlite
 
 
-def test_sqlite_in_wal_is_durable_and_sqlite_as_published_is_not(tmp_path: Path) -> None:
-    modes = {}
-    for name in ("sqlite", "sqlite-wal"):
-        backend = backends.load(name)(tmp_path / name, SMALL)
-        backend.open(writing=True)
-        connection = backend._connection  # type: ignore[attr-defined]
-        modes[name] = [
-            connection.execute(f"PRAGMA {p}").fetchone()[0] for p in ("synchronous", "journal_mode")
-        ]
-        backend.close()
-    assert modes == {"sqlite": [0, "memory"], "sqlite-wal": [2, "wal"]}
+def pragmas(backend: Any) -> list[Any]:
+    connection = backend._session.connection() if hasattr(backend, "_session") else backend._connection
+    ask = getattr(connection, "exec_driver_sql", connection.execute)
+    return [ask(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")]
+
+
+@pytest.mark.parametrize(
+    ("name", "set_up"),
+    [
+        ("sqlite-wal", [2, "wal"]),
+        *((name, [0, "memory"]) for name in ("sqlite", "sqlite-obj", "sqlalchemy-core", "sqlalchemy-orm")),
+    ],
+)
+def test_sqlite_in_wal_is_durable_and_as_published_it_is_not(
+    name: str, set_up: list[Any], tmp_path: Path
+) -> None:
+    usable(name)
+    backend = backends.load(name)(tmp_path / "db", SMALL)
+    backend.open(writing=True)
+    assert pragmas(backend) == set_up
+    backend.close()
 
 
 def test_every_system_says_its_version_and_how_it_is_set_up(backend_class: type[Backend]) -> None:
@@ -171,10 +205,9 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
 
 
 def test_a_backend_whose_package_is_missing_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    places = {"table": "core.bench.backends.absent:Absent"}
-    entry = Entry("absent", "Absent", places, requires="no_such_package")
+    entry = Entry("absent", "Absent", (("no_such_module", "no-such-package"),))
     monkeypatch.setitem(ENTRIES, "absent", entry)
-    with pytest.raises(MissingBackend, match=r'no_such_package.*pip install "lamella\[bench\]"'):
+    with pytest.raises(MissingBackend, match=r"no-such-package.* -m pip install no-such-package"):
         backends.load("absent")
 
 
@@ -196,3 +229,50 @@ def test_a_checksum_is_of_the_columns_asked_for(tmp_path: Path) -> None:
         checksum(backend.blocks(answer, names)) for names in (["col0", "col1"], ["col1", "col0"])
     )
     assert first != second
+
+
+class OfAnotherType(SQLite):
+    """Its integers come as floats, its floats with half the digits."""
+
+    def blocks(self, answer: Any, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        other = np.float32 if self.workload.floats else np.float64
+        for columns in super().blocks(answer, names):
+            yield [values.astype(other) for values in columns]
+
+
+@pytest.mark.parametrize(("workload", "is_right"), [("small", True), ("floats", False)])
+def test_the_type_of_numbers_does_not_matter_but_what_it_loses_does(
+    workload: str, is_right: bool, tmp_path: Path
+) -> None:
+    work = asked(workload)
+    samples = samples_of(OfAnotherType(tmp_path / "db", work), work)
+    right = [sample.checksum == right_answer(workload, sample.operation, ROWS) for sample in samples]
+    assert set(right) == {is_right}
+
+
+ANSWERS = {
+    "sqlite": "list of tuple",
+    "sqlite-obj": "list of Record",
+    "sqlalchemy-core": "list of Row",
+    "sqlalchemy-orm": "list of Benchmark",
+    "sqlite-parquet": "list of tuple",
+    "lamella": "Table",
+    "pyarrow": "Table",
+    "duckdb": "Table",
+    "polars": "DataFrame",
+    "pandas": "DataFrame",
+    "deltalake": "Table",
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_is_what_a_user_of_the_system_gets(name: str, tmp_path: Path) -> None:
+    usable(name)
+    backend = backends.load(name)(tmp_path / "db", FLOATS)
+    assert isinstance(backend, TableBackend)
+    list(TableCycle(backend, FLOATS, 3).step("create"))
+    backend.open(writing=False)
+    answer = backend.read()
+    kind, rows = type(answer).__name__, len(answer)
+    assert (f"list of {type(answer[0]).__name__}" if kind == "list" else kind, rows) == (ANSWERS[name], 3)
+    backend.close()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from core.bench.answers import expected
 from core.bench.checksum import checksum
 from core.bench.data import BLOCK_ROWS, LARGEST_VALUE, blocks, picked, python_rows, rows_at
-from core.bench.workloads import NEEDLE, PARTIAL, SINGLE, SMALL, UPDATE_ALL, Pick
+from core.bench.workloads import FLOATS, NEEDLE, PARTIAL, SINGLE, SMALL, UPDATE_ALL, WORKLOADS, Pick
 from core.bench.workloads.few import CELL, GONE, GOT, ONE, SCATTERED_ROWS
 
 small_tables = st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(0, 9)), max_size=8)
@@ -118,3 +118,35 @@ def test_there_is_one_needle_and_its_place_depends_on_the_size() -> None:
         places.add(found[0] / size)
         assert expected(NEEDLE, NEEDLE.operation("find"), size) == digest([(-1,)])
     assert len(places) > 1
+
+
+def test_floats_are_random_python_floats_from_0_to_below_1() -> None:
+    rows = python_rows(FLOATS, 2_000)
+    values = [value for row in rows for value in row.values()]
+    assert all(type(value) is float and 0 <= value < 1 for value in values)
+    assert len(set(values)) == len(values) == 5 * 2_000
+    assert rows[:7] == python_rows(FLOATS, 7)
+    assert python_rows(FLOATS, 7, version=1) != rows[:7]
+
+
+@given(st.floats(allow_nan=False))
+def test_floats_are_compared_to_the_last_bit(value: float) -> None:
+    assert checksum([[np.array([value])]]) == checksum([[np.array([float(repr(value))])]])
+    beside = np.nextafter(value, -np.inf if value > 0 else np.inf)
+    assert checksum([[np.array([beside])]]) != checksum([[np.array([value])]])
+
+
+def test_minus_zero_counts_as_zero_and_every_nan_as_the_same_one() -> None:
+    other_nan = np.array([0x7FF8000000000001], np.uint64).view(np.float64)
+    assert checksum([[np.array([-0.0])]]) == checksum([[np.array([0.0])]])
+    assert checksum([[other_nan]]) == checksum([[np.array([np.nan])]])
+    assert checksum([[np.array([np.nan])]]) != checksum([[np.array([0.0])]])
+
+
+def test_the_small_scale_is_small_for_every_table_and_has_one_repeat() -> None:
+    for workload in (workload for workload in WORKLOADS.values() if workload.family == "table"):
+        small = workload.at_small_scale()
+        sizes = [small.size(rows) for rows in small.small_rows]
+        assert max(sizes) <= 10_000 and small.small_repeats == 1
+        assert all(rows <= small.size(rows) for rows in small.small_rows)
+        assert workload.published_rows

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import from_numpy
-from core.bench.checksum import Integers
 from core.bench.data import BLOCK_ROWS
-from core.bench.workloads import Columns
+from core.bench.workloads import Columns, Values
 
 
 def batches(made: Iterable[Columns]) -> pa.RecordBatchReader:
@@ -21,9 +20,9 @@ def batches(made: Iterable[Columns]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], every))
 
 
-def columns_of(answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Integers]]:
+def columns_of(answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
     for batch in answer.select(list(names)).to_batches(max_chunksize=BLOCK_ROWS):
-        yield [np.asarray(column.to_numpy(zero_copy_only=False), np.int64) for column in batch.columns]
+        yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
 
 
 def _batch(block: Columns) -> pa.RecordBatch:

@@ -7,12 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from core.bench.checksum import Integers
-from core.bench.data import Numbers, dicts
-from core.bench.workloads import Columns, Workload
+from core.bench.data import Numbers, Row, dicts
+from core.bench.workloads import Columns, Values, Workload
+from core.errors import LamellaError
 
-Row = dict[str, int]
+__all__ = ["Backend", "NotReady", "Row", "Rows", "TableBackend"]
+
 Rows = list[Row]
+
+
+class NotReady(LamellaError):
+    """A system that is installed and cannot be asked now: its server does not answer, say."""
 
 
 class Backend(ABC):
@@ -32,6 +37,11 @@ class Backend(ABC):
     @abstractmethod
     def version(cls) -> str:
         """Of the system measured, as its maker writes it. Quick: it is shown before anything runs."""
+
+    @classmethod
+    def answering_version(cls) -> str:
+        """`version`, but of who really answers; may take seconds. Raises NotReady."""
+        return cls.version()
 
     @classmethod
     @abstractmethod
@@ -59,7 +69,7 @@ class Backend(ABC):
 
 
 class TableBackend(Backend):
-    """A table of integers, one row after the other.
+    """A table of numbers, one row after the other: of type `workload.dtype`, beside an integer key.
 
     `prepare…` methods do what a user must do to a list of dicts before the system takes it; they
     are timed apart. Answers are whatever the system gives; `blocks` turns them into columns.
@@ -96,7 +106,7 @@ class TableBackend(Backend):
         """One row, all columns."""
 
     @abstractmethod
-    def as_row(self, answer: Any) -> Mapping[str, int]:
+    def as_row(self, answer: Any) -> Mapping[str, Any]:
         """What `get` gave, as names and values."""
 
     def index(self, column: str) -> bool:
@@ -123,9 +133,12 @@ class TableBackend(Backend):
         raise NotImplementedError
 
     @abstractmethod
-    def blocks(self, answer: Any, names: Sequence[str]) -> Iterator[Sequence[Integers]]:
-        """The columns `names` of an answer, some thousands of rows at a time."""
+    def blocks(self, answer: Any, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        """The columns `names` of an answer, some thousands of rows at a time.
 
-    def contents(self, names: Sequence[str]) -> Iterator[Sequence[Integers]]:
+        Numbers of any width: who checks them makes `workload.dtype` of them where that is exact.
+        """
+
+    def contents(self, names: Sequence[str]) -> Iterator[Sequence[Values]]:
         """The columns `names` of everything, for a check that is not timed."""
         return self.blocks(self.read(), names)

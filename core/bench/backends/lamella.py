@@ -12,9 +12,10 @@ import pyarrow as pa
 from core import Store, col
 from core.bench.backends.arrow import batches, columns_of
 from core.bench.backends.base import Backend, Row, Rows, TableBackend
-from core.bench.checksum import Integers
 from core.bench.data import Numbers
-from core.bench.workloads import Columns
+from core.bench.workloads import Columns, Values
+from core.query import orders
+from core.scan import caches
 
 NAME = "benchmark"
 
@@ -39,7 +40,10 @@ class LamellaStore(Backend):
         self._store = Store.open(self.folder)
 
     def close(self) -> None:
+        """What the process keeps of closed stores goes too: what is opened anew finds nothing in memory, as
+        with systems whose memory goes with their connection."""
         self._store.close()
+        forget()
 
     def vacuum(self) -> bool:
         """Everything but the newest version goes, undo with it."""
@@ -54,6 +58,13 @@ class LamellaStore(Backend):
         ids = self._store[NAME].read(columns=["_id"])["_id"].combine_chunks()
         found: list[int] = np.asarray(ids)[numbers].tolist()
         return found
+
+
+def forget() -> None:
+    """What was decoded and sorted."""
+    caches.limit(0)
+    caches.limit(caches.DEFAULT_CACHE_BYTES)
+    orders.forget()
 
 
 class Lamella(LamellaStore, TableBackend):
@@ -104,5 +115,5 @@ class Lamella(LamellaStore, TableBackend):
     def delete(self, row_ids: Sequence[int]) -> None:
         self._store[NAME].delete(ids=row_ids)
 
-    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Integers]]:
+    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
         return columns_of(answer, names)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from core.bench.backends.lamella import NAME, LamellaStore
 from core.bench.entities.backend import EntityBackend
 from core.bench.entities.data import Entity
+from core.store.operators import Operators
 
 
 class LamellaEntities(LamellaStore, EntityBackend):
@@ -27,18 +28,30 @@ class LamellaEntities(LamellaStore, EntityBackend):
     def create(self, made: list[Entity]) -> None:
         self._store[NAME].insert(made)
 
-    def set_field(self, row_id: int, name: str, value: Any) -> None:
-        self._store[NAME].update_where([row_id], {"$set": {name: value}})
+    def set_fields(self, row_id: int, values: Mapping[str, Any]) -> None:
+        self._operate(row_id, {"$set": values})
 
     def increment(self, row_id: int, name: str, by: int) -> None:
-        self._store[NAME].update_where([row_id], {"$inc": {name: by}})
+        self._operate(row_id, {"$inc": {name: by}})
 
     def push(self, row_id: int, name: str, value: str) -> None:
-        self._store[NAME].update_where([row_id], {"$push": {name: value}})
+        self._operate(row_id, {"$push": {name: value}})
 
-    def delete(self, row_id: int) -> None:
-        self._store[NAME].delete(ids=[row_id])
+    def add_to_set(self, row_id: int, name: str, value: str) -> None:
+        self._operate(row_id, {"$addToSet": {name: value}})
+
+    def pull(self, row_id: int, name: str, value: str) -> None:
+        self._operate(row_id, {"$pull": {name: value}})
+
+    def unset(self, row_id: int, name: str) -> None:
+        self._operate(row_id, {"$unset": {name: True}})
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        self._store[NAME].delete(ids=row_ids)
 
     def contents(self) -> Iterator[Entity]:
         for row in self._store[NAME].read().to_pylist():
             yield self.as_entity(row)
+
+    def _operate(self, row_id: int, operators: Operators) -> None:
+        self._store[NAME].update_where([row_id], operators)

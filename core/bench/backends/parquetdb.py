@@ -14,14 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.bench.backends.arrow import batches, columns_of
-from core.bench.backends.base import Row, Rows, TableBackend
-from core.bench.checksum import Integers
+from core.bench.backends.base import Backend, Row, Rows, TableBackend
 from core.bench.data import Numbers
-from core.bench.workloads import Columns, Workload
+from core.bench.workloads import Columns, Values, Workload
 
 
-class ParquetDB(TableBackend):
-    """Its own `id`, which counts from 0, is the key too: it allows no other column of that name."""
+class ParquetDBFolder(Backend):
+    """What its backends share: one data set in one folder."""
 
     id = "parquetdb"
 
@@ -44,15 +43,19 @@ class ParquetDB(TableBackend):
             "every change rewrites the data set"
         )
 
-    @property
-    def columns(self) -> int:
-        return len(self.workload.data_columns) + 1
-
     def open(self, writing: bool) -> None:
         self._db: Any = self._class(str(self.folder / "BenchmarkDB"))
 
     def close(self) -> None:
         """It holds nothing open."""
+
+
+class ParquetDB(ParquetDBFolder, TableBackend):
+    """Its own `id`, which counts from 0, is the key too: it allows no other column of that name."""
+
+    @property
+    def columns(self) -> int:
+        return len(self.workload.data_columns) + 1
 
     def prepare(self, rows: Rows) -> Rows:
         key = self.workload.key
@@ -97,5 +100,5 @@ class ParquetDB(TableBackend):
     def delete(self, row_ids: Sequence[int]) -> None:
         self._db.delete(ids=list(row_ids))
 
-    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Integers]]:
+    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
         return columns_of(answer, names)

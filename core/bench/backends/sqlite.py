@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import ClassVar
-
-import numpy as np
+from typing import Any, ClassVar
 
 from core.bench.backends.base import Backend, Row, Rows, TableBackend
-from core.bench.checksum import Integers
+from core.bench.backends.python_rows import Tuples, tuple_blocks
 from core.bench.data import BLOCK_ROWS, Numbers
-from core.bench.workloads import Columns, Workload
+from core.bench.workloads import Columns, Values, Workload
 
-Tuples = list[tuple[int, ...]]
 Update = tuple[str, Tuples]
 
 
@@ -84,8 +80,8 @@ class SQLiteTable(SQLiteFile, TableBackend):
             return [tuple(row.values()) for row in rows]
         return list(map(itemgetter(*self._names), rows))
 
-    def create(self, prepared: Iterable[tuple[int, ...]]) -> None:
-        columns = ", ".join(f"{name} INTEGER" for name in self._names)
+    def create(self, prepared: Iterable[tuple[Any, ...]]) -> None:
+        columns = ", ".join(f"{name} {self._kind(name)}" for name in self._names)
         self._connection.execute(f"CREATE TABLE benchmark ({columns})")
         holders = ", ".join("?" for _ in self._names)
         self._connection.executemany(f"INSERT INTO benchmark VALUES ({holders})", prepared)
@@ -110,13 +106,13 @@ class SQLiteTable(SQLiteFile, TableBackend):
         found: list[int] = (numbers + 1).tolist()  # a new table numbers its rows from 1 as they come
         return found
 
-    def get(self, row_id: int) -> tuple[int, ...]:
-        found: tuple[int, ...] = self._connection.execute(
+    def get(self, row_id: int) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = self._connection.execute(
             "SELECT * FROM benchmark WHERE rowid = ?", (row_id,)
         ).fetchone()
         return found
 
-    def as_row(self, answer: tuple[int, ...]) -> Row:
+    def as_row(self, answer: tuple[Any, ...]) -> Row:
         return dict(zip(self._names, answer, strict=True))
 
     def index(self, column: str) -> bool:
@@ -145,21 +141,16 @@ class SQLiteTable(SQLiteFile, TableBackend):
         self._connection.executemany("DELETE FROM benchmark WHERE rowid = ?", numbers)
         self._connection.commit()
 
-    def blocks(self, answer: Tuples, names: Sequence[str]) -> Iterator[Sequence[Integers]]:
-        for start in range(0, len(answer), BLOCK_ROWS):
-            yield self._columns(answer[start : start + BLOCK_ROWS], names)
+    def blocks(self, answer: Tuples, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        return tuple_blocks(answer, self._names, names)
 
-    def contents(self, names: Sequence[str]) -> Iterator[Sequence[Integers]]:
+    def contents(self, names: Sequence[str]) -> Iterator[Sequence[Values]]:
         cursor = self._connection.execute("SELECT * FROM benchmark")
         while rows := cursor.fetchmany(BLOCK_ROWS):
-            yield self._columns(rows, names)
+            yield from tuple_blocks(rows, self._names, names)
 
-    def _columns(self, rows: Tuples, names: Sequence[str]) -> list[Integers]:
-        width = len(rows[0])  # an answer of fewer columns holds just those asked for
-        flat = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * width)
-        columns = flat.reshape(len(rows), width).T
-        held = self._names if width == self.columns else list(names)
-        return [columns[held.index(name)] for name in names]
+    def _kind(self, name: str) -> str:
+        return "REAL" if self.workload.dtype_of(name).kind == "f" else "INTEGER"
 
 
 class SQLite(AsPublished, SQLiteTable): ...

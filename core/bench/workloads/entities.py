@@ -1,27 +1,51 @@
-"""Entities one at a time: the single and batch rows of ParqueDB's page."""
+"""Entities changed one at a time and in batches: the CRUD and update operator tables of ParqueDB's page."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from core.bench.workloads.model import Operation, Workload
 
 SINGLES = 500
-BATCH = 10_000
+
+
+@dataclass(frozen=True)
+class Batches:
+    """So many commits of so many entities each."""
+
+    size: int
+    times: int
+
+
+CREATED = {
+    "create_hundred": Batches(100, 10),
+    "create_thousand": Batches(1_000, 5),
+    "create_batch": Batches(10_000, 1),
+}
+DELETED = Batches(100, 10)
 
 _EACH = f"; a sample for each of up to {SINGLES} entities, each in a commit of its own."
 
-ENTITY = Workload(
-    id="entity",
+
+def _update(name: str, title: str, does: str, about: str) -> Operation:
+    return Operation(name, title, f"{does} of one of {{rows}}", about + _EACH)
+
+
+def _creating(name: str) -> Operation:
+    size, times = CREATED[name].size, CREATED[name].times
+    samples = "" if times == 1 else f"; a sample for each of {times} batches"
+    about = f"{size:,} new entities from Python dicts in one commit{samples}."
+    return Operation(name, f"Create {size:,}", f"adds {size:,} entities to {{rows}}", about, resizes=True)
+
+
+ENTITY_CHANGES = Workload(
+    id="entity-changes",
     title="Entities",
-    about="Text, numbers, a list of tags and a nested profile: made, read and changed one at a time.",
+    about="Text, numbers, a list of tags and a nested profile: made, read and changed, by one and by many.",
     steps=(
-        "fill",
-        "get",
-        "create_one",
-        "update_set",
-        "update_inc",
-        "update_push",
-        "delete_one",
-        "create_batch",
+        *("fill", "get", "create_one", "update_set", "update_inc", "update_push"),
+        *("update_set_several", "update_add_to_set", "update_pull", "update_unset"),
+        *("delete_one", "create_hundred", "create_thousand", "create_batch", "delete_hundred"),
     ),
     operations=(
         Operation(
@@ -34,16 +58,26 @@ ENTITY = Workload(
             "The same entities once more" + _EACH,
         ),
         Operation("create_one", "Create one", "adds one entity to {rows}", "One new entity" + _EACH),
-        Operation("update_set", "$set", "sets a field of one of {rows}", "Set one field" + _EACH),
-        Operation("update_inc", "$inc", "increments a field of one of {rows}", "Add one to a number" + _EACH),
-        Operation("update_push", "$push", "appends to a list of one of {rows}", "Append a tag" + _EACH),
+        _update("update_set", "$set", "sets a field", "Set one field"),
+        _update("update_inc", "$inc", "increments a field", "Add one to a number"),
+        _update("update_push", "$push", "appends to a list", "Append a tag"),
+        _update("update_set_several", "$set of three", "sets three fields", "Set three fields"),
+        _update(
+            "update_add_to_set",
+            "$addToSet",
+            "adds to a set",
+            "Append a tag unless it is there, as it is in a quarter of the entities",
+        ),
+        _update("update_pull", "$pull", "takes out of a list", "Take out the entity's first tag"),
+        _update("update_unset", "$unset", "removes a field", "Remove a field, or make it null"),
         Operation("delete_one", "Delete one", "deletes one of {rows}", "Delete by id" + _EACH),
+        *map(_creating, CREATED),
         Operation(
-            "create_batch",
-            f"Create {BATCH:,}",
-            f"adds {BATCH:,} entities to {{rows}}",
-            f"{BATCH:,} new entities from Python dicts in one commit.",
-            resizes=True,
+            "delete_hundred",
+            f"Delete {DELETED.size}",
+            f"deletes {DELETED.size} entities from {{rows}} and those added",
+            f"Delete {DELETED.size} by their ids, scattered over all, in one commit;"
+            f" a sample for each of {DELETED.times} batches.",
         ),
     ),
     data_columns=(),
@@ -53,4 +87,5 @@ ENTITY = Workload(
     default_repeats=5,
     opens_inside=False,
     family="entity",
+    published_rows=(1_000, 10_000, 100_000),
 )

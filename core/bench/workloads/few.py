@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.bench.workloads.model import Answer, Changed, Columns, Operation, Pick, Workload
-from core.bench.workloads.wide import INDEX, READ, READ_AGAIN, SIZES, WIDE
+from core.bench.workloads.wide import ALL_SIZES, INDEX, READ, READ_AGAIN, SIZES, WIDE
 
 SINGLES = 100
 SCATTER = 10_000
@@ -134,6 +134,7 @@ SINGLE = Workload(
     default_rows=SIZES,
     default_repeats=1,
     opens_inside=False,
+    published_rows=SIZES,
 )
 
 PARTIAL = Workload(
@@ -149,6 +150,9 @@ PARTIAL = Workload(
     default_repeats=1,
     opens_inside=False,
     table_rows=1_000_000,
+    small_rows=(100,),
+    small_table_rows=1_000,
+    published_rows=ALL_SIZES,
 )
 
 NEEDLE = Workload(
@@ -164,6 +168,7 @@ NEEDLE = Workload(
     default_repeats=5,
     opens_inside=False,
     needle=True,
+    published_rows=ALL_SIZES,
 )
 
 SCATTERED = Workload(
@@ -186,4 +191,5 @@ SCATTERED = Workload(
     default_rows=(100_000, 1_000_000),
     default_repeats=5,
     opens_inside=False,
+    published_rows=(100_000, 1_000_000),
 )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Columns = dict[str, npt.NDArray[np.int64]]
+Values = npt.NDArray[Any]
+"""Of one column: int64, or float64 for the data columns of a workload with `floats`."""
+
+Columns = dict[str, Values]
 Condition = Callable[[Columns], npt.NDArray[np.bool_]]
 
 
@@ -49,7 +52,7 @@ class Answer:
 class Operation:
     """One timed thing. `sentence` completes "Lamella … 3 × faster"; `{rows}` is "1,000 rows".
 
-    `resizes` marks those after which the size on disk is news.
+    `resizes` marks those after which the size on disk is news, `holds` those asked for their memory.
     """
 
     id: str
@@ -58,6 +61,7 @@ class Operation:
     about: str
     answer: Answer = Answer()
     resizes: bool = False
+    holds: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,9 @@ class Workload:
     `table_rows` is the size of the table where a workload's sizes count something else: the rows it changes.
     `needle` puts one row of -1 into the first column.
     `floats` says that the columns hold random numbers from 0 to 1 instead of integers.
-    `small_rows` and `published_rows` are the sizes of those scales; `small_repeats` goes with the first.
+    `small_rows` and `published_rows` are the sizes of those scales; `small_repeats` and `small_table_rows` go
+    with the first.
+    `asks_only` says that the steps after the first change nothing: where one of them fails, the others go on.
     `options` is what a race of somebody's own data needs besides: plain data, given to every child process.
     """
 
@@ -90,7 +96,9 @@ class Workload:
     floats: bool = False
     small_rows: tuple[int, ...] = (1_000,)
     small_repeats: int = 1
+    small_table_rows: int | None = None
     published_rows: tuple[int, ...] = ()
+    asks_only: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def operation(self, operation_id: str) -> Operation:
@@ -103,3 +111,16 @@ class Workload:
     def size(self, rows: int) -> int:
         """Rows of the table when the workload is asked for `rows`."""
         return self.table_rows or rows
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the data columns."""
+        return np.dtype(np.float64 if self.floats else np.int64)
+
+    def dtype_of(self, column: str) -> np.dtype[Any]:
+        """The key is an integer, whatever the data are."""
+        return np.dtype(np.int64) if column == self.key else self.dtype
+
+    def at_small_scale(self) -> Workload:
+        """The same, on a smaller table where its sizes count the changed rows."""
+        return replace(self, table_rows=self.small_table_rows or self.table_rows)

@@ -9,6 +9,7 @@ from core.bench.workloads.model import Answer, Columns, Operation, Workload
 
 WIDE = tuple(f"col{number}" for number in range(100))
 SIZES = tuple(10**power for power in range(5))
+ALL_SIZES = tuple(10**power for power in range(7))
 
 
 def queried(block: Columns) -> npt.NDArray[np.bool_]:
@@ -103,6 +104,7 @@ SMALL = Workload(
     default_rows=SIZES,
     default_repeats=5,
     opens_inside=True,
+    published_rows=ALL_SIZES,
 )
 
 UPDATE_ALL = Workload(
@@ -118,4 +120,5 @@ UPDATE_ALL = Workload(
     default_rows=SIZES,
     default_repeats=1,
     opens_inside=False,
+    published_rows=ALL_SIZES,
 )

@@ -1,0 +1,144 @@
+"""DuckDB with a database file of its own; rows go in and come out as Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas  # noqa: F401 -- what makes Arrow tables of rows imports it: not for the timers
+import pyarrow as pa
+
+from core.bench.backends.arrow import batches, columns_of
+from core.bench.backends.base import Row, Rows, TableBackend
+from core.bench.backends.python_rows import names_of
+from core.bench.data import Numbers
+from core.bench.workloads import Columns, Values, Workload
+
+ROW_ID = "row_id"
+
+
+class DuckDB(TableBackend):
+    id = "duckdb"
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        self._names = names_of(workload)
+
+    @classmethod
+    def version(cls) -> str:
+        return duckdb.__version__
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "as installed: every commit is durable (write-ahead log, worked into the file when large and on "
+            "closing); rows enter as a registered Arrow table, answers are Arrow tables"
+        )
+
+    @property
+    def columns(self) -> int:
+        return len(self._names)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "data.duckdb"
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._connection = duckdb.connect(self.path)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def create(self, prepared: Rows) -> None:
+        self._create(pa.Table.from_pylist(prepared))
+
+    def fill(self, made: Iterable[Columns]) -> None:
+        self._create(batches(made))
+
+    def read(self) -> pa.Table:
+        return self._answer("SELECT * FROM benchmark")
+
+    def query(self) -> pa.Table:
+        return self._answer("SELECT * FROM benchmark WHERE col1 > 100 AND col97 < 1000")
+
+    def find(self) -> pa.Table:
+        return self._answer("SELECT col0 FROM benchmark WHERE col0 = -1")
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        ids = self._connection.execute("SELECT rowid FROM benchmark").fetchnumpy()["rowid"]
+        found: list[int] = ids[numbers].tolist()
+        return found
+
+    def get(self, row_id: int) -> tuple[Any, ...]:
+        found = self._connection.execute("SELECT * FROM benchmark WHERE rowid = ?", [row_id]).fetchone()
+        assert found is not None
+        return found
+
+    def as_row(self, answer: tuple[Any, ...]) -> Row:
+        return dict(zip(self._names, answer, strict=True))
+
+    def index(self, column: str) -> bool:
+        """Its indexes serve the search for single values; updates by a key are joins, which use none."""
+        if self.workload.key is not None:
+            return False
+        self._connection.execute(f"CREATE INDEX benchmark_{column} ON benchmark ({column})")
+        return True
+
+    def update(self, prepared: Rows) -> None:
+        assert self.workload.key is not None
+        self._update(prepared, self.workload.key, self.workload.key)
+
+    def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Rows:
+        return [{ROW_ID: row_id} | row for row_id, row in zip(row_ids, rows, strict=True)]
+
+    def update_by_row_id(self, prepared: Rows) -> None:
+        if len(prepared) == 1:
+            self._update_one(prepared[0])
+        else:
+            self._update(prepared, "rowid", ROW_ID)
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        self._connection.execute(
+            "DELETE FROM benchmark WHERE rowid IN (SELECT unnest(?::BIGINT[]))", [list(row_ids)]
+        )
+
+    def vacuum(self) -> bool:
+        """Its documentation: a VACUUM gives back nothing, a copy of the database does."""
+        fresh = self.path.with_name("fresh.duckdb")
+        self._connection.execute(f"ATTACH '{fresh}' AS fresh")
+        self._connection.execute("COPY FROM DATABASE data TO fresh")
+        self._connection.execute("DETACH fresh")
+        self.close()
+        fresh.replace(self.path)
+        self.open(writing=True)
+        return True
+
+    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        return columns_of(answer, names)
+
+    def _create(self, rows: pa.Table | pa.RecordBatchReader) -> None:
+        self._connection.register("made", rows)
+        self._connection.execute("CREATE TABLE benchmark AS SELECT * FROM made")
+        self._connection.unregister("made")
+
+    def _answer(self, statement: str) -> pa.Table:
+        return self._connection.sql(statement).to_arrow_table()
+
+    def _update(self, changes: Rows, found_by: str, wanted: str) -> None:
+        settings = ", ".join(f"{name} = changed.{name}" for name in changes[0] if name != wanted)
+        # rows in any other order than the table's take it thirty times as long
+        self._connection.register("changed", pa.Table.from_pylist(changes).sort_by(wanted))
+        self._connection.execute(
+            f"UPDATE benchmark SET {settings} FROM changed WHERE benchmark.{found_by} = changed.{wanted}"
+        )
+        self._connection.unregister("changed")
+
+    def _update_one(self, change: Row) -> None:
+        values = {name: value for name, value in change.items() if name != ROW_ID}
+        settings = ", ".join(f"{name} = ?" for name in values)
+        self._connection.execute(
+            f"UPDATE benchmark SET {settings} WHERE rowid = ?", [*values.values(), change[ROW_ID]]
+        )

@@ -1,0 +1,48 @@
+"""How a child process is led: its runner hands it a spec, and leave to begin each step.
+
+The standard library alone, for any Python.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import NoReturn, TextIO
+
+
+class Orders:
+    """Takes standard input over: whatever else reads from it, a backend's own programs say, finds it empty.
+
+    Where the input ends, the runner is gone, and this process ends at once with all that it started.
+    """
+
+    def __init__(self) -> None:
+        self._lines = _own_input()
+        self._leave = threading.Semaphore(0)
+        self.spec = self._lines.readline()
+        threading.Thread(target=self._listen, name="orders of the runner", daemon=True).start()
+
+    def wait(self) -> None:
+        """Block until the runner lets the next step begin."""
+        self._leave.acquire()
+
+    def _listen(self) -> None:
+        for _ in self._lines:
+            self._leave.release()
+        _end_with_children()
+
+
+def _own_input() -> TextIO:
+    lines = os.fdopen(os.dup(0), encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return lines
+
+
+def _end_with_children() -> NoReturn:
+    """Those of its process group, if the runner gave it one of its own."""
+    if hasattr(os, "getpgrp") and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)

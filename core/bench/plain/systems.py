@@ -1,0 +1,142 @@
+"""The systems that need the standard library alone, set up as their like in `core.bench.backends` are."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sqlite3
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import make_dataclass
+from itertools import starmap
+from operator import attrgetter
+from typing import Any, Dict, Iterable, List, Sequence, Tuple
+
+from .rows import Row
+
+Tuples = List[Tuple[float, ...]]
+
+PRAGMAS = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = MEMORY")
+
+
+class System(ABC):
+    """One database in a folder that is there. `extra_columns` are those that it needs for itself."""
+
+    extra_columns = 0
+
+    def __init__(self, folder: str, columns: List[str]) -> None:
+        self.folder, self.columns = folder, columns
+
+    @abstractmethod
+    def open(self, writing: bool) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def prepare(self, rows: List[Row]) -> Any:
+        """What a user must do to dicts before the system takes them."""
+        return [tuple(row.values()) for row in rows]
+
+    @abstractmethod
+    def create(self, prepared: Any) -> None: ...
+
+    @abstractmethod
+    def read(self) -> Any:
+        """Every row, as this system's user gets it."""
+
+    def as_rows(self, answer: Any) -> Iterable[Sequence[float]]:
+        """The columns' values of what was read, for the check."""
+        rows: Iterable[Sequence[float]] = answer
+        return rows
+
+
+class SQLite(System):
+    def open(self, writing: bool) -> None:
+        self._connection = sqlite3.connect(os.path.join(self.folder, "benchmark.sqlite"))
+        for pragma in PRAGMAS if writing else ():
+            self._connection.execute(pragma)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def create(self, prepared: Tuples) -> None:
+        columns = ", ".join(name + " REAL" for name in self.columns)
+        holders = ", ".join("?" for _ in self.columns)
+        self._connection.execute("CREATE TABLE benchmark (%s)" % columns)
+        self._connection.executemany("INSERT INTO benchmark VALUES (%s)" % holders, prepared)
+        self._connection.commit()
+
+    def read(self) -> Any:
+        return self._connection.execute("SELECT * FROM benchmark").fetchall()
+
+
+class SQLiteObjects(SQLite):
+    """With slots from Python 3.10 on, which was the first to offer them."""
+
+    def __init__(self, folder: str, columns: List[str]) -> None:
+        super().__init__(folder, columns)
+        options: Dict[str, Any] = {"slots": True} if sys.version_info >= (3, 10) else {}
+        self._record: Any = make_dataclass("Record", columns, **options)
+
+    def read(self) -> List[Any]:
+        return list(starmap(self._record, self._connection.execute("SELECT * FROM benchmark")))
+
+    def as_rows(self, answer: List[Any]) -> Iterable[Sequence[float]]:
+        return map(attrgetter(*self.columns), answer)
+
+
+class File(System):
+    """One file; every call opens it and closes it."""
+
+    name: str
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.folder, self.name)
+
+    def open(self, writing: bool) -> None:
+        """There is nothing to open."""
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+
+class CSV(File):
+    name = "benchmark.csv"
+
+    def create(self, prepared: Tuples) -> None:
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(",".join(self.columns) + "\n")
+            file.writelines(",".join(map(str, row)) + "\n" for row in prepared)
+
+    def read(self) -> Tuples:
+        with open(self.path, encoding="utf-8") as file:
+            next(file)
+            return [tuple(map(float, line.split(","))) for line in file]
+
+
+class Pickle(File):
+    name = "benchmark.pickle"
+
+    def create(self, prepared: Any) -> None:
+        with open(self.path, "wb") as file:
+            pickle.dump(prepared, file, protocol=pickle.HIGHEST_PROTOCOL)
+
+    def read(self) -> Any:
+        with open(self.path, "rb") as file:
+            return pickle.load(file)
+
+
+class Record:
+    """A row as an object, with an attribute for each column."""
+
+    def __init__(self, row: Row) -> None:
+        self.__dict__.update(row)
+
+
+class PickleObjects(Pickle):
+    def prepare(self, rows: List[Row]) -> List[Record]:
+        return list(map(Record, rows))
+
+    def as_rows(self, answer: List[Any]) -> Iterable[Sequence[float]]:
+        return map(attrgetter(*self.columns), answer)

@@ -1,0 +1,151 @@
+"""The child process: one system, one size, the steps `create` and `read` for each repeat.
+
+It is led and answers as `core.bench.worker` is and does: a spec and leave to begin come in, one JSON object a
+line goes out. What is right, and what machine this is, its runner knows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import traceback
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Callable, Dict, List, TextIO, Tuple
+
+from ..orders import Orders
+from .checksum import checksum
+from .described import PLACES
+from .measure import Cost, measured
+from .rows import DATA, read_rows
+from .systems import System
+
+STEPS = ("create", "read")
+
+Tell = Callable[[str, Dict[str, Any]], None]
+
+
+def main() -> int:
+    """Exit status 0 unless the process itself breaks: a system that fails is a message."""
+    orders = Orders()
+    spec = json.loads(orders.spec)
+    output = _own_output()
+
+    def tell(event: str, message: Dict[str, Any]) -> None:
+        output.write(json.dumps(dict(message, event=event)) + "\n")
+        output.flush()
+
+    Worker(spec, tell, orders.wait).run()
+    return 0
+
+
+class Worker:
+    """`spec` is `core.bench.protocol.Spec` as plain data; its options name the data's `columns`."""
+
+    def __init__(self, spec: Dict[str, Any], tell: Tell, wait: Callable[[], None]) -> None:
+        self.spec, self.tell, self.wait = spec, tell, wait
+        self.columns: List[str] = spec["options"]["columns"]
+        self._begun: Tuple[int, str] = (0, "")
+        self._done_before: List[str] = []
+        self._unchecked: List[Tuple[str, Cost, int]] = []
+
+    def run(self) -> None:
+        """Stops at the first failure of the system, which is told."""
+        try:
+            module, _, name = PLACES[self.spec["backend"]].partition(":")
+            system = getattr(import_module("." + module, __package__), name)
+            for repeat in self.spec["repeats"]:
+                self._repeat(system, repeat)
+        except Exception as error:  # noqa: BLE001 -- a system may fail in any way, and it is told
+            repeat, step = self._begun
+            said = {"message": "%s: %s" % (type(error).__name__, error), "details": traceback.format_exc()}
+            self.tell("failure", self._at(repeat, operation=step, **said))
+
+    def _repeat(self, made: Callable[[str, List[str]], System], repeat: int) -> None:
+        folder = os.path.join(self.spec["folder"], str(repeat))
+        os.makedirs(folder, exist_ok=True)
+        system = made(folder, self.columns)
+        for step in self.spec["steps"]:
+            self._begun = (repeat, step)
+            doing = {name: self.spec[name] for name in ("backend", "rows")}
+            self.tell("doing", dict(doing, repeat=repeat, step=step))
+            self.wait()
+            (self._create if step == "create" else self._read)(system, repeat)
+        self._settle(system, repeat)
+        if self.spec["steps"][-1] == STEPS[-1]:
+            shutil.rmtree(folder)
+
+    def _create(self, system: System, repeat: int) -> None:
+        rows = read_rows(Path(self.spec["folder"], DATA), self.columns)
+        prepared, preparation = measured(lambda: system.prepare(rows))
+        _, opening = measured(lambda: system.open(True))
+        _, creating = measured(lambda: system.create(prepared))
+        _, closing = measured(system.close)
+        cost, size = opening.and_then(creating).and_then(closing), _disk_bytes(system.folder)
+        self._unchecked.append(("create", cost, size))
+        self._unchecked.append(("create_with_preparation", preparation.and_then(cost), size))
+
+    def _read(self, system: System, repeat: int) -> None:
+        _, opening = measured(lambda: system.open(False))
+        answer, reading = measured(system.read)
+        first = checksum(system.as_rows(answer))
+        del answer
+        answer, again = measured(system.read)
+        second = checksum(system.as_rows(answer))
+        del answer
+        system.close()
+        size = _disk_bytes(system.folder)
+        self._record(system, repeat, "read", opening.and_then(reading), size, first)
+        self._record(system, repeat, "read_again", again, size, second, again=True)
+        self._check(system, repeat, first)
+
+    def _settle(self, system: System, repeat: int) -> None:
+        """What no timed read has checked is read once more."""
+        if self._unchecked:
+            system.open(False)
+            self._check(system, repeat, checksum(system.as_rows(system.read())))
+            system.close()
+
+    def _check(self, system: System, repeat: int, digest: str) -> None:
+        for operation, cost, size in self._unchecked:
+            self._record(system, repeat, operation, cost, size, digest)
+        self._unchecked = []
+
+    def _record(
+        self,
+        system: System,
+        repeat: int,
+        operation: str,
+        cost: Cost,
+        size: int,
+        digest: str,
+        again: bool = False,
+    ) -> None:
+        warm = again or operation in self._done_before
+        self._done_before.append(operation)
+        sample = self._at(
+            repeat,
+            operation=operation,
+            columns=len(self.columns) + system.extra_columns,
+            disk_bytes=size,
+            checksum=digest,
+            temperature="warm" if warm else "cold",
+        )
+        self.tell("measured", {"record": dict(sample, **cost._asdict())})
+
+    def _at(self, repeat: int, **more: Any) -> Dict[str, Any]:
+        own = {name: self.spec[name] for name in ("workload", "backend", "rows")}
+        return dict(own, repeat=repeat, **more)
+
+
+def _disk_bytes(folder: str) -> int:
+    return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(folder) for name in names)
+
+
+def _own_output() -> TextIO:
+    """Standard output for messages alone: whatever else is printed goes to standard error."""
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), 1)
+    return output

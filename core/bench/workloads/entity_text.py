@@ -1,0 +1,73 @@
+"""Words in documents: the full-text tables of ParqueDB's page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from core.bench.workloads.model import Operation, Workload
+
+BEST = 20
+
+SEARCHES: Mapping[str, tuple[str, str]] = {
+    "single_term": ("Single term", "searches {rows} for a word that 1 in 100 has"),
+    "common_term": ("Common term", "searches {rows} for a word that most have"),
+    "rare_term": ("Rare term", "searches {rows} for a rare word"),
+    "either_term": ("One of two terms", "searches {rows} for one of two words"),
+    "two_terms": ("Two terms", "searches {rows} for two words"),
+    "phrase": ("Phrase", "searches {rows} for a phrase"),
+    "common_phrase": ("Phrase of common terms", "searches {rows} for a phrase of the commonest words"),
+    "prefix": ("Prefix", "searches {rows} for how words begin"),
+}
+"""Titles and sentences."""
+
+COMMON = "single_term"
+"""What the questions about rows search for."""
+
+ROWS, FILTERED, AFTER_COMMIT = "single_term_rows", "filtered_rows", "after_commit_rows"
+STEMS, WORDS = "build_stems", "build_words"
+
+_IDS = f"Other words each time; the ids and scores of the {BEST} best."
+_ROWS = f"All columns of the {BEST} best."
+_BUILT = "Make an index that was dropped before, untimed, of documents that are stored already. Lamella and "
+_BUILT += "SQLite wait for no disk: Lamella makes anew what a crash damaged. "
+
+_OPERATIONS = (
+    Operation(
+        STEMS, "Build, English stems", "indexes the stems in {rows}", _BUILT + "Words by stems.", resizes=True
+    ),
+    Operation(WORDS, "Build", "indexes the words in {rows}", _BUILT + "Words as they are.", resizes=True),
+    *(Operation(name, title, sentence, _IDS) for name, (title, sentence) in SEARCHES.items()),
+    Operation(
+        ROWS, "Single term, rows", "finds the rows of a word among {rows}", f"Other words each time. {_ROWS}"
+    ),
+    Operation(
+        FILTERED,
+        "Single term and filter, rows",
+        "finds the rows of a word and some years among {rows}",
+        f"The documents of four of forty years alone. Other words each time. {_ROWS}",
+    ),
+    Operation(
+        AFTER_COMMIT,
+        "Single term after a small commit, rows",
+        "finds the rows of a word among {rows} after a small commit",
+        f"A document was changed just before, untimed. {_ROWS}",
+    ),
+)
+
+ENTITY_TEXT = Workload(
+    id="entity-text",
+    title="Full text",
+    about="Documents of 40 words, drawn by Zipf's law from 30,000. All systems rank by BM25, with different "
+    "ideas of how rare a word is: compared is which documents match at all, and that the best are of them.",
+    steps=("fill", *(operation.id for operation in _OPERATIONS)),
+    operations=_OPERATIONS,
+    data_columns=(),
+    key=None,
+    checked_columns=(),
+    default_rows=(10_000, 50_000, 100_000),
+    default_repeats=5,
+    opens_inside=False,
+    family="entity-text",
+    small_rows=(2_000,),
+    published_rows=(10_000, 50_000, 100_000),
+)

@@ -1,0 +1,68 @@
+"""All that tables are asked, small, of one system.
+
+As a program it writes the checksums to a file: for systems whose import changes the process it happens in.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from core.bench import backends, table_cycle
+from core.bench.backends import Backend
+from core.bench.cycle import Sample
+from core.bench.families import family_of
+from core.bench.workloads import PARTIAL, WORKLOADS, Workload
+
+ROWS = 250
+ROWS_ONE_BY_ONE = 40
+"""Of workloads that change single rows: some systems write a whole file for each."""
+
+ENOUGH_SECONDS = 0.05
+"""For changes one at a time, before the rest is done in one go."""
+
+SMALLER = {workload.id: replace(workload, table_rows=3 * ROWS) for workload in (PARTIAL,)}
+TABLES = [name for name, workload in WORKLOADS.items() if workload.family == "table"]
+
+
+def asked(name: str) -> Workload:
+    return SMALLER.get(name, WORKLOADS[name])
+
+
+def rows_of(workload: str) -> int:
+    return ROWS_ONE_BY_ONE if workload == "single" else ROWS
+
+
+def samples_of(backend: Backend, workload: Workload, rows: int = ROWS) -> list[Sample]:
+    cycle = family_of(workload).cycle(backend, workload, rows)
+    steps = [step for step in workload.steps if step not in backend.cannot]
+    return [sample for step in steps for sample in cycle.step(step)] + list(cycle.settle())
+
+
+@cache
+def right_answer(workload: str, operation: str, rows: int) -> str:
+    work = asked(workload)
+    expected = family_of(work).expected
+    assert expected is not None
+    return expected(work, work.operation(operation), rows)
+
+
+def checksums(name: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    for workload in TABLES:
+        work = asked(workload)
+        backend = backends.load(name)(folder / workload, work)
+        samples = samples_of(backend, work, rows_of(workload))
+        yield workload, {sample.operation: sample.checksum for sample in samples}
+
+
+def main(name: str, folder: str, output: str) -> None:
+    table_cycle.ENOUGH_SECONDS = ENOUGH_SECONDS
+    Path(output).write_text(json.dumps(dict(checksums(name, Path(folder)))), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

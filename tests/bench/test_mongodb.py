@@ -1,0 +1,137 @@
+"""MongoDB in a race: found by the settings, labelled by its name, and left as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+
+from app import servers
+from app.settings import Settings
+from core.bench import backends, mongo, outside
+from core.bench.backends.base import NotReady
+from core.bench.protocol import Doing, Failure, Message, Surroundings, Unsupported
+from core.bench.runner import run
+from core.bench.workloads import SMALL
+from core.errors import Cancelled
+from core.jobs import Job
+
+
+def databases(uri: str) -> set[str]:
+    with MongoClient(uri) as client:
+        return set(client.list_database_names())
+
+
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where no server listens; with a password, which nobody may see."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setenv(servers.MONGODB_URI, f"mongodb://me:s3cret@{place}")
+    monkeypatch.setattr(mongo, "ANSWER_SECONDS", 0.2)
+    return place
+
+
+def test_figures_are_labelled_with_the_server_that_gave_them_and_its_databases_go(
+    mongodb: str, tmp_path: Path
+) -> None:
+    before = databases(mongodb)
+    heard: list[Message] = []
+    records = run("small", [5], ["mongodb"], repeats=2, folder=tmp_path, on_event=heard.append)
+    assert [message for message in heard if isinstance(message, Failure)] == []
+    assert len(records) == 2 * len(SMALL.operations) and all(record.disk_bytes > 0 for record in records)
+    (found,) = (message for message in heard if isinstance(message, Surroundings))
+    assert "not MongoDB itself" in found.version and "like version 5.0.0 with pymongo" in found.version
+    assert "w=1" in found.description and "durable" in found.description
+    assert databases(mongodb) == before
+
+
+def test_a_connection_is_made_before_anything_is_timed(mongodb: str, tmp_path: Path) -> None:
+    backend: Any = backends.load("mongodb")(tmp_path / "db", SMALL)
+    backend.open(writing=False)
+    assert backend._client.topology_description.has_readable_server()
+    backend.close()
+
+
+def test_where_no_server_answers_it_is_said_once_and_the_others_go_on(nowhere: str, tmp_path: Path) -> None:
+    heard: list[Message] = []
+    records = run("small", [2, 3], ["mongodb", "sqlite"], repeats=1, folder=tmp_path, on_event=heard.append)
+    (told,) = (message for message in heard if isinstance(message, (Unsupported, Failure)))
+    assert isinstance(told, Unsupported) and told.backend == "mongodb"
+    assert f"No server answers at {nowhere}" in told.reason and "set mongodb_uri" in told.reason
+    assert "s3cret" not in told.reason
+    assert {(record.backend, record.rows) for record in records} == {("sqlite", 2), ("sqlite", 3)}
+
+
+def test_an_address_that_is_none_is_refused_with_the_setting_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(servers.MONGODB_URI, "http://localhost")
+    with pytest.raises(NotReady, match="mongodb_uri is no address"):
+        backends.load("mongodb").answering_version()
+
+
+def test_the_database_of_a_child_that_was_killed_is_dropped(mongodb: str, tmp_path: Path) -> None:
+    job, seen = Job(), set[str]()
+    before = databases(mongodb)
+
+    def hear(message: Message) -> None:
+        if isinstance(message, Doing) and message.step == "read":
+            seen.update(databases(mongodb) - before)
+            job.cancel()
+
+    with pytest.raises(Cancelled):
+        run("small", [4], ["mongodb"], folder=tmp_path, on_event=hear, job=job)
+    assert len(seen) == 1
+    assert databases(mongodb) == before and list(tmp_path.iterdir()) == []
+
+
+def test_a_note_drops_no_database_but_one_that_a_race_made(mongodb: str, tmp_path: Path) -> None:
+    with MongoClient(mongodb) as client:
+        client["precious"].things.insert_one({"kept": True})
+    (tmp_path / "race").mkdir()
+    (tmp_path / "race" / outside.NOTE).write_text("precious")
+    outside.remove(tmp_path / "race")
+    assert "precious" in databases(mongodb) and not (tmp_path / "race").exists()
+
+
+def test_folders_are_removed_when_the_server_is_gone_by_then(
+    nowhere: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = mongo.database_of(tmp_path / "race")
+    outside.remove(tmp_path / "race")
+    assert not (tmp_path / "race").exists()
+    assert name in caplog.text and nowhere in caplog.text and "s3cret" not in caplog.text
+
+
+def test_a_race_on_the_command_line_asks_the_server_of_the_settings(
+    mongodb_uri: str, lamella_home: Path, tmp_path: Path
+) -> None:
+    settings = lamella_home / "config" / "settings.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps({"version": 1, "mongodb_uri": mongodb_uri}))
+    words = ["bench", "--backends", "mongodb", "--rows", "3", "--repeats", "1", "--folder", str(tmp_path)]
+    environment = {name: value for name, value in os.environ.items() if name != servers.MONGODB_URI}
+    done = subprocess.run(
+        [sys.executable, "-m", "app", *words], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "answers like version 5.0.0" in done.stdout
+
+
+def test_the_environment_says_more_than_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings()
+    settings["mongodb_uri"] = "mongodb://first"
+    monkeypatch.setenv(servers.MONGODB_URI, "")
+    monkeypatch.delenv(servers.MONGODB_URI)
+    servers.apply(settings)
+    assert os.environ[servers.MONGODB_URI] == "mongodb://first"
+    settings["mongodb_uri"] = "mongodb://second"
+    servers.apply(settings)
+    assert os.environ[servers.MONGODB_URI] == "mongodb://first"

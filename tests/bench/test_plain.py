@@ -1,0 +1,187 @@
+"""Another Python as the worker's interpreter: the same data and answers by the standard library alone."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.bench import interpreters
+from core.bench.checksum import checksum
+from core.bench.data import blocks
+from core.bench.interpreters import BadInterpreter, OtherPython, examined
+from core.bench.other_python import objection
+from core.bench.plain.checksum import checksum as plain_checksum
+from core.bench.plain.described import DESCRIPTIONS, PLACES
+from core.bench.protocol import Doing, Failure, Message, Surroundings, Unsupported
+from core.bench.results import Record
+from core.bench.runner import run
+from core.bench.workloads import FLOATS, SMALL
+from core.errors import Cancelled
+from core.jobs import Job
+
+STANDARD = ["sqlite", "sqlite-obj", "csv", "pickle", "pickle-obj"]
+ROWS = 300
+
+
+@pytest.fixture
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Our own Python by another name: with our packages, and another interpreter for a race."""
+    if sys.platform == "win32":
+        pytest.skip("The other name is a shell script")
+    script = tmp_path_factory.mktemp("elsewhere") / "python-elsewhere"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
+def raced(
+    interpreter: Path | str | None, names: list[str], folder: Path
+) -> tuple[list[Record], list[Message]]:
+    heard: list[Message] = []
+    records = run(
+        "floats", [ROWS], names, repeats=1, folder=folder, on_event=heard.append, interpreter=interpreter
+    )
+    return records, heard
+
+
+def assert_complete(records: list[Record], names: list[str]) -> None:
+    found = sorted((record.backend, record.operation) for record in records)
+    assert found == sorted((name, operation.id) for name in names for operation in FLOATS.operations)
+    assert all(record.seconds > 0 and record.disk_bytes > 8 * 5 * ROWS for record in records)
+    assert all(record.peak_rss_bytes > 1_000_000 for record in records)
+
+
+def test_every_system_that_another_python_can_run_answers_rightly_there(
+    elsewhere: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("sqlalchemy")
+    names = list(DESCRIPTIONS)
+    records, heard = raced(elsewhere, names, tmp_path)
+    assert [message for message in heard if isinstance(message, (Failure, Unsupported))] == []
+    assert_complete(records, names)
+    ours, _ = raced(None, ["sqlite"], tmp_path)
+    assert {r.checksum for r in records} == {r.checksum for r in ours}
+    assert [r.operation for r in records if r.backend == "csv"] == [r.operation for r in ours]
+    assert [r.temperature for r in records if r.backend == "csv"] == [r.temperature for r in ours]
+
+
+def test_the_standard_library_is_all_that_the_worker_needs(tmp_path: Path) -> None:
+    """PyPy where it is installed: it has no NumPy, and is Python 3.9 or so."""
+    pypy = shutil.which("pypy3")
+    if pypy is None:
+        pytest.skip("PyPy is not installed here: pypy3 is not on the PATH")
+    records, heard = raced(pypy, [*STANDARD, "csv-numpy"], tmp_path)
+    assert_complete(records, STANDARD)
+    found = [message for message in heard if isinstance(message, Surroundings)]
+    assert {message.backend for message in found} == set(STANDARD)
+    assert all("PyPy" in message.version and "durable" in message.description for message in found)
+    assert all("PyPy" in message.environment["python"] for message in found)
+    (told,) = (message for message in heard if isinstance(message, Unsupported))
+    assert told.backend == "csv-numpy" and "not there under PyPy" in told.reason
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_with_a_process_for_every_step_each_sample_is_cold(elsewhere: Path, tmp_path: Path) -> None:
+    records = run(FLOATS, [9], ["csv"], repeats=2, folder=tmp_path, fresh=True, interpreter=elsewhere)
+    assert [r.temperature for r in records if r.operation != "read_again"] == ["cold"] * 6
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cancel_ends_the_other_python_at_once(elsewhere: Path, tmp_path: Path) -> None:
+    job = Job()
+
+    def hear(message: Message) -> None:
+        if isinstance(message, Doing) and message.step == "read":
+            job.cancel()
+
+    with pytest.raises(Cancelled):
+        run(FLOATS, [9], ["sqlite"], folder=tmp_path, on_event=hear, job=job, interpreter=elsewhere)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_system_that_fails_there_is_told_and_the_others_go_on(elsewhere: Path, tmp_path: Path) -> None:
+    """A folder of the name of its file is in CSV's way."""
+    heard: list[Message] = []
+
+    def hear(message: Message) -> None:
+        heard.append(message)
+        if isinstance(message, Doing) and (message.backend, message.step) == ("csv", "create"):
+            next(tmp_path.rglob("csv-*/0")).joinpath("benchmark.csv").mkdir()
+
+    records = run(FLOATS, [9], ["csv", "pickle"], 1, tmp_path, hear, interpreter=elsewhere)
+    (failure,) = (message for message in heard if isinstance(message, Failure))
+    assert (failure.backend, failure.operation) == ("csv", "create")
+    assert "IsADirectoryError" in failure.message and "worker.py" in failure.details
+    assert {record.backend for record in records} == {"pickle"}
+
+
+def test_what_another_python_cannot_run_has_its_reason() -> None:
+    libraries = {"sqlite": "3.40.1", "sqlalchemy": "", "numpy": ""}
+    other = OtherPython(Path("/usr/bin/pypy3"), "PyPy", [7, 3, 11], [3, 9, 16], libraries, 1e-9, 1e-9)
+    assert other.sentence == "PyPy 7.3.11 (Python 3.9.16)"
+    assert objection(other, "sqlite", FLOATS) == ""
+    assert "Small benchmark needs NumPy, which is not there under PyPy" in objection(other, "sqlite", SMALL)
+    assert "/usr/bin/pypy3 -m pip install 'SQLAlchemy>=2'" in objection(other, "sqlalchemy-orm", FLOATS)
+    libraries["sqlalchemy"] = "1.4.46"
+    assert "1.4.46 is too old" in objection(other, "sqlalchemy-core", FLOATS)
+    libraries["numpy"] = "2.0.2"
+    assert "not by PyPy 7.3.11" in objection(other, "h5py", FLOATS)
+
+
+def test_our_own_python_is_no_other_one() -> None:
+    assert examined(None) is None
+    assert examined(sys.executable) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("no-such-python", "no interpreter no-such-python"),
+        ("false", "cannot be asked as a Python. It ended with status 1"),
+    ],
+)
+def test_an_interpreter_that_is_none_is_refused_before_anything_starts(
+    given: str, said: str, tmp_path: Path
+) -> None:
+    heard: list[Message] = []
+    with pytest.raises(BadInterpreter, match=said):
+        run(FLOATS, [9], ["sqlite"], folder=tmp_path, on_event=heard.append, interpreter=given)
+    assert heard == [] and list(tmp_path.iterdir()) == []
+
+
+def test_a_python_that_is_too_old_is_refused(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreters, "OLDEST", (4, 0))
+    with pytest.raises(BadInterpreter, match=r"too old.*from Python 4\.0 on"):
+        examined(str(elsewhere))
+
+
+def test_its_checksum_is_ours() -> None:
+    made = list(blocks(FLOATS, 20))
+    assert plain_checksum(zip(*made[0].values(), strict=True)) == checksum(list(b.values()) for b in made)
+    odd = [(-0.0, float("nan")), (0.0, -float("nan"))]
+    assert plain_checksum(odd[:1]) == plain_checksum(odd[1:]) != plain_checksum([(1.0, float("nan"))])
+
+
+def test_every_system_there_is_described() -> None:
+    assert set(PLACES) == set(DESCRIPTIONS)
+
+
+def test_the_worker_imports_nothing_but_the_standard_library() -> None:
+    """Isolated from every package that is installed."""
+    folder = Path(interpreters.__file__).resolve().parents[1]
+    code = f"import sys; sys.path.insert(0, {str(folder)!r}); import bench.plain.worker, bench.plain.systems"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_worker_is_written_in_the_words_of_the_oldest_python() -> None:
+    bench = Path(interpreters.__file__).parent
+    files = [bench / "orders.py", *bench.glob("plain/*.py")]
+    assert len(files) > 5
+    for file in files:
+        ast.parse(file.read_text(encoding="utf-8"), feature_version=interpreters.OLDEST)
