@@ -5,29 +5,39 @@ All of it is named by place and imported when it is asked for: a race of two sys
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.bench.workloads.model import Operation, Workload
 
 if TYPE_CHECKING:
     from core.bench.cycle import Cycle
+    from core.jobs import Job
 
 Expected = Callable[[Workload, Operation, int], str]
 
 
 @dataclass(frozen=True)
 class Family:
-    """Places are `module:name`; `systems` is a module whose SYSTEMS maps backends to their classes' places.
+    """Places are `module:name`; `systems` is a module whose SYSTEMS maps backends to their classes' places,
+    and ABSENT, where there is one, others to why they take no part.
 
-    Without `answers` nobody knows the right answer beforehand, and the systems have to agree.
+    `prepares` makes ready what all systems of a race are given. Without `answers` nobody knows the right
+    answer beforehand, and the systems have to agree.
     """
 
     runs: str
     systems: str
     answers: str | None = None
+    prepares: str | None = None
+
+    def prepared(self, workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> Workload:
+        """With what has to be made ready in the race's folder before any system is timed."""
+        made: Workload = loaded(self.prepares)(workload, rows, folder, job) if self.prepares else workload
+        return made
 
     @property
     def cycle(self) -> type[Cycle[Any]]:
@@ -44,6 +54,12 @@ class Family:
         found: Mapping[str, str] = import_module(self.systems).SYSTEMS
         return found
 
+    @property
+    def absent(self) -> Mapping[str, str]:
+        """Why a system that might be looked for here takes no part, by backend."""
+        found: Mapping[str, str] = getattr(import_module(self.systems), "ABSENT", {})
+        return found
+
 
 _QUESTIONS = "core.bench.questions.cycle:QuestionCycle"
 
@@ -54,6 +70,34 @@ FAMILIES = {
     "entity": Family(
         "core.bench.entities.cycle:EntityCycle", "core.bench.entities", "core.bench.entities.answers:expected"
     ),
+    "entity-queries": Family(
+        _QUESTIONS, "core.bench.entity_queries", "core.bench.entity_queries.answers:expected"
+    ),
+    "entity-memory": Family(
+        "core.bench.entity_memory.cycle:MemoryCycle",
+        "core.bench.entity_memory",
+        "core.bench.entity_memory.answers:expected",
+    ),
+    "entity-storage": Family(
+        "core.bench.entity_storage.cycle:StorageCycle",
+        "core.bench.entity_storage",
+        "core.bench.entity_storage.answers:expected",
+    ),
+    "entity-indexes": Family(_QUESTIONS, "core.bench.entity_indexes"),
+    "entity-text": Family(_QUESTIONS, "core.bench.entity_text"),
+    "entity-relations": Family(_QUESTIONS, "core.bench.entity_relations"),
+    "bridge": Family(_QUESTIONS, "core.bench.bridge_queries"),
+    "catalog": Family(
+        "core.bench.catalog.cycle:CatalogCycle", "core.bench.catalog", "core.bench.catalog.answers:expected"
+    ),
+    "mine": Family(
+        "core.bench.mine.cycle:MineCycle",
+        "core.bench.mine",
+        "core.bench.mine.answers:expected",
+        "core.bench.mine.copying:prepare",
+    ),
+    "own": Family("core.bench.own.cycle:OwnCycle", "core.bench.own"),
+    "taxi": Family("core.bench.taxi.cycle:TaxiCycle", "core.bench.taxi", "core.bench.taxi.answers:expected"),
 }
 
 
@@ -62,6 +106,13 @@ def family_of(workload: Workload) -> Family:
 
 
 def loaded(place: str) -> Any:
-    """What stands at `module:name`. Raises ImportError or AttributeError where nothing does."""
-    module, _, name = place.partition(":")
+    """What stands at `module:name`, or a system of somebody's own file at `race.py:name`.
+
+    Raises ImportError or AttributeError where nothing does, and OwnCodeFailed where the file does not run.
+    """
+    module, _, name = place.rpartition(":")
+    if module.endswith(".py"):
+        from core.bench.own.backend import system_class
+
+        return system_class(module, name)
     return getattr(import_module(module), name)

@@ -10,6 +10,7 @@ from core.bench.ratios import shown_bytes, shown_factor, shown_seconds
 from core.bench.report import ReportTable
 from core.bench.results import Point, Record, Summary, summaries
 from core.bench.workloads import workload_named
+from core.bench.workloads.entity_queries import DEPTHS
 
 OURS = "lamella"
 LARGE, MIDDLE = 1_000_000, 100_000
@@ -56,7 +57,11 @@ def _faster(workload: str, operation: str, times: dict[str, float], rows: Sequen
 
 
 def _entity(operation: str) -> list[Goal]:
-    return [Goal("entity", operation, 0.001), Goal("entity", operation, 0.005, percent=99)]
+    return [Goal("entity-changes", operation, 0.001), Goal("entity-changes", operation, 0.005, percent=99)]
+
+
+def _at_most(seconds: float, workload: str, *operations: str) -> list[Goal]:
+    return [Goal(workload, operation, seconds, rows=(MIDDLE,)) for operation in operations]
 
 
 GOALS: tuple[Goal, ...] = (
@@ -84,8 +89,27 @@ GOALS: tuple[Goal, ...] = (
     Goal("scattered", "read_deleted_again", 1.8, OURS, (LARGE,), "read_again"),
     *(goal for name in ("create_one", "update_set", "update_inc", "update_push") for goal in _entity(name)),
     *_entity("delete_one"),
-    Goal("entity", "get_again", 0.0002),
-    Goal("entity", "create_batch", 0.030),
+    Goal("entity-changes", "get_again", 0.0002),
+    Goal("entity-changes", "create_batch", 0.030),
+    *_at_most(0.008, "entity-queries", "equality", "range", "in", "and", "or", "nested"),
+    *_at_most(0.040, "entity-queries", "regex"),
+    *_at_most(0.015, "entity-queries", "sort_number", "sort_text", "sort_two", "sort_three"),
+    *_at_most(0.002, "entity-queries", *(f"{by}_{depth}" for by in ("page", "cursor") for depth in DEPTHS)),
+    *_at_most(0.005, "entity-queries", "group_by"),
+    *_at_most(0.0002, "entity-queries", "count"),
+    Goal("entity-queries", "project_two", 1 / 10, OURS, (MIDDLE,), "project_all"),
+    Goal("entity-storage", "write", 1 / 12, "jsonl", (MIDDLE,), quantity="disk_bytes"),
+    *_at_most(0.0002, "entity-indexes", "equality_keys", "point_keys", "range_keys", "prefix_keys"),
+    *_at_most(0.002, "entity-indexes", "equality_rows", "point_rows", "range_rows", "prefix_rows", "in_rows"),
+    *_at_most(0.002, "entity-indexes", "sort_number", "sort_code", "next_rows"),
+    *_at_most(0.060, "entity-indexes", "build_number", "build_owner", "build_code"),
+    *_at_most(0.0005, "entity-text", "single_term", "common_term", "rare_term"),
+    *_at_most(0.005, "entity-text", "phrase", "common_phrase"),
+    *_at_most(0.002, "entity-text", "single_term_rows"),
+    *_at_most(0.500, "entity-text", "build_words", "build_stems"),
+    *_at_most(0.002, "entity-relations", "entries", "entries_sorted", "entries_filtered", "entries_page"),
+    *_at_most(0.002, "entity-relations", "entries_next_page", "title_entries", "entry_title", "entry_person"),
+    *_at_most(0.002, "entity-relations", "skills", "occupations", "children", "parent"),
 )
 
 
@@ -135,8 +159,8 @@ def _line(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _rival(goal: Goal, shown: str) -> str:
-    if goal.rival == OURS:
-        return f"nothing pending {shown}"
+    if goal.rival_operation:
+        return f"{workload_named(goal.workload).operation(goal.rival_operation).title} {shown}"
     return f"{entry_named(goal.rival or OURS).title} {shown}"
 
 

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 from core.bench.backends.sqlite import SQLite, Tuples
+from core.bench.questions.backend import Question, QuestionBackend, Questions
+
+EMPLOYED_SECONDS = "36017"
+"""By which the process that `Employer` starts is found."""
+
+LEFT = "left-by-an-employer.txt"
 
 
 class Liar(SQLite):
@@ -44,3 +54,85 @@ class Sleeper(SQLite):
     def read(self) -> Tuples:
         time.sleep(3600)
         return []
+
+
+class Killed(SQLite):
+    """What the system does to a process that takes too much memory."""
+
+    def query(self) -> Tuples:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return []
+
+
+class Hoarder(SQLite):
+    """Takes more and more memory, and lets go of none."""
+
+    def read(self) -> Tuples:
+        held = []
+        while True:
+            held.append(b"\1" * 20_000_000)
+            time.sleep(0.02)
+
+
+class Filler(SQLite):
+    """Writes until the disk is full."""
+
+    def create(self, prepared: Tuples) -> None:
+        with (self.folder / "filler").open("wb") as file:
+            while True:
+                file.write(bytes(1_000_000))
+
+
+class Listener(SQLite):
+    """Reads where its process hears its runner."""
+
+    def read(self) -> Tuples:
+        assert sys.stdin.read() == ""
+        return super().read()
+
+
+class Employer(SQLite):
+    """Has a process of its own, which would outlive it, and leaves a file among the temporary ones."""
+
+    def read(self) -> Tuples:
+        subprocess.Popen(["sleep", EMPLOYED_SECONDS])
+        Path(tempfile.gettempdir(), LEFT).write_text("left behind")
+        time.sleep(3600)
+        return []
+
+
+class Slow(SQLite):
+    """Takes a tenth of a second to read."""
+
+    def read(self) -> Tuples:
+        time.sleep(0.1)
+        return super().read()
+
+
+class Moody(QuestionBackend):
+    """Knows the answer to everything, refuses one question, and dies of another."""
+
+    id = "moody"
+    columns = 1
+
+    @classmethod
+    def version(cls) -> str:
+        return "1"
+
+    @classmethod
+    def describe(cls) -> str:
+        return "refuses to group, and dies of like"
+
+    def open(self, writing: bool) -> None: ...
+
+    def close(self) -> None: ...
+
+    def fill(self, rows: int) -> None: ...
+
+    def questions(self) -> Questions:
+        odd = {"group": _refuse, "like": os.abort}
+        return {o.id: Question(odd.get(o.id, lambda: 42)) for o in self.workload.operations}
+
+
+def _refuse() -> None:
+    raise ValueError("not this one")

@@ -60,8 +60,13 @@ FULL = (
     *_sizes("update", ("lamella", *DURABLE), at_most=1),
     *_sizes("single", ("lamella", *DURABLE, "pyarrow", "pyarrow-tuned")),
     Plan(workload_named("scattered"), ("lamella",), (*MANY, *MOST)),
-    Plan(workload_named("entity"), ("lamella", "sqlite", "sqlite-wal"), (1_000, 10_000, 100_000)),
+    Plan(workload_named("entity-changes"), ("lamella", "sqlite", "sqlite-wal"), (1_000, 10_000, 100_000)),
     *_sizes("needle", ("lamella", *RIVALS)),
+    Plan(workload_named("entity-queries"), ("lamella", "sqlite", "duckdb"), (1_000, 10_000, 100_000)),
+    Plan(workload_named("entity-storage"), ("lamella", "sqlite", "jsonl"), (1_000, 10_000, 100_000)),
+    Plan(workload_named("entity-indexes"), ("lamella", "sqlite", "duckdb"), (10_000, 100_000)),
+    Plan(workload_named("entity-text"), ("lamella", "sqlite-fts5", "tantivy"), (10_000, 50_000, 100_000)),
+    Plan(workload_named("entity-relations"), ("lamella", "sqlite", "duckdb"), (10_000, 100_000)),
     Plan(PARTIAL, ("lamella", *DURABLE), ALL_SIZES, repeats=1),
 )
 

@@ -137,8 +137,6 @@ def test_an_unknown_workload_is_refused_with_the_nearest_name() -> None:
         ("needle", "sqlite", "find", 1_000_000, 0.330),
         ("needle", "sqlite", "find_indexed", 1_000_000, 0.002),
         ("needle", "mongodb", "find", 1_000_000, 0.850),
-        ("entity", "parquedb", "update_push", 1, 0.0020),
-        ("entity", "parquedb", "create_batch", 10_000, 1.5),
     ],
 )
 def test_figures_of_the_pages_are_there(
@@ -149,7 +147,6 @@ def test_figures_of_the_pages_are_there(
 
 def test_a_span_of_figures_is_said_at_its_point() -> None:
     assert "21 to 30 ms" in line("needle", "parquetdb", "find").points[0].note
-    assert "1,500 to 2,500 ms" in line("entity", "parquedb", "create_batch").points[0].note
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)

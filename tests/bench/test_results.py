@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.bench.ratios import competitors, ratios, shown_bytes, shown_factor, shown_seconds
-from core.bench.report import text_report
-from core.bench.results import Record, Summary, from_json, spread, summaries, to_json, write_json
+from core.bench.results import Record, Summary, from_json, read_json, spread, summaries, to_json, write_json
 from core.errors import BadData, FileProblem
+from tests.bench.made_records import record
 
 FIELDS = [
     "workload",
@@ -31,15 +31,6 @@ FIELDS = [
 ]
 
 
-def record(
-    backend: str, seconds: float, operation: str = "read", rows: int = 1000, repeat: int = 0
-) -> Record:
-    temperature = "warm" if repeat else "cold"
-    return Record(
-        "small", backend, operation, rows, 100, repeat, seconds, seconds, 50, 4096, "1000:ab", temperature
-    )
-
-
 def test_a_record_has_exactly_the_documented_fields() -> None:
     assert [field.name for field in fields(Record)] == FIELDS
     once, often = record("sqlite", 0.5), replace(record("sqlite", 0.5), latencies=(0.4, 0.6))
@@ -54,10 +45,27 @@ def test_records_come_back_from_json_as_they_were(tmp_path: Path) -> None:
     assert from_json((tmp_path / "race.json").read_text(encoding="utf-8")) == records
 
 
-@pytest.mark.parametrize("text", ['{"workload": "small"}', '[{"workload": "small"}]', "[3]"])
+@pytest.mark.parametrize("text", ['{"workload": "small"}', '[{"workload": "small"}]', "[3]", "[", ""])
 def test_what_is_not_an_array_of_records_is_refused(text: str) -> None:
     with pytest.raises(BadData):
         from_json(text)
+
+
+def test_a_file_of_another_version_is_named_with_the_fields_that_differ(tmp_path: Path) -> None:
+    path = tmp_path / "race.json"
+    item = record("sqlite", 0.5).to_dict()
+    del item["checksum"]
+    path.write_text(json.dumps([item | {"joules": 3}]), encoding="utf-8")
+    with pytest.raises(FileProblem, match=r"It lacks checksum; unknown are joules.*another version") as found:
+        read_json(path)
+    assert str(path) in str(found.value)
+
+
+def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "race.json").write_bytes(b"\xff\xfe\x00")
+    for name in ("race.json", "absent.json"):
+        with pytest.raises(FileProblem, match=name):
+            read_json(tmp_path / name)
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -103,14 +111,6 @@ def test_every_latency_is_a_sample_of_time_and_of_nothing_else() -> None:
     assert summaries(records, quantity="disk_bytes")[point].samples == (4096, 4096)
 
 
-def test_the_report_gives_the_slowest_hundredth_of_many_and_the_sizes_on_disk() -> None:
-    latencies = tuple(n / 1000 for n in range(1, 101))
-    many = replace(record("sqlite", 0.05, operation="create"), latencies=latencies)
-    text = text_report([many])
-    assert "50.5 ms, p99 99.0 ms" in text
-    assert "Size on disk after: Create (median)" in text and "4.10 kB" in text
-
-
 def test_a_ratio_says_who_was_faster_by_how_much_and_on_what_ground() -> None:
     records = [record("sqlite", 0.104, repeat=n) for n in range(5)]
     records += [record("lamella", 0.002, repeat=n) for n in range(5)]
@@ -141,16 +141,6 @@ def test_without_lamella_the_first_of_the_table_is_compared() -> None:
     assert competitors(records) == ["sqlite", "sqlite-wal"]
     (ratio,) = ratios(records)
     assert ratio.subject == "SQLite (synchronous off)" and ratio.verdict == "2.0 × faster"
-
-
-def test_the_report_has_a_line_per_size_and_a_gap_where_nothing_was_measured() -> None:
-    records = [record("lamella", 0.5), record("sqlite", 1.0), record("lamella", 0.25, rows=10)]
-    lines = text_report(records).splitlines()
-    assert lines[0] == "Read (median)"
-    assert lines[1].split() == ["rows", "Lamella", "SQLite", "(synchronous", "off)"]
-    assert lines[2].split() == ["10", "250", "ms", "–"]
-    assert lines[3].split() == ["1,000", "500", "ms", "1.00", "s", "[Lamella", "2.0", "×", "faster]"]
-    assert text_report([]) == ""
 
 
 @pytest.mark.parametrize(

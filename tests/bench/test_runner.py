@@ -9,13 +9,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from core.bench.backends import ENTRIES, UnknownBackend
-from core.bench.diary import Diary
+from core.bench import several
+from core.bench.backends import UnknownBackend
+from core.bench.choice import Choice, part_of
+from core.bench.diary import failed, finish
+from core.bench.kept_run import Recording
 from core.bench.plan import plan
 from core.bench.protocol import Doing, Failure, Message, Surroundings, from_line, to_line
 from core.bench.results import from_json
 from core.bench.runner import run
-from core.bench.workloads import PARTIAL, SMALL, UPDATE_ALL, UnknownWorkload
+from core.bench.workloads import NEEDLE, PARTIAL, SMALL, UnknownWorkload
 from core.errors import BadData, Cancelled, FileProblem, LamellaError
 from core.jobs import Job
 
@@ -40,9 +43,8 @@ def test_a_race_gives_every_sample_of_every_system_and_leaves_nothing_behind(tmp
     assert psutil.Process().children() == []
 
 
-def test_all_systems_give_the_same_answers(tmp_path: Path) -> None:
-    names = [name for name, entry in ENTRIES.items() if not entry.missing]
-    records = run("update", [40], names, repeats=1, folder=tmp_path)
+def test_systems_give_the_same_answers(tmp_path: Path) -> None:
+    records = run("update", [40], ["lamella", "sqlite", "duckdb"], repeats=1, folder=tmp_path)
     by_operation: dict[str, set[str]] = {}
     for record in records:
         by_operation.setdefault(record.operation, set()).add(record.checksum)
@@ -57,9 +59,9 @@ def test_only_the_first_time_in_a_process_is_cold(tmp_path: Path) -> None:
 
 
 def test_with_a_process_for_every_step_each_sample_is_cold(tmp_path: Path) -> None:
-    records = run("update", [5], ["sqlite"], repeats=2, folder=tmp_path, fresh=True)
-    assert {r.operation for r in records} == {operation.id for operation in UPDATE_ALL.operations}
-    assert all(len({r.repeat for r in records if r.operation == o.id}) == 2 for o in UPDATE_ALL.operations)
+    records = run("needle", [5], ["sqlite"], repeats=2, folder=tmp_path, fresh=True)
+    assert {r.operation for r in records} == {operation.id for operation in NEEDLE.operations}
+    assert all(len({r.repeat for r in records if r.operation == o.id}) == 2 for o in NEEDLE.operations)
     assert {r.temperature for r in records} == {"cold"}
     assert list(tmp_path.iterdir()) == []
 
@@ -183,11 +185,14 @@ def test_messages_come_back_from_their_line_as_they_were() -> None:
             from_line(line)
 
 
-def test_the_diary_tells_the_ratios_and_writes_samples_and_surroundings(tmp_path: Path) -> None:
+def test_a_race_is_told_with_its_ratios_and_its_samples_and_surroundings_are_written(tmp_path: Path) -> None:
     said: list[str] = []
-    diary = Diary(said.append)
-    records = run("small", [2], ["sqlite", "sqlite-wal"], repeats=1, folder=tmp_path, on_event=diary.hear)
-    assert diary.close(records, tmp_path / "race.json") == 0
+    recording = Recording(
+        Choice((part_of(SMALL, ["sqlite", "sqlite-wal"], [2], repeats=1),), folder=tmp_path)
+    )
+    records = several.run(recording.choice, recording.hear)
+    assert not failed(recording.run())
+    finish(recording.run(), said.append, tmp_path / "race.json")
     assert from_json((tmp_path / "race.json").read_text(encoding="utf-8")) == records
     beside = json.loads((tmp_path / "race.environment.json").read_text(encoding="utf-8"))
     assert set(beside) == {"sqlite", "sqlite-wal"}
@@ -195,9 +200,10 @@ def test_the_diary_tells_the_ratios_and_writes_samples_and_surroundings(tmp_path
     assert "Query again (median)" in text and "SQLite (WAL, synchronous full)" in text
 
 
-def test_a_failure_makes_the_diary_end_badly(tmp_path: Path) -> None:
+def test_a_failure_is_told_at_the_end_and_counts(tmp_path: Path) -> None:
     said: list[str] = []
-    diary = Diary(said.append)
-    records = run("small", [2], [ODD + "Refuser"], repeats=1, folder=tmp_path, on_event=diary.hear)
-    assert diary.close(records) == 1
+    recording = Recording(Choice((part_of(SMALL, [ODD + "Refuser"], [2], repeats=1),), folder=tmp_path))
+    several.run(recording.choice, recording.hear)
+    finish(recording.run(), said.append)
     assert "no room for 2 rows" in said[-1]
+    assert failed(recording.run())

@@ -34,7 +34,7 @@ def test_a_ratio_is_judged_against_the_rival_of_the_same_run(seconds: float, met
 
 def test_a_percentile_is_judged_where_the_goal_is_one() -> None:
     latencies = (*[0.0001] * 98, 0.5, 0.5)
-    slow = replace(record("lamella", "create_one", 0.01), workload="entity", latencies=latencies)
+    slow = replace(record("lamella", "create_one", 0.01), workload="entity-changes", latencies=latencies)
     p50, p99 = (v for v in verdicts([slow]) if v.goal.operation == "create_one")
     assert p50.met and not p99.met
     assert "MISSED" in goal_table([p99]).as_text() and "p99" in goal_table([p99]).as_text()

@@ -6,4 +6,6 @@ SYSTEMS = {
     "lamella": "core.bench.backends.lamella_entities:LamellaEntities",
     "sqlite": "core.bench.backends.sqlite_entities:SQLiteEntities",
     "sqlite-wal": "core.bench.backends.sqlite_entities:SQLiteWalEntities",
+    "duckdb": "core.bench.backends.duckdb_entities:DuckDBEntities",
+    "mongodb": "core.bench.backends.mongodb_entities:MongoEntities",
 }

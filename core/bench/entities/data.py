@@ -5,10 +5,24 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+
 from core.bench.data import SEED
 
 Entity = dict[str, Any]
 
+SCHEMA = pa.schema(
+    {
+        "name": pa.string(),
+        "status": pa.string(),
+        "views": pa.int64(),
+        "rating": pa.float64(),
+        "tags": pa.list_(pa.string()),
+        "profile": pa.struct({"city": pa.string(), "age": pa.int64()}),
+        "about": pa.string(),
+    }
+)
+FIELDS = tuple(SCHEMA.names)
 STATUSES = ("draft", "review", "published", "archived")
 CITIES = ("Bergen", "Cusco", "Hanoi", "Izmir", "Lagos", "Perth", "Quito", "Turin")
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "garnet", "harbour", "indigo", "juniper")

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from statistics import fmean
 from typing import Any, ClassVar
 
 from core.bench.cycle import Cycle, Sample
-from core.bench.measure import measured, measured_each
+from core.bench.measure import Cost, measured, measured_each
 from core.bench.questions.answers import digest, together
 from core.bench.questions.backend import Question, QuestionBackend
 
@@ -41,21 +42,49 @@ class QuestionCycle(Cycle[QuestionBackend]):
     def ask(self, name: str) -> Iterator[Sample]:
         self.backend.open(writing=False)
         question = self.backend.questions()[name]
-        turns: list[tuple[Any, ...]] = [(value,) for value in question.of] or [()] * CALLS
-        works = [partial(question.ask, *given) for given in turns]
-        first, cost = measured_each(works[:1], ENOUGH_SECONDS, question.before)
-        again, cost_again = measured_each(works[1:] or works, ENOUGH_SECONDS, question.before)
-        answers = [*first, *again]
-        if question.of:
-            answers += _untimed(works[len(answers) :], question)
-        checksum = _checksum(question, turns, answers)
+        first, again, told = _of_each(question) if question.of else _of_the_same(question)
         self.backend.close()
-        size = self.backend.disk_bytes()
-        yield Sample(name, replace(cost, latencies=()), size, checksum)
-        yield Sample(name, cost_again, size, checksum, again=True)
+        size, checksum = self.backend.disk_bytes(), told[0] if len(set(told)) == 1 else together(told)
+        yield Sample(name, replace(first, latencies=()), size, checksum)
+        yield Sample(name, again, size, checksum, again=True)
 
     def _digest_of_all(self) -> str:
         raise AssertionError("No question leaves a change behind that another read has to check")
+
+
+Asked = tuple[Cost, Cost, Sequence[str]]
+"""What the first call cost, and those after it, and what was answered."""
+
+
+def _of_each(question: Question) -> Asked:
+    """One value after the other; of a single one, that one twice."""
+    turns = [*question.of[:1], *(question.of[1:] or question.of)]
+    works = [partial(question.ask, value) for value in turns]
+    first, cost = measured_each(works[:1], ENOUGH_SECONDS, question.before)
+    again, cost_again = measured_each(works[1:], ENOUGH_SECONDS, question.before)
+    answers = [*first, *again]
+    answers += _untimed(works[len(answers) :], question)
+    told = [_told(question, answer, (value,)) for answer, value in zip(answers, turns, strict=True)]
+    return cost, cost_again, told
+
+
+def _of_the_same(question: Question) -> Asked:
+    """Each answer is gone before the next call: those who ask again do not keep all that they had."""
+    costs, told = list[Cost](), list[str]()
+    while len(costs) < 2 or (len(costs) < CALLS and sum(c.seconds for c in costs[1:]) < ENOUGH_SECONDS):
+        if question.before is not None:
+            question.before()
+        answer, cost = measured(question.ask)
+        costs.append(cost)
+        told.append(_told(question, answer, ()))
+        del answer
+    return costs[0], _mean(costs[1:]), told
+
+
+def _mean(costs: Sequence[Cost]) -> Cost:
+    seconds = tuple(cost.seconds for cost in costs)
+    peak = max(cost.peak_rss_bytes for cost in costs)
+    return Cost(fmean(seconds), fmean(cost.cpu_seconds for cost in costs), peak, seconds)
 
 
 def _untimed(works: Sequence[Callable[[], Any]], question: Question) -> Iterator[Any]:
@@ -64,13 +93,6 @@ def _untimed(works: Sequence[Callable[[], Any]], question: Question) -> Iterator
         if question.before is not None:
             question.before()
         yield work()
-
-
-def _checksum(question: Question, turns: Sequence[tuple[Any, ...]], answers: Sequence[Any]) -> str:
-    """One for all calls; those of a question that is always the same must be the same."""
-    given = turns if question.of else [()] * len(answers)
-    told = [_told(question, answer, about) for answer, about in zip(answers, given, strict=False)]
-    return told[0] if len(set(told)) == 1 else together(told)
 
 
 def _told(question: Question, answer: Any, about: tuple[Any, ...]) -> str:

@@ -1,0 +1,9 @@
+"""One set of statements, asked of SQLite over Parquet files, of its own table, and of DuckDB."""
+
+from __future__ import annotations
+
+SYSTEMS = {
+    "sqlite-parquet": "core.bench.bridge_queries.sqlite:OverParquet",
+    "sqlite": "core.bench.bridge_queries.sqlite:OwnTable",
+    "duckdb": "core.bench.bridge_queries.duckdb:DuckDBTable",
+}

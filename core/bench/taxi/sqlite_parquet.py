@@ -1,0 +1,107 @@
+"""SQLite over Parquet by virtual tables: one for each file under views, as published, or one for all."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from core.bench.taxi.backend import TaxiBackend
+from core.bench.taxi.pyarrow import CONVERTED
+from core.bench.taxi.queries import QUERIES, SQLITE_MILLISECONDS, SQLITE_VIEWS, view
+
+if TYPE_CHECKING:
+    import apsw
+
+_BLOCK_BYTES = 64 << 20
+"""Of text, which becomes a row group: about 130,000 rows."""
+
+
+class OverParquet(TaxiBackend):
+    """A Parquet file for each CSV file, Snappy, times as milliseconds since 1970 in whole numbers."""
+
+    statements: ClassVar[Mapping[str, str]]
+
+    @classmethod
+    def version(cls) -> str:
+        import apsw
+
+        return f"{apsw.sqlite_lib_version()} (apsw)"
+
+    @property
+    def _parquet(self) -> Path:
+        return self.folder / "trips"
+
+    def fill(self, rows: int) -> None:
+        self._parquet.mkdir()
+        for number, file in enumerate(self.files(rows)):
+            _convert(file, self._parquet / f"trips_{number:02}.parquet")
+
+    def open(self, writing: bool) -> None:
+        self._connection = self._connected()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(self.statements[query]).fetchall()
+
+    def rows_of(self, answer: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
+        return answer
+
+    @abstractmethod
+    def _connected(self) -> apsw.Connection:
+        """With the tables that `statements` name."""
+
+
+class TableForEachFile(OverParquet):
+    id = "sqlite-parquet"
+    statements = SQLITE_VIEWS
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "a virtual table for each Parquet file, under the published views that add them up; "
+            "reads only: files written with Snappy, not synced, so not durable"
+        )
+
+    def _connected(self) -> apsw.Connection:
+        from core.bridge import connect
+
+        files = sorted(self._parquet.iterdir())
+        connection = connect(files)
+        for query in QUERIES:
+            connection.execute(view(query, [file.stem for file in files]))
+        return connection
+
+
+class OneTable(OverParquet):
+    id = "sqlite-parquet-one-table"
+    statements = SQLITE_MILLISECONDS
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "one virtual table over all Parquet files, and no views; "
+            "reads only: files written with Snappy, not synced, so not durable"
+        )
+
+    def _connected(self) -> apsw.Connection:
+        from core.bridge import connect
+
+        return connect(self._parquet)
+
+
+def _convert(source: Path, target: Path) -> None:
+    block = pyarrow.csv.ReadOptions(block_size=_BLOCK_BYTES)
+    with pyarrow.csv.open_csv(source, read_options=block, convert_options=CONVERTED) as reader:
+        whole_times = pyarrow.schema(
+            [f.with_type(pyarrow.int64()) if pyarrow.types.is_timestamp(f.type) else f for f in reader.schema]
+        )
+        with pq.ParquetWriter(target, whole_times, compression="snappy") as writer:
+            for batch in reader:
+                writer.write_table(pyarrow.Table.from_batches([batch]).cast(whole_times))

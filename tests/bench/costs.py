@@ -1,0 +1,35 @@
+"""Writes what races of this computer took into the file that estimates start from.
+
+    lamella bench --workload all --scale small --backends all
+    python -m tests.bench.costs KEPT.sqlite
+
+The last measurement of a workload, backend and size counts; what the file knew of others stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import resources
+from core.bench.costs import shipped, to_json
+from core.bench.kept import Kept
+from core.bench.results import write_text
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kept", type=Path, help="of kept runs: races.sqlite in the user's data folder")
+    parser.add_argument("--out", type=Path, default=resources.path("bench", "costs.json"))
+    arguments = parser.parse_args(argv)
+    found = [one for one in Kept(arguments.kept).ended() if not one.workload.startswith("mine:")]
+    write_text(arguments.out, to_json([*shipped(), *found]))
+    print(f"{len(found):,} child processes read, {arguments.out} written")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,120 @@
+"""What the harness adds to an operation.
+
+    python -m tests.bench.harness_bench
+
+First a backend that does nothing is raced, in processes of its own as any other: what its operations take is
+what the harness adds, beside the bare call. Then one that adds up 50,000 numbers in each operation goes through
+the steps of a workload in this process, and after each does the same once more, bare: on a computer that has
+other things to do, only neighbours can be compared. Less than 50 microseconds or 2% is little, by medians; exit
+status 1 when it is more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from core.bench.backends.noop import Busy, NoOp
+from core.bench.protocol import Failure, Message
+from core.bench.ratios import shown_seconds
+from core.bench.report import ReportTable
+from core.bench.results import summaries
+from core.bench.runner import run
+from core.bench.table_cycle import TableCycle
+from core.bench.workloads import NEEDLE, SCATTERED, SINGLE, Workload
+
+ROWS = 1000
+MOST_SECONDS, MOST_SHARE = 50e-6, 0.02
+RACED = (SINGLE, NEEDLE, SCATTERED)
+
+
+@dataclass(frozen=True)
+class Added:
+    """Seconds of one operation, as the harness tells them and bare."""
+
+    operation: str
+    backend: str
+    told: float
+    bare: float
+
+    @property
+    def seconds(self) -> float:
+        return self.told - self.bare
+
+    @property
+    def is_little(self) -> bool:
+        return self.seconds < MOST_SECONDS or self.seconds < MOST_SHARE * self.bare
+
+
+def added_to_nothing(workload: Workload, repeats: int, folder: Path | None = None) -> Iterator[Added]:
+    """By a race. Raises RuntimeError where it fails: that says nothing of the harness."""
+    heard: list[Message] = []
+    records = run(workload, [ROWS], [f"{NoOp.__module__}:NoOp"], repeats, folder, heard.append)
+    for message in heard:
+        if isinstance(message, Failure):
+            raise RuntimeError(f"{message.operation}: {message.message}\n{message.details}")
+    bare = median(_bare(lambda: None) for _ in range(1000))
+    for (operation, _, _), summary in summaries(records).items():
+        if operation != "fill":
+            yield Added(operation, NoOp.id, summary.median, bare)
+
+
+def added_to_work(repeats: int) -> list[Added]:
+    """To reading everything, first and again, by the cycle that every child runs."""
+    told: dict[str, list[float]] = {}
+    bare: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as place:
+        backend = Busy(Path(place), SCATTERED)
+        cycle = TableCycle(backend, SCATTERED, ROWS)
+        list(cycle.step("fill"))
+        for _ in range(repeats):
+            for sample in cycle.step("read"):
+                told.setdefault(sample.operation, []).append(sample.cost.seconds)
+                bare.setdefault(sample.operation, []).append(_bare(backend.read))
+    return [Added(name, Busy.id, median(told[name]), median(bare[name])) for name in told]
+
+
+def table(found: Sequence[Added]) -> ReportTable:
+    header = ("operation", "backend", "with harness", "bare", "added", "verdict")
+    return ReportTable("What the harness adds (medians)", header, tuple(map(_line, found)))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--repeats", type=int, default=7, help="of each race; work is done 30 times as often")
+    parser.add_argument("--folder", type=Path)
+    arguments = parser.parse_args(sys.argv[1:] if argv is None else argv)
+    raced = [one for w in RACED for one in added_to_nothing(w, arguments.repeats, arguments.folder)]
+    found = [*raced, *added_to_work(30 * arguments.repeats)]
+    print(table(found).as_text())
+    return 0 if all(one.is_little for one in found) else 1
+
+
+def _line(one: Added) -> tuple[str, ...]:
+    share = f" ({one.seconds / one.bare:+.2%})" if one.backend == Busy.id else ""
+    return (
+        one.operation,
+        one.backend,
+        shown_seconds(one.told),
+        shown_seconds(one.bare),
+        f"{one.seconds * 1e6:+.2f} µs{share}",
+        "little" if one.is_little else "TOO MUCH",
+    )
+
+
+def _bare(work: Callable[[], object]) -> float:
+    before = time.perf_counter()
+    work()
+    return time.perf_counter() - before
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,14 @@
+"""Records without a race."""
+
+from __future__ import annotations
+
+from core.bench.results import Record
+
+
+def record(
+    backend: str, seconds: float, operation: str = "read", rows: int = 1000, repeat: int = 0
+) -> Record:
+    temperature = "warm" if repeat else "cold"
+    return Record(
+        "small", backend, operation, rows, 100, repeat, seconds, seconds, 50, 4096, "1000:ab", temperature
+    )

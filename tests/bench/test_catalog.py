@@ -1,0 +1,122 @@
+"""The workload on a catalog and its objects: what is read back is what was put, call by call."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.bench import backends
+from core.bench.catalog import SYSTEMS
+from core.bench.catalog.answers import expected
+from core.bench.catalog.backend import CatalogBackend
+from core.bench.catalog.cycle import CatalogCycle
+from core.bench.catalog.files import Files
+from core.bench.catalog.sqlite import SQLiteCatalog
+from core.bench.cycle import Sample
+from core.bench.published import published, published_lines
+from core.bench.workloads.catalog import CALLS, CATALOG, OPENINGS
+
+ROWS = 60
+Ran = tuple[str, dict[str, Sample]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick_collections() -> Iterator[None]:
+    """Each step collects garbage before it is timed; what other tests left need not be looked at then."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """Each step on an instance of its own, as processes of their own have them."""
+    folder = tmp_path_factory.mktemp("catalog") / "db"
+    system = backends.load(request.param, "catalog")
+    found: dict[str, Sample] = {}
+    for step in CATALOG.steps:
+        if step not in system.cannot:
+            cycle = CatalogCycle(system(folder, CATALOG), CATALOG, ROWS)
+            found |= {sample.operation: sample for sample in cycle.step(step)}
+            assert list(cycle.settle()) == []
+    return request.param, found
+
+
+def test_what_is_read_back_is_what_was_put(ran: Ran) -> None:
+    _, found = ran
+    assert {name: sample.checksum for name, sample in found.items()} == {
+        name: expected(CATALOG, CATALOG.operation(name), ROWS) for name in found
+    }
+
+
+def test_every_step_is_done_or_has_a_reason(ran: Ran) -> None:
+    name, found = ran
+    cannot = backends.load(name, "catalog").cannot
+    assert set(found) | set(cannot) == {operation.id for operation in CATALOG.operations}
+    assert not set(found) & set(cannot)
+    assert all(len(reason) > 20 for reason in cannot.values())
+    assert name != "lamella" or not cannot
+
+
+def test_every_call_has_a_latency(ran: Ran) -> None:
+    _, found = ran
+    few = {"open_cold": OPENINGS, "warm_get": ROWS // 2, "warm_update": ROWS // 2}
+    few |= {"one_by_one_100": 3, "batched_100": 3}
+    for name, sample in found.items():
+        assert len(sample.cost.latencies) == few.get(name, CALLS), name
+        assert sample.cost.seconds == pytest.approx(sum(sample.cost.latencies) / len(sample.cost.latencies))
+        assert sample.disk_bytes > 0
+
+
+def test_what_is_asked_once_before_it_is_timed_is_told_as_warm(ran: Ran) -> None:
+    _, found = ran
+    asked_before = {"warm_get", "catalog_query"} & set(found)
+    assert {name for name, sample in found.items() if sample.again} == asked_before
+
+
+def test_a_system_says_how_durable_it_is(ran: Ran) -> None:
+    system = backends.load(ran[0], "catalog")
+    assert system.version() and "durable" in system.describe()
+
+
+class LosesTheLastByte(SQLiteCatalog):
+    def put_object(self, key: str, body: bytes) -> None:
+        super().put_object(key, body[:-1])
+
+
+class DeletesNothing(SQLiteCatalog):
+    def delete(self, row_ids: object) -> None:
+        """Though it was told to."""
+
+
+@pytest.mark.parametrize(("system", "step"), [(LosesTheLastByte, "put_1kb"), (DeletesNothing, "crud_cycle")])
+def test_a_system_that_loses_or_keeps_what_it_should_not_is_found_out(
+    system: type[CatalogBackend], step: str, tmp_path: Path
+) -> None:
+    cycle = CatalogCycle(system(tmp_path / "db", CATALOG), CATALOG, ROWS)
+    list(cycle.step("fill"))
+    (sample,) = cycle.step(step)
+    assert sample.checksum != expected(CATALOG, CATALOG.operation(step), ROWS)
+
+
+def test_a_file_is_replaced_whole_and_drafts_are_not_listed(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    files.put("a/1", b"first")
+    files.put("a/1", b"second time")
+    files.put("b/1", b"")
+    tmp_path.joinpath("a", ".2.part").write_bytes(b"half")
+    assert files.keys("a") == ["a/1"]
+    assert (files.get("a/1"), files.size("a/1"), files.size("b/1")) == (b"second time", 11, 0)
+
+
+def test_published_means_stand_beside_every_operation_that_the_page_timed() -> None:
+    timed = {name for line in published("catalog") for name in line.operations}
+    assert {operation.id for operation in CATALOG.operations} - timed == {"one_by_one_100", "batched_100"}
+    spots = {"open_cold": 0.003, "put_100b": 0.0011, "list_10": 0.0001, "crud_cycle": 0.0036}
+    for name, seconds in spots.items():
+        (line,) = published_lines("catalog", name)
+        assert (line.points[0].seconds, line.statistic) == (seconds, "mean")

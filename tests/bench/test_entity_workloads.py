@@ -1,0 +1,259 @@
+"""Indexes, text, relations and SQLite over Parquet: every system answers alike, and what that has to mean."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core import Store
+from core.bench import backends
+from core.bench.backends import ENTRIES
+from core.bench.bridge_queries.data import FILES, GROUPS, as_sums
+from core.bench.bridge_queries.sqlite import OverParquet
+from core.bench.entity_indexes.lamella import LamellaIndexes
+from core.bench.entity_relations import data as related
+from core.bench.entity_text.data import CHANGED, compared, documents
+from core.bench.entity_text.lamella import LamellaText
+from core.bench.families import family_of
+from core.bench.protocol import Message, Unsupported
+from core.bench.published import published_lines
+from core.bench.questions.answers import digest
+from core.bench.questions.backend import QuestionBackend
+from core.bench.runner import run
+from core.bench.workloads import (
+    BRIDGE,
+    ENTITY_INDEXES,
+    ENTITY_RELATIONS,
+    ENTITY_TEXT,
+    WORKLOADS,
+    Workload,
+)
+from core.bench.workloads.entity_indexes import INDEXED, KEYS, ROWS, SCANS, indexed, scanned
+from core.bridge import row_groups
+
+SIZES = {ENTITY_INDEXES.id: 400, ENTITY_TEXT.id: 600, ENTITY_RELATIONS.id: 400, BRIDGE.id: 400}
+COMPLETE = {ENTITY_INDEXES.id: "sqlite", BRIDGE.id: "sqlite"}
+"""Lamella does everything but in the race of others over its files."""
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer calls: what is right does not depend on how often it is asked."""
+    monkeypatch.setattr("core.bench.questions.cycle.CALLS", 2)
+    monkeypatch.setattr("core.bench.entity_indexes.data.LOOKED_UP", 4)
+    monkeypatch.setattr("core.bench.entity_text.data.TURNS", 3)
+    monkeypatch.setattr("core.bench.entity_text.data.COMMITS", 2)
+    monkeypatch.setattr("core.bench.entity_relations.data.ASKED", 4)
+
+
+def opened(backend: type[QuestionBackend], workload: Workload, folder: Path) -> QuestionBackend:
+    """Filled, and open."""
+    made = backend(folder / "db", workload)
+    made.folder.mkdir()
+    made.fill(SIZES[workload.id])
+    made.open(writing=False)
+    return made
+
+
+def answers(workload: Workload, name: str, folder: Path) -> dict[str, str]:
+    """Checksums by operation, of all that the system can be asked."""
+    backend = backends.load(name, workload.family)(folder / name, workload)
+    cycle = family_of(workload).cycle(backend, workload, SIZES[workload.id])
+    steps = [step for step in workload.steps if step not in backend.cannot]
+    samples = [sample for step in steps for sample in cycle.step(step)]
+    assert {sample.operation for sample in samples} == set(steps) - {"fill"}
+    assert all(sample.disk_bytes > 0 and sample.cost.seconds > 0 for sample in samples)
+    return {sample.operation: sample.checksum for sample in samples}
+
+
+@pytest.mark.parametrize("workload", SIZES)
+def test_every_system_answers_every_question_alike(workload: str, tmp_path: Path) -> None:
+    asked = WORKLOADS[workload]
+    names = [name for name, entry in ENTRIES.items() if entry.takes(asked.family) and not entry.missing]
+    told = {name: answers(asked, name, tmp_path) for name in names}
+    assert len(names) > 1
+    everything = told[COMPLETE.get(workload, "lamella")]
+    assert set(everything) == {operation.id for operation in asked.operations}
+    for name, found in told.items():
+        assert found == {operation: everything[operation] for operation in found}, name
+
+
+# ------------------------------------------------------------------- indexes
+
+
+def test_scans_are_asked_before_there_is_an_index_and_builds_leave_one(tmp_path: Path) -> None:
+    steps = list(ENTITY_INDEXES.steps)
+    builds = [steps.index(f"build_{column}") for column in INDEXED]
+    assert max(steps.index(scanned(name, what)) for name in SCANS for what in (KEYS, ROWS)) < min(builds)
+    assert max(builds) < min(steps.index(indexed(name, what)) for name in SCANS for what in (KEYS, ROWS))
+    backend = opened(LamellaIndexes, ENTITY_INDEXES, tmp_path)
+    table = Store.open(backend.folder)["items"]
+    assert table.indexes == []
+    for column in INDEXED:
+        question = backend.questions()[f"build_{column}"]
+        for _ in range(2):
+            assert question.before is not None
+            question.before()
+            question.ask()
+    assert {index.columns for index in table.indexes} == {(column,) for column in INDEXED}
+    table.store.close()
+    backend.close()
+
+
+def test_an_index_finds_what_looking_at_every_row_finds(tmp_path: Path) -> None:
+    found = answers(ENTITY_INDEXES, "lamella", tmp_path)
+    for name in SCANS:
+        for what in (KEYS, ROWS):
+            assert found[indexed(name, what)] == found[scanned(name, what)]
+
+
+def test_a_lookup_finds_twenty_rows_and_a_point_one(tmp_path: Path) -> None:
+    backend = opened(LamellaIndexes, ENTITY_INDEXES, tmp_path)
+    asked = backend.questions()
+    for name, count in (("equality", 20), ("range", 20), ("prefix", 20), ("in", 20), ("point", 1)):
+        question = asked[indexed(name, ROWS)]
+        assert {len(question.ask(owner)) for owner in question.of} == {count}
+        assert {len(asked[indexed(name, KEYS)].ask(owner)) for owner in question.of} == {count}
+    backend.close()
+
+
+def test_sqlite_looks_into_its_indexes(tmp_path: Path) -> None:
+    answers(ENTITY_INDEXES, "sqlite", tmp_path)
+    connection = sqlite3.connect(tmp_path / "sqlite" / "benchmark.sqlite")
+    for condition in ("number = 1", "owner = 1", "code >= 'a' AND code < 'b'", "number BETWEEN 1 AND 2"):
+        plan = connection.execute(f"EXPLAIN QUERY PLAN SELECT * FROM items WHERE {condition}").fetchall()
+        assert "USING INDEX items_" in plan[0][3]
+    connection.close()
+
+
+def test_both_published_figures_for_equality_by_a_hash_index_are_kept() -> None:
+    found = {
+        name: [
+            line.points[0].seconds
+            for line in published_lines(ENTITY_INDEXES.id, name)
+            if "hash" in line.title
+        ]
+        for name in ("equality_rows", "equality_keys")
+    }
+    assert found == {"equality_rows": [0.0005], "equality_keys": [0.0001]}
+
+
+@pytest.mark.parametrize(
+    ("workload", "operation", "published_as", "rows", "seconds"),
+    [
+        (
+            "entity-indexes",
+            "scan_equality_rows",
+            "Equality (100K), Without Index and Full Scan",
+            100_000,
+            0.2,
+        ),
+        ("entity-indexes", "prefix_keys", "Prefix (100K), SST Index", 100_000, 0.001),
+        ("entity-indexes", "build_code", "Index Build Time, Hash", 500_000, 0.6),
+        ("entity-indexes", "build_code", "Index Build Time, SST", 10_000, 0.025),
+        ("entity-text", "phrase", "Phrase", 50_000, 0.008),
+        ("entity-text", "rare_term", "Rare term", 10_000, 0.0002),
+        ("entity-text", "build_words", "Index Build Time, FTS", 100_000, 0.8),
+        ("entity-relations", "entries", "Relationship traverse, target (p50)", 100_000, 0.05),
+        ("entity-relations", "entries", "Relationship traverse, target (p99)", 100_000, 0.2),
+    ],
+)
+def test_figures_are_the_pages(
+    workload: str, operation: str, published_as: str, rows: int, seconds: float
+) -> None:
+    (line,) = (one for one in published_lines(workload, operation) if one.published_as == published_as)
+    assert {point.rows: point.seconds for point in line.points}[rows] == seconds
+
+
+# ---------------------------------------------------------------------- text
+
+
+def test_a_best_document_that_does_not_match_is_noticed() -> None:
+    assert compared([1, 2], [1, 2, 3]) != compared([1, 9], [1, 2, 3])
+    assert compared([1, 2], [1, 2, 3]) != compared([1, 2], [1, 2, 4])
+    assert compared([1, 2], [1, 2, 3]) == compared([3, 1], [3, 2, 1]), "ranks differ between systems"
+
+
+def test_documents_begin_with_those_of_fewer() -> None:
+    few, many = documents(50), documents(120)
+    assert many["text"][:50] == few["text"]
+    assert all(len(str(text).split()) == 40 for text in many["text"])
+
+
+def test_each_small_commit_is_found_by_the_search_after_it(tmp_path: Path) -> None:
+    backend = opened(LamellaText, ENTITY_TEXT, tmp_path)
+    question = backend.questions()["after_commit_rows"]
+    table = Store.open(backend.folder)["changing"]
+    for number in question.of:
+        assert question.before is not None
+        question.before()
+        assert (table.get(number) or {})["text"] == CHANGED.format(number)
+        assert number in question.ask(number)["_id"].to_pylist()
+    table.store.close()
+    backend.close()
+
+
+def test_a_system_that_is_absent_says_why(tmp_path: Path) -> None:
+    heard: list[Message] = []
+    assert run("entity-text", [20], ["duckdb"], repeats=1, folder=tmp_path, on_event=heard.append) == []
+    (told,) = (message for message in heard if isinstance(message, Unsupported))
+    assert "downloaded" in told.reason
+
+
+# ----------------------------------------------------------------- relations
+
+
+def test_films_occupations_and_products_have_the_shapes_of_the_page() -> None:
+    made = related.tables(2_000)
+    counts = [len(next(iter(columns.values()))) for columns in made.values()]
+    assert list(made) == list(related.TYPES)
+    assert counts == [2_000, 1_000, 4_000, 20, 35, 400, 1 + 8 + 50 + 1_000]
+    products = made["products"]
+    level_of = dict(zip(products["code"], products["level"], strict=True))
+    for parent, level in zip(products["parent"], products["level"], strict=True):
+        assert level == 0 if parent is None else level_of[parent] == level - 1
+    entries = made["cast"]["person"]
+    assert all(40 <= entries.count(person) < 100 for person in related.some_people(2_000))
+
+
+def test_pages_of_related_rows_go_on_where_the_last_one_ended(tmp_path: Path) -> None:
+    found = tuple(_page(tmp_path, name) for name in ("entries_page", "entries_next_page"))
+    assert len(found[0]) == len(found[1]) == 20
+    assert max(found[0]) < min(found[1])
+
+
+def _page(folder: Path, operation: str) -> list[Any]:
+    backend = backends.load("lamella", "entity-relations")(folder / operation, ENTITY_RELATIONS)
+    assert isinstance(backend, QuestionBackend)
+    backend.folder.mkdir()
+    backend.fill(1_000)
+    backend.open(writing=False)
+    question = backend.questions()[operation]
+    found: list[Any] = question.ask(question.of[0])["_id"].to_pylist()
+    backend.close()
+    return found
+
+
+# -------------------------------------------------------------------- bridge
+
+
+def test_means_are_compared_by_what_they_add_up_to() -> None:
+    half_way, added_otherwise = 11.71984375, 11.719843749999999
+    assert digest([(half_way,)]) != digest([(added_otherwise,)])
+    assert as_sums([("a", 512, half_way)]) == as_sums([("a", 512, added_otherwise)]) == [("a", 512, 6000.56)]
+    assert as_sums([("a", 512, half_way)]) != as_sums([("a", 512, half_way + 0.01 / 512)])
+
+
+def test_what_is_in_order_is_found_without_reading_all_files(tmp_path: Path) -> None:
+    backend = opened(OverParquet, BRIDGE, tmp_path)
+    assert isinstance(backend, OverParquet)
+    question = backend.questions()["filter_ordered"]
+    before = row_groups(backend._connection)
+    question.ask()
+    after = row_groups(backend._connection)
+    assert after.skipped - before.skipped > 0
+    assert after.read - before.read + after.skipped - before.skipped == FILES * GROUPS
+    backend.close()

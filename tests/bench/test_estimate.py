@@ -1,0 +1,120 @@
+"""What a race will take: known costs scaled, and what does not fit refused beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.bench.choice import Choice, part_of
+from core.bench.costs import START_SECONDS, Costs, shipped_costs, to_json
+from core.bench.estimate import estimate, refuse_what_does_not_fit
+from core.bench.kept import Kept
+from core.bench.kept_run import Recording
+from core.bench.plan import Trial, plan
+from core.bench.protocol import Ended
+from core.bench.workloads import PARTIAL, SMALL, TAXI
+from core.errors import LamellaError
+from tests.mounts import filled, small_disk
+
+
+def ended(rows: int, seconds: float, backend: str = "sqlite", memory: int = 0, disk: int = 0) -> Ended:
+    """Of one repeat of SMALL's three steps: `seconds` of work beside the start."""
+    return Ended("small", backend, rows, rows, 1, 3, START_SECONDS + seconds, memory, disk)
+
+
+def trial(rows: int, backend: str = "sqlite") -> Trial:
+    (found,) = plan(SMALL, [rows], [backend], 1, fresh=False)
+    return found
+
+
+def test_between_two_known_sizes_cost_grows_with_the_rows_and_beyond_them_at_the_same_pace() -> None:
+    costs = Costs([ended(1000, 3.0), ended(2000, 9.0)])
+    assert costs.seconds(trial(1500)) == pytest.approx(START_SECONDS + 6.0)
+    assert costs.seconds(trial(4000)) == pytest.approx(START_SECONDS + 21.0)
+    assert costs.seconds(trial(500)) == pytest.approx(START_SECONDS + 1.5)
+
+
+def test_what_a_few_rows_took_is_not_multiplied_to_a_million() -> None:
+    costs = Costs([ended(1, 3.0, memory=200_000_000), ended(10, 3.6, memory=205_000_000)])
+    assert costs.memory_bytes(trial(10**6)) < 15e9
+    assert costs.seconds(trial(10**6)) < 120
+
+
+@given(st.integers(1, 10**7), st.integers(1, 10**7))
+def test_more_rows_never_cost_less(few: int, more: int) -> None:
+    costs = Costs([ended(1000, 3.0, disk=10), ended(2000, 9.0, disk=30)])
+    low, high = sorted((few, more))
+    assert costs.seconds(trial(low)) <= costs.seconds(trial(high))
+    assert costs.disk_bytes(trial(low)) <= costs.disk_bytes(trial(high))
+
+
+def test_a_system_that_was_never_seen_costs_as_much_as_the_dearest_one_seen() -> None:
+    costs = Costs([ended(1000, 3.0), ended(1000, 30.0, "sqlalchemy-orm")])
+    assert costs.seconds(trial(1000, "h5py")) == pytest.approx(START_SECONDS + 30.0)
+
+
+def test_the_last_measurement_of_a_size_counts() -> None:
+    costs = Costs([ended(1000, 3.0), ended(1000, 6.0)])
+    assert costs.seconds(trial(1000)) == pytest.approx(START_SECONDS + 6.0)
+
+
+def test_repeats_and_fresh_processes_are_counted() -> None:
+    costs = Costs([ended(1000, 3.0)])
+    twice = Choice((part_of(SMALL, ["sqlite"], [1000], 2),))
+    assert estimate(twice, costs).seconds == pytest.approx(START_SECONDS + 6.0)
+    assert estimate(replace(twice, fresh=True), costs).seconds == pytest.approx(6 * START_SECONDS + 6.0)
+
+
+def test_the_rows_of_the_table_count_where_the_sizes_are_changed_rows() -> None:
+    small, large = replace(PARTIAL, table_rows=1000), replace(PARTIAL, table_rows=1_000_000)
+    found = [estimate(Choice((part_of(one, ["sqlite"], [10], 1),)), Costs([])) for one in (small, large)]
+    assert found[1].seconds > 10 * found[0].seconds
+    assert found[1].memory_bytes > found[0].memory_bytes
+
+
+def test_kept_runs_teach_what_this_computer_takes(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "races.sqlite")
+    recording = Recording(Choice((part_of(SMALL, ["sqlite"], [1000], 1),)))
+    recording.hear(ended(1000, 600.0))
+    kept.save(recording.run())
+    assert kept.costs().seconds(trial(1000)) == pytest.approx(START_SECONDS + 600.0)
+
+
+def test_every_workload_has_an_estimate_without_any_kept_run() -> None:
+    found = estimate(Choice((part_of(SMALL, ["lamella"], [10], 1), part_of(TAXI, ["duckdb"], [1000], 1))))
+    assert found.seconds > 2 * START_SECONDS and found.memory_bytes > 0 and found.problems == ()
+
+
+def test_costs_are_written_as_they_are_read() -> None:
+    assert to_json([ended(10, 1.0), ended(10, 2.0)]).count("sqlite") == 1
+    assert shipped_costs().seconds(trial(10)) > 0
+
+
+def test_what_does_not_fit_in_memory_is_refused_with_the_estimate_and_the_sizes_that_fit() -> None:
+    choice = Choice((part_of(SMALL, ["lamella", "sqlite"], [10, 10**12], 1),))
+    costs = Costs([ended(1000, 1.0, name, memory=250_000_000) for name in ("lamella", "sqlite")])
+    with pytest.raises(LamellaError) as found:
+        refuse_what_does_not_fit(choice, costs)
+    told = str(found.value)
+    assert "Not enough memory: 1,000,000,000,000 rows need about 12,000,000 GB" in told and "is free" in told
+    assert "Leave those sizes or systems out: 10 rows fit" in told
+    assert refuse_what_does_not_fit(Choice((part_of(SMALL, ["sqlite"], [10], 1),)), costs).problems == ()
+
+
+def test_what_does_not_fit_on_the_disk_of_the_folder_is_refused() -> None:
+    costs = Costs([ended(1000, 1.0, disk=1_000_000)])
+    with small_disk(kilobytes=1000) as disk, filled(disk, leave=200_000):
+        choice = Choice((part_of(SMALL, ["sqlite"], [1000], 1),), folder=disk)
+        with pytest.raises(LamellaError, match="Not enough room on the disk: 1,000 rows need about"):
+            refuse_what_does_not_fit(choice, costs)
+        assert estimate(replace(choice, folder=None), costs).problems == ()
+
+
+def test_systems_that_take_no_part_cost_nothing() -> None:
+    with_both = Choice((part_of(SMALL, ["sqlite", "sqlite-fts5"], [10], 1),))
+    alone = Choice((part_of(SMALL, ["sqlite"], [10], 1),))
+    assert estimate(with_both).seconds == estimate(alone).seconds

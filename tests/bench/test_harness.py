@@ -1,0 +1,49 @@
+"""The backend that does nothing gives right answers, so that what it takes may count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.bench.answers import expected
+from core.bench.backends.noop import Busy, NoOp
+from core.bench.table_cycle import TableCycle
+from core.bench.workloads import NEEDLE, PARTIAL, SCATTERED, SINGLE, SMALL, UPDATE_ALL, Workload
+from tests.bench import harness_bench
+from tests.bench.harness_bench import Added
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [SMALL, UPDATE_ALL, SINGLE, NEEDLE, SCATTERED, replace(PARTIAL, table_rows=30)],
+    ids=lambda workload: workload.id,
+)
+@pytest.mark.parametrize("kind", [NoOp, Busy])
+def test_doing_nothing_gives_the_right_answers(workload: Workload, kind: type[NoOp], tmp_path: Path) -> None:
+    cycle = TableCycle(kind(tmp_path, workload), workload, 30)
+    samples = [sample for step in workload.steps for sample in cycle.step(step)]
+    samples += cycle.settle()
+    assert {sample.operation for sample in samples} >= {
+        operation.id for operation in workload.operations if operation.id not in ("index", "vacuum")
+    }
+    for sample in samples:
+        operation = workload.operation(sample.operation)
+        assert sample.checksum == expected(workload, operation, 30), sample.operation
+
+
+def test_what_the_harness_adds_is_told_for_each_operation(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(harness_bench, "RACED", [NEEDLE])
+    harness_bench.main(["--repeats", "1", "--folder", str(tmp_path)])
+    told = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert told[2:] == [["find", "noop"], ["find_indexed", "noop"], ["read", "busy"], ["read_again", "busy"]]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("raced", "bare", "little"),
+    [(60e-6, 20e-6, True), (80e-6, 20e-6, False), (1.015, 1.0, True), (1.03, 1.0, False)],
+)
+def test_little_is_under_fifty_microseconds_or_two_percent(raced: float, bare: float, little: bool) -> None:
+    assert Added("get", "noop", raced, bare).is_little is little

@@ -1,0 +1,31 @@
+"""Systems tell about themselves in a process of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.bench.backends import ENTRIES
+from core.bench.introductions import Introduction, ask_all
+from core.errors import Cancelled
+from core.jobs import Job
+
+
+def test_every_system_of_a_family_tells_its_version_and_configuration() -> None:
+    told: list[Introduction] = []
+    ask_all(["table"], told.append, Job())
+    ready = [entry.id for entry in ENTRIES.values() if entry.takes("table")]
+    assert [one.backend for one in told] == ready
+    for one in told:
+        assert one.problem or (one.version and one.description), one
+
+
+def test_asking_ends_at_once_when_it_is_told_to() -> None:
+    job, told = Job(), list[Introduction]()
+
+    def heard(one: Introduction) -> None:
+        told.append(one)
+        job.cancel()
+
+    with pytest.raises(Cancelled):
+        ask_all(["table"], heard, job)
+    assert 1 <= len(told) < sum(entry.takes("table") for entry in ENTRIES.values())

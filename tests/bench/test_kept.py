@@ -1,0 +1,212 @@
+"""Runs in a SQLite file: kept, listed, noted, deleted, and files that are no good."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from core.bench.choice import Choice, part_of
+from core.bench.kept import Kept, UnknownRun
+from core.bench.kept_run import KeptRun, Recording
+from core.bench.protocol import CRASHED, Doing, Ended, Failure, Measured, Surroundings, Unsupported
+from core.bench.trends import trend
+from core.bench.workloads import NEEDLE, PARTIAL, SMALL
+from core.errors import FileProblem
+from tests.bench import costs
+from tests.bench.made_records import record
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+CHOICE = Choice(
+    (part_of(SMALL, ["lamella", "sqlite"], [10, 1000], 3), part_of(NEEDLE, ["sqlite"], [5], 1)), seed=7
+)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path / "deep" / "races.sqlite")
+
+
+def recorded(started: datetime = NOON, seconds: float = 0.5) -> KeptRun:
+    recording = Recording(CHOICE, started)
+    for message in (
+        Surroundings("sqlite", "3.40", "not durable", {"python": "CPython 3.11", "cores": 2}, "small"),
+        Doing("sqlite", 1000, 0, "read"),
+        Measured(record("sqlite", seconds)),
+        Measured(replace(record("sqlite", seconds, repeat=1), latencies=(0.25, 0.75))),
+        Unsupported("needle", "sqlite", "index", "It has none"),
+        Failure("small", "lamella", "read", 10, 0, "It fell", "at length", CRASHED),
+        Ended("small", "sqlite", 1000, 1000, 3, 6, 2.5, 50_000_000, 4096),
+    ):
+        recording.hear(message)
+    return recording.run()
+
+
+def test_a_run_comes_back_with_all_it_told(kept: Kept) -> None:
+    run = recorded()
+    number = kept.save(run)
+    assert kept.run(number) == replace(run, id=number)
+    assert run.records[1].latencies == (0.25, 0.75) and run.failures and run.unsupported and run.ended
+    assert run.choice == CHOICE
+
+
+def test_runs_are_listed_newest_first_with_what_they_raced(kept: Kept) -> None:
+    first, second = kept.save(recorded()), kept.save(recorded(NOON + timedelta(days=1)))
+    newest, oldest = kept.runs()
+    assert (newest.id, oldest.id) == (second, first)
+    assert newest.started == NOON + timedelta(days=1)
+    assert (newest.workloads, newest.systems) == (("small", "needle"), ("lamella", "sqlite"))
+    assert (newest.sizes, newest.repeats, newest.samples, newest.failures) == ((5, 10, 1000), 3, 2, 1)
+    assert newest.title == "Small benchmark and 1 more: Lamella, SQLite (synchronous off)"
+    assert "--workload small" in newest.command and "--seed 7" in newest.command
+
+
+def test_nothing_was_kept_yet_and_looking_makes_no_file(kept: Kept) -> None:
+    assert kept.runs() == []
+    assert not kept.path.parent.exists()
+
+
+def test_runs_are_noted_and_deleted_with_their_samples(kept: Kept) -> None:
+    first, second = kept.save(recorded()), kept.save(recorded())
+    kept.note(second, "after the change")
+    kept.delete([first])
+    (left,) = kept.runs()
+    assert (left.id, left.note) == (second, "after the change")
+    assert kept.run(second).note == "after the change"
+    with closing(sqlite3.connect(kept.path)) as connection:
+        assert connection.execute("SELECT DISTINCT run FROM samples").fetchall() == [(second,)]
+    assert kept.save(recorded()) > second  # a number is never given again
+
+
+def test_a_number_that_no_run_has_is_refused_and_nothing_is_deleted(kept: Kept) -> None:
+    number = kept.save(recorded())
+    with pytest.raises(UnknownRun, match="No kept run has the number 99"):
+        kept.delete([number, 99])
+    with pytest.raises(UnknownRun):
+        kept.run(99)
+    with pytest.raises(UnknownRun):
+        kept.note(99, "lost")
+    assert len(kept.runs()) == 1
+
+
+def test_a_run_of_a_workload_that_is_no_more_can_still_be_read(kept: Kept) -> None:
+    number = kept.save(recorded())
+    with closing(sqlite3.connect(kept.path)) as connection, connection:
+        connection.execute("""UPDATE runs SET choice = replace(choice, '"needle"', '"noodle"')""")
+    run = kept.run(number)
+    assert run.choice is None and len(run.records) == 2
+
+
+def test_several_writers_at_once_keep_every_run(kept: Kept) -> None:
+    writers = [threading.Thread(target=lambda: kept.save(recorded())) for _ in range(8)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len({run.id for run in kept.runs()}) == 8
+
+
+def _damaged(path: Path) -> None:
+    path.write_bytes(b"this is no database" * 100)
+
+
+def _of_later_version(path: Path) -> None:
+    Kept(path).save(recorded())
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+
+
+def _of_another_program(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE recipes (name TEXT)")
+
+
+def _cut_short(path: Path) -> None:
+    Kept(path).save(replace(recorded(), records=tuple(record("sqlite", n + 1.0) for n in range(500))))
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (_damaged, "Move the file away"),
+        (_of_later_version, r"later version.*99.*Use that version"),
+        (_of_another_program, "not of kept runs"),
+        (_cut_short, "Move the file away"),
+    ],
+)
+def test_a_file_that_is_no_good_is_named_and_never_overwritten(tmp_path: Path, made, said: str) -> None:
+    path = tmp_path / "races.sqlite"
+    made(path)
+    before = path.read_bytes()
+    with pytest.raises(FileProblem, match=said) as found:
+        Kept(path).save(recorded())
+    assert str(path) in str(found.value)
+    with pytest.raises(FileProblem, match=said):
+        Kept(path).runs()
+    assert path.read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(FileProblem, match="runs cannot be kept here"):
+        Kept(tmp_path / "file" / "races.sqlite").save(recorded())
+
+
+def test_a_trend_has_a_point_for_every_run_that_measured_it(kept: Kept) -> None:
+    for day, seconds in enumerate((0.5, 0.4, 0.3)):
+        run = recorded(NOON + timedelta(days=day))
+        kept.save(
+            replace(run, records=tuple(record("sqlite", seconds + n / 100, repeat=n) for n in range(3)))
+        )
+    kept.save(replace(recorded(), records=(record("lamella", 9.0),)))
+    points = trend(kept, "small", "read", "sqlite", 1000)
+    assert [(point.run, round(point.value, 3), point.samples) for point in points] == [
+        (1, 0.51, 3), (2, 0.41, 3), (3, 0.31, 3),
+    ]  # fmt: skip
+    assert [point.started for point in points] == [NOON + timedelta(days=day) for day in range(3)]
+    assert all(point.low < point.value < point.high for point in points)
+    assert trend(kept, "small", "read", "sqlite", 5) == []
+    (lowest, *_) = trend(kept, "small", "read", "sqlite", 1000, "lowest")
+    assert lowest.value == 0.5
+
+
+def test_a_trend_of_a_question_is_of_its_later_calls_unless_the_first_are_wanted(kept: Kept) -> None:
+    first, again = record("sqlite", 0.9), replace(record("sqlite", 0.2), latencies=(0.1, 0.3))
+    kept.save(replace(recorded(), records=(first, again)))
+    assert [point.value for point in trend(kept, "small", "read", "sqlite", 1000)] == [0.2]
+    assert [point.value for point in trend(kept, "small", "read", "sqlite", 1000, call="first")] == [0.9]
+
+
+def test_a_choice_is_the_same_after_it_was_written_down() -> None:
+    within = replace(PARTIAL, table_rows=500)
+    choice = Choice((part_of(within, ["sqlite"], [1, 5]),), True, 3, Path("/data"), "pypy", 2.5, 10**9)
+    assert Choice.from_json(choice.to_json()) == choice
+
+
+def test_a_file_that_is_no_good_can_be_moved_aside_for_a_new_one(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "races.sqlite")
+    for number in (1, 2):
+        _damaged(kept.path)
+        assert kept.move_aside() == tmp_path / f"races-{number}.sqlite"
+    assert kept.save(recorded()) == 1
+    assert (tmp_path / "races-1.sqlite").read_bytes().startswith(b"this is no database")
+
+
+def test_nothing_can_be_moved_aside_where_there_is_nothing(kept: Kept) -> None:
+    with pytest.raises(FileProblem):
+        kept.move_aside()
+
+
+def test_what_kept_races_took_is_written_for_those_to_come(kept: Kept, tmp_path: Path) -> None:
+    kept.save(recorded())
+    out = tmp_path / "costs.json"
+    assert costs.main([str(kept.path), "--out", str(out)]) == 0
+    (ended,) = recorded().ended
+    assert vars(ended) in json.loads(out.read_text())

@@ -1,0 +1,145 @@
+"""Races of several workloads, paused, added to and abandoned: real child processes, few rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from core.bench import several
+from core.bench.choice import Choice, part_of
+from core.bench.kept_run import Recording
+from core.bench.pause import Pause
+from core.bench.place import OWNER, PREFIX, race_folder, remove_abandoned
+from core.bench.protocol import Doing, Ended, Message, Unsupported
+from core.bench.runner import run
+from core.bench.workloads import NEEDLE, SMALL
+from core.errors import Cancelled
+from core.jobs import Job
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_several_workloads_run_one_after_the_other_with_one_job(tmp_path: Path) -> None:
+    parts = (part_of(SMALL, ["sqlite"], [2], 1), part_of(NEEDLE, ["sqlite", "sqlite-fts5"], [3], 1))
+    recording = Recording(Choice(parts, folder=tmp_path))
+    seen: list[float] = []
+    job = Job(lambda progress: seen.append(progress.fraction or 0.0))
+    records = several.run(recording.choice, recording.hear, job)
+    assert [record.workload for record in records] == sorted((r.workload for r in records), reverse=True)
+    assert {(r.workload, r.rows) for r in records} == {("small", 2), ("needle", 3)}
+    assert recording.records == records
+    assert [(one.workload, one.backend) for one in recording.unsupported] == [("needle", "sqlite-fts5")]
+    assert seen == sorted(seen) and seen[-1] == 1.0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_child_tells_what_it_took(tmp_path: Path) -> None:
+    heard: list[Message] = []
+    records = run("small", [5], ["sqlite"], 2, tmp_path, heard.append)
+    (ended,) = (message for message in heard if isinstance(message, Ended))
+    assert (ended.workload, ended.backend, ended.rows, ended.table_rows) == ("small", "sqlite", 5, 5)
+    assert (ended.repeats, ended.steps) == (2, len(SMALL.steps))
+    assert ended.seconds > sum(record.seconds for record in records)
+    assert ended.memory_bytes == max(record.peak_rss_bytes for record in records)
+    assert ended.disk_bytes == max(record.disk_bytes for record in records) > 0
+
+
+def test_a_paused_race_begins_no_step_until_it_is_resumed(tmp_path: Path) -> None:
+    pause, heard, at_rest = Pause(), list[Message](), threading.Event()
+
+    def hear(message: Message) -> None:
+        heard.append(message)
+        if isinstance(message, Doing) and message.step == "read":
+            pause.pause()
+            at_rest.set()
+
+    race = threading.Thread(
+        target=lambda: run("small", [2], ["sqlite"], 1, tmp_path, hear, pause=pause), daemon=True
+    )
+    race.start()
+    assert at_rest.wait(30)
+    race.join(0.5)
+    assert race.is_alive() and pause.paused
+    assert heard[-1] == Doing("sqlite", 2, 0, "read")
+    pause.resume()
+    race.join(30)
+    assert not race.is_alive()
+    assert isinstance(heard[-1], Ended)
+
+
+def test_a_paused_race_can_be_cancelled(tmp_path: Path) -> None:
+    pause, job = Pause(), Job()
+    pause.pause()
+    threading.Timer(0.2, job.cancel).start()
+    with pytest.raises(Cancelled):
+        run("small", [2], ["sqlite"], 1, tmp_path, job=job, pause=pause)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pause_does_not_count_against_a_limit(tmp_path: Path) -> None:
+    pause, heard = Pause(), list[Message]()
+
+    def hear(message: Message) -> None:
+        heard.append(message)
+        if isinstance(message, Doing) and message.step == "read":
+            pause.pause()
+            threading.Timer(2.5, pause.resume).start()
+
+    records = run("small", [2], ["sqlite"], 1, tmp_path, hear, limit_seconds=2, pause=pause)
+    assert {record.operation for record in records} == {operation.id for operation in SMALL.operations}
+
+
+def test_repeats_can_be_added_to_an_earlier_race(tmp_path: Path) -> None:
+    records = run("needle", [2], ["sqlite"], 2, tmp_path, first_repeat=3)
+    assert {record.repeat for record in records} == {3, 4}
+
+
+def test_what_does_not_take_part_is_told_once(tmp_path: Path) -> None:
+    heard: list[Message] = []
+    assert run("small", [1, 2], ["sqlite-fts5"], 1, tmp_path, heard.append) == []
+    (told,) = heard
+    assert isinstance(told, Unsupported)
+
+
+def test_a_race_that_was_killed_leaves_no_child_and_its_folder_goes_with_the_next_one(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from core.bench.runner import run; "
+        "from core.bench.protocol import Doing\n"
+        "def hear(message):\n"
+        "    if isinstance(message, Doing) and message.step == 'read': print('reading', flush=True)\n"
+        f"run('small', [2], ['tests.bench.odd_backends:Sleeper'], 1, Path({str(tmp_path)!r}), hear)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as race:
+        assert race.stdout is not None and race.stdout.readline() == "reading\n"
+        (child,) = psutil.Process(race.pid).children()
+        os.kill(race.pid, signal.SIGKILL)
+    child.wait(10)
+    assert [folder.name.startswith(PREFIX) for folder in tmp_path.iterdir()] == [True]
+    with race_folder(tmp_path) as made:
+        assert list(tmp_path.iterdir()) == [made]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "owner", ["", "{}", "[]", '{"pid": 1, "started": 0.0, "computer": "another computer"}'], ids=len
+)
+def test_a_folder_whose_owner_is_not_known_to_be_gone_stays(tmp_path: Path, owner: str) -> None:
+    folder = tmp_path / f"{PREFIX}somebody"
+    folder.mkdir()
+    (folder / OWNER).write_text(owner)
+    assert remove_abandoned(tmp_path) == []
+    assert folder.exists()
+
+
+def test_a_folder_of_a_race_that_runs_stays(tmp_path: Path) -> None:
+    with race_folder(tmp_path) as made, race_folder(tmp_path) as other:
+        assert json.loads((made / OWNER).read_text())["pid"] == os.getpid()
+        assert sorted(tmp_path.iterdir()) == sorted([made, other])
