@@ -120,6 +120,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("text_normal", "Normal text", "View", 7, "Ctrl+0"),
 
     Action("race", "Race", "Tools", 1, "Ctrl+R", "race", "Race", tip="Measure this store against SQLite"),
+    Action("race_table", "Race this table…", "Tools", 1, "Ctrl+Shift+R", "race", context=("cell", "column"),
+           tip="Measure other systems on the rows and columns that are shown", when=_on_dataset),
+    Action("race_file", "Race a file of your own…", "Tools", 1,
+           tip="A Python file with its data, its systems and what they are asked"),
+    Action("kept_races", "Kept races…", "Tools", 1, tip="Look at earlier races, and compare them"),
     Action("palette", "Commands…", "Tools", 2, "Ctrl+K", "search", tip="Find anything that can be done"),
 
     Action("shortcuts", "Keyboard shortcuts", "Help", 1, "F1", "keyboard"),

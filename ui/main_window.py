@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from ui.widgets.sidebar import Sidebar
 from ui.widgets.status_bar import StatusBar
 from ui.window.action_set import ActionSet
 from ui.window.appearance import Appearance
+from ui.window.at_rest import AtRest
 from ui.window.commits import Commits, told
 from ui.window.dataset_tab import DatasetTab
 from ui.window.filling_up import ask_fill_up
@@ -33,11 +34,13 @@ from ui.window.handlers import handlers
 from ui.window.library import Key, Library
 from ui.window.memory import Memory
 from ui.window.opening import Opening
+from ui.window.racing import ask_race_file, show_kept
 from ui.window.setting_values import ask_values
 from ui.window.situation import situation
 from ui.window.tab_set import TabSet
 
 if TYPE_CHECKING:
+    from core.bench.kept import Kept
     from ui.bench.race_panel import RacePanel
 
 FIRST_SIZE = QSize(1280, 800)
@@ -52,6 +55,7 @@ class MainWindow(QMainWindow):
         self.tasks, self.memory = tasks, memory
         self.library = Library(tasks, self)
         self.commits = Commits(tasks, self)
+        self.at_rest = AtRest(tasks, self.commits, lambda: self.library.stores)
         self.appearance = Appearance(memory, self)
         self.sidebar = Sidebar(self)
         self.status = StatusBar(tasks, self)
@@ -86,11 +90,21 @@ class MainWindow(QMainWindow):
             self.memory.remember(Path(key[0]))
         self._show_files()
 
+    @cached_property
+    def kept(self) -> Kept:
+        """The races that are kept; what they need is imported when it is first asked for."""
+        from core.bench.kept import Kept
+
+        return Kept(self.memory.races)
+
     def show_race(self) -> None:
         if self.race is None:
             from ui.bench.race_panel import RacePanel  # brings pyqtgraph, which costs the start 0.13 s
 
-            self.race = RacePanel(self.tasks)
+            self.race = RacePanel(self.tasks, kept=self.kept)
+            self.race.use_server(self.memory.mongodb_uri, self._take_server)
+            self.race.kept_asked.connect(lambda: show_kept(self))
+            self.race.file_asked.connect(lambda: ask_race_file(self))
             self.race.destroyed.connect(self._race_closed)
             self.tabs.add(self.race, "Race", "race", "Measure systems against each other")
         else:
@@ -196,6 +210,9 @@ class MainWindow(QMainWindow):
             current = tab.grid.selection.current
             tab.grid.go_to(current[0] if current else tab.grid.top_row(), tab.grid.place(column))
         self.commands.context_menu("column", self).popup(point)
+
+    def _take_server(self, uri: str) -> None:
+        self.memory.mongodb_uri = uri
 
     def _race_closed(self) -> None:
         self.race = None

@@ -95,9 +95,9 @@ class Theme(QObject):
         font.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
         return font
 
-    def tabular_font(self, size: TextSize | str = TextSize.BODY) -> QFont:
+    def tabular_font(self, size: TextSize | str = TextSize.BODY, bold: bool = False) -> QFont:
         """Digits of one width, so that numbers stand in columns."""
-        font = self.font(size)
+        font = self.font(size, bold)
         font.setFeature(QFont.Tag("tnum"), 1)
         return font
 
@@ -154,7 +154,7 @@ def current() -> Theme:
     app = QApplication.instance()
     if not isinstance(app, QApplication):
         raise RuntimeError("A theme needs a QApplication")
-    return app.findChild(Theme) or install(app)
+    return app.findChild(Theme, options=Qt.FindChildOption.FindDirectChildrenOnly) or install(app)
 
 
 def variant(widget: QWidget, name: str) -> None:

@@ -1,53 +1,100 @@
-"""`lamella bench`: a race in the terminal, its samples as JSON."""
+"""`lamella bench`: races in the terminal, kept and reported."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from pathlib import Path
 
-from app.commands import terminal
-from core.bench import runner
-from core.bench.backends import ENTRIES
-from core.bench.diary import Diary
-from core.bench.workloads import WORKLOADS, Workload, workload_named
-from core.errors import LamellaError
+from app import paths
+from app.commands import bench_kept, bench_list, terminal
+from app.commands.bench_choice import choice_of
+from app.commands.bench_screen import Screen
+from core.bench import several
+from core.bench.choice import Choice
+from core.bench.costs import Costs, shipped_costs
+from core.bench.diary import failed, finish
+from core.bench.estimate import Estimate, refuse_what_does_not_fit
+from core.bench.kept import Kept
+from core.bench.kept_run import KeptRun, Recording
+from core.bench.protocol import Message
+from core.bench.ratios import shown_bytes, shown_seconds
+from core.bench.results import need_folder
+from core.errors import Cancelled, LamellaError
+
+OK, LOST, STOPPED = 0, 1, 130
 
 
 def run(arguments: argparse.Namespace) -> int:
+    terminal.follow_settings()
     if arguments.list:
-        return _list()
-    diary = Diary(lambda line: print(line, flush=True))
-    with terminal.job() as job:
-        records = runner.run(
-            _workload(arguments),
-            arguments.rows,
-            arguments.backends,
-            repeats=arguments.repeats,
-            folder=arguments.folder,
-            on_event=diary.hear,
-            job=job,
-            fresh=arguments.fresh,
-        )
-    return diary.close(records, arguments.json, arguments.report)
+        return bench_list.show()
+    kept = Kept(paths.races())
+    if arguments.runs:
+        return bench_kept.show_runs(kept)
+    if arguments.show is not None:
+        return bench_kept.show_run(kept, arguments)
+    if arguments.delete:
+        return bench_kept.delete(kept, arguments.delete)
+    if arguments.compare:
+        return bench_kept.compare(kept, *arguments.compare)
+    return _race(_choice(arguments, kept), kept, arguments)
 
 
-def _list() -> int:
-    print("Workloads:")
-    for workload in WORKLOADS.values():
-        print(f"  {workload.id:15}{workload.about}")
-    print("\nSystems:")
-    for entry in ENTRIES.values():
-        print(f"  {entry.id:15}{entry.title}. {entry.missing or 'Ready.'}")
-    return 0
+def _choice(arguments: argparse.Namespace, kept: Kept) -> Choice:
+    if arguments.again is None:
+        return choice_of(arguments)
+    choice = kept.run(arguments.again).choice
+    if choice is None:
+        raise LamellaError(f"Run {arguments.again} raced a workload that this version does not have")
+    return choice
 
 
-def _workload(arguments: argparse.Namespace) -> Workload:
-    asked = workload_named(arguments.workload)
-    if arguments.table_rows is None:
-        return asked
-    if asked.table_rows is None or arguments.table_rows < 1:
-        raise LamellaError(
-            f"{asked.title}: --table-rows {arguments.table_rows} means nothing here",
-            fix="Leave it out: it is for workloads whose --rows count changed rows, and at least 1",
-        )
-    return replace(asked, table_rows=arguments.table_rows)
+def _race(choice: Choice, kept: Kept, arguments: argparse.Namespace) -> int:
+    """What cannot be written or kept afterwards is refused before anything is measured."""
+    for out in filter(None, (arguments.json, arguments.report)):
+        need_folder(out)
+    costs = kept.costs() if arguments.save else shipped_costs()
+    several.check(choice)
+    screen = Screen(arguments.quiet)
+    screen.say(_announced(refuse_what_does_not_fit(choice, costs), choice.folder))
+    recording = Recording(choice)
+    stopped = not _finished(choice, costs, recording, screen)
+    done = recording.run()
+    finish(done, print, arguments.json, arguments.report)
+    if arguments.save:
+        _save(kept, done, arguments.note, stopped)
+    return STOPPED if stopped else LOST if failed(done) else OK
+
+
+def _finished(choice: Choice, costs: Costs, recording: Recording, screen: Screen) -> bool:
+    """False when Ctrl+C ended it."""
+
+    def hear(message: Message) -> None:
+        recording.hear(message)
+        screen.hear(message)
+
+    try:
+        with terminal.job(screen.progress) as job:
+            several.run(choice, hear, job, costs=costs)
+    except Cancelled:
+        print("\nStopped. This was measured until then:")
+        return False
+    return True
+
+
+def _announced(found: Estimate, folder: Path | None) -> str:
+    place = f" in {folder}" if folder else ""
+    return (
+        f"About {shown_seconds(found.seconds)}, {shown_bytes(found.memory_bytes)} of memory and"
+        f" {shown_bytes(found.disk_bytes)} on the disk{place} at the most."
+    )
+
+
+def _save(kept: Kept, done: KeptRun, note: str | None, stopped: bool) -> None:
+    if not (done.records or done.failures):
+        return
+    number = kept.save(done)
+    said = note or ("Stopped before its end" if stopped else "")
+    if said:
+        kept.note(number, said)
+    print(f"Kept as run {number}: lamella bench --runs lists them, --compare puts two beside each other.")

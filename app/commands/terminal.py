@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from app import limits, settings_file
+from app import limits, servers, settings_file
 from app.settings import Settings
 from core.errors import FileProblem
 from core.jobs import Job, Progress
@@ -17,11 +17,11 @@ CLEAR_LINE = "\r\x1b[K"
 
 
 @contextmanager
-def job() -> Iterator[Job]:
-    """Main thread only. Progress is shown when standard error is a terminal."""
+def job(show: Callable[[Progress], None] | None = None) -> Iterator[Job]:
+    """Main thread only. Progress is shown when standard error is a terminal, by `show` where it is given."""
     follow_settings()
     shown = sys.stderr.isatty()
-    made = Job(_show if shown else None)
+    made = Job((show or _show) if shown else None)
 
     def stop(number: int, frame: FrameType | None) -> None:
         made.cancel()
@@ -36,11 +36,12 @@ def job() -> Iterator[Job]:
 
 
 def follow_settings() -> None:
-    """What the settings say of memory holds for this process."""
+    """What the settings say of memory and servers holds for this process."""
     settings, problems = _settings()
     for problem in problems:
         print(f"lamella: {problem}", file=sys.stderr)
     limits.apply(settings)
+    servers.apply(settings)
 
 
 def _settings() -> tuple[Settings, list[FileProblem]]:

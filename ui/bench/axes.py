@@ -1,32 +1,43 @@
-"""Axes whose positions are powers of ten: rows along the bottom, times or sizes up the side."""
+"""Axes of rows, times and sizes: by powers of ten, or evenly divided."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pyqtgraph as pg
 
+LABEL_PIXELS = {"bottom": 56, "left": 16}
+"""What a label takes along its axis."""
+
 BETWEEN = [math.log10(step) for step in range(2, 10)]
+
+Units = tuple[tuple[str, float], ...]
+"""Largest first."""
+
+SECONDS: Units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+BYTES: Units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
+COUNT: Units = (("", 1.0),)
 
 
 class DecadeAxis(pg.AxisItem):
-    """A labelled tick at each power of ten, unlabelled ones at 2 … 9 between; positions are log10.
+    """A tick at each power of ten, labelled where there is room, and at 2 … 9 between; positions are log10.
 
     `floor` is where values end: below it the axis marks nothing.
     """
 
-    def __init__(self, orientation: str, shown: Callable[[float], str]) -> None:
+    def __init__(self, orientation: str, units: Units) -> None:
         super().__init__(orientation)
-        self._shown = shown
-        self.floor = -math.inf
+        self._units, self.floor = units, -math.inf
+        self._every = 1
 
-    def show_as(self, shown: Callable[[float], str], floor: float = -math.inf) -> None:
-        self._shown, self.floor = shown, floor
+    def show_as(self, units: Units, floor: float = -math.inf) -> None:
+        self._units, self.floor = units, floor
         self.picture = None
         self.update()
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
+        self._every = math.ceil(LABEL_PIXELS[self.orientation] * (maxVal - minVal) / max(1.0, size))
         low = max(minVal, self.floor) - 1e-9
         decades = range(math.ceil(low), math.floor(maxVal + 1e-9) + 1)
         between = [decade + part for decade in range(math.floor(low), math.ceil(maxVal)) for part in BETWEEN]
@@ -35,22 +46,35 @@ class DecadeAxis(pg.AxisItem):
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
         if spacing < 1:
             return [""] * len(values)
-        return [self._shown(10.0 ** round(value)) for value in values]
+        powers = [round(value) for value in values]
+        return [power_of_ten(power, self._units) if power % self._every == 0 else "" for power in powers]
 
 
-def rows_label(rows: float) -> str:
-    return f"{rows:,.0f}"
+class EvenAxis(pg.AxisItem):
+    """Evenly divided, all ticks in the unit of the largest."""
+
+    def __init__(self, orientation: str, units: Units) -> None:
+        super().__init__(orientation)
+        self._units = units
+
+    def show_as(self, units: Units, floor: float = 0.0) -> None:
+        self._units = units
+        self.picture = None
+        self.update()
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        unit, size = unit_of(max(values, default=0.0), self._units)
+        digits = max(0, -math.floor(math.log10(spacing / size) + 1e-9))
+        return [f"{value / size:,.{digits}f} {unit}".rstrip() if value >= 0 else "" for value in values]
 
 
-def seconds_label(seconds: float) -> str:
-    return _with_unit(seconds, (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)))
+def power_of_ten(power: int, units: Units) -> str:
+    """In the largest unit that leaves it at least 1."""
+    value = 10.0**power
+    unit, size = unit_of(value, units)
+    return f"{value / size:,.0f} {unit}".rstrip()
 
 
-def bytes_label(size: float) -> str:
-    return _with_unit(size, (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)))
-
-
-def _with_unit(value: float, units: Sequence[tuple[str, float]]) -> str:
-    """A power of ten in the largest unit that leaves it at least 1."""
-    unit, size = next((pair for pair in units if value >= pair[1] * 0.999), units[-1])
-    return f"{value / size:,.0f} {unit}"
+def unit_of(value: float, units: Units) -> tuple[str, float]:
+    """The largest unit that leaves the value at least 1, or else the smallest."""
+    return next((pair for pair in units if value >= pair[1] * 0.999), units[-1])

@@ -1,90 +1,174 @@
-"""Which of the samples are shown, and how: the operation, the quantity, the statistic."""
+"""What of the results is shown: the view, and whatever can be chosen about it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHBoxLayout,
-    QMenu,
-    QTabBar,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QTabBar, QToolButton, QVBoxLayout, QWidget
 
-from core.bench.results import COLD, STATISTICS, WARM
-from core.bench.workloads import Operation
+from core.bench.ratios import shown_rows
+from core.bench.results import STATISTICS
+from core.bench.workloads import Workload
 from ui import theme
 from ui.bench.caption import Caption
 from ui.bench.export import FORMATS
-from ui.bench.race_results import QUANTITIES, Display
+from ui.bench.quantities import TIME
+from ui.bench.race_plot import Scale
+from ui.bench.race_results import Display, RaceResults, samples_of
+from ui.bench.views import BY_ID, LINE_SCALES, SHAPES, VIEWS, Shape, View, first_shape, scales
 
 STATISTIC_TITLES = {"mean": "Mean ± deviation", "median": "Median, middle half", "lowest": "Lowest"}
-TEMPERATURES = {None: "All samples", COLD: "First in its process", WARM: "Later ones"}
+LARGEST = 0
+LEAST_WIDTH = 80
+"""Of a choice where the window is narrow."""
 
 
 class DisplayBar(QWidget):
     changed = Signal()
     export_asked = Signal(str)
+    workload_asked = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.operations = QTabBar(
-            drawBase=False, expanding=False, usesScrollButtons=False, elideMode=Qt.TextElideMode.ElideRight
-        )
+        self.views = QTabBar(drawBase=False, expanding=False, usesScrollButtons=True)
         self.about = Caption()
-        self.quantity = _choice("Quantity", {name: item.title for name, item in QUANTITIES.items()})
+        self.shown = _choice("Workload shown")
+        self.operation = _choice("Operation")
+        self.shape = _choice("Lines or bars", SHAPES)
+        self.rows = _choice("Rows")
+        self.scale = _choice("Scale", LINE_SCALES)
         self.statistic = _choice("Statistic", {name: STATISTIC_TITLES[name] for name in _mean_first()})
-        self.temperature = _choice("Samples", TEMPERATURES)
+        self.samples = _choice("Samples")
         self.export = QToolButton(text="Export", popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
+        self._workload: Workload | None = None
+        self._shapes: dict[str, Shape] = {}
         self._build()
+
+    @property
+    def view(self) -> View:
+        return BY_ID[self.views.tabData(self.views.currentIndex())]
 
     @property
     def display(self) -> Display:
         return Display(
-            operation=self.operations.tabData(self.operations.currentIndex()),
-            quantity=QUANTITIES[self.quantity.currentData()],
+            operation=self.operation.currentData() or "",
+            quantity=self.view.quantity or TIME,
             statistic=self.statistic.currentData(),
-            temperature=self.temperature.currentData(),
+            samples=self.samples.currentData(),
+            rows=self.rows.currentData() or LARGEST,
         )
 
-    def set_operations(self, operations: Sequence[Operation]) -> None:
-        self.operations.blockSignals(True)
-        while self.operations.count():
-            self.operations.removeTab(0)
-        for operation in operations:
-            place = self.operations.addTab(operation.title)
-            self.operations.setTabData(place, operation.id)
-            self.operations.setTabToolTip(place, operation.about)
-        self.operations.blockSignals(False)
+    @property
+    def shows_lines(self) -> bool:
+        return self.view.quantity is not None and self.shape.currentData() == Shape.LINES
+
+    @property
+    def by_operation(self) -> bool:
+        """Whether all operations are shown at once."""
+        return self.view.id != "statistics" and not self.shows_lines
+
+    @property
+    def scale_in_force(self) -> Scale:
+        return Scale(self.scale.currentData())
+
+    def show_view(self, view_id: str) -> None:
+        self.views.setCurrentIndex([view.id for view in VIEWS].index(view_id))
+
+    def set_workload(self, workload: Workload) -> None:
+        """Begin with what this workload is looked at for."""
+        self._workload, self._shapes = workload, {}
+        _fill(self.operation, {one.id: one.title for one in workload.operations})
+        _fill(self.samples, samples_of(workload))
+        for place, operation in enumerate(workload.operations):
+            self.operation.setItemData(place, operation.about, Qt.ItemDataRole.ToolTipRole)
+        self._take_view()
+
+    def set_shown(self, workloads: Sequence[Workload], current: Workload) -> None:
+        """The workloads that results are there of; with one there is nothing to choose."""
+        _fill(self.shown, {workload.id: workload.title for workload in workloads}, current.id)
+        self.shown.setVisible(len(workloads) > 1)
+
+    def set_results(self, results: RaceResults) -> None:
+        """The sizes that can be chosen for bars; without a choice it is the largest so far."""
+        sizes = {LARGEST: "Largest size"} | {rows: shown_rows(rows) for rows in reversed(results.rows)}
+        if list(sizes) != [self.rows.itemData(place) for place in range(self.rows.count())]:
+            _fill(self.rows, sizes, self.rows.currentData())
+        self._show_choices()
 
     def set_exportable(self, exportable: bool) -> None:
         self.export.setEnabled(exportable)
-        self.export.setToolTip("Samples or picture as a file" if exportable else "Nothing is measured yet")
+        self.export.setToolTip(
+            "Report, samples or picture as a file" if exportable else "Nothing is measured yet"
+        )
+
+    # ------------------------------------------------------------------- choosing
+
+    def _take_view(self) -> None:
+        view, workload = self.view, self._workload
+        if view.quantity is not None and workload is not None:
+            shape = self._shapes.get(view.id, first_shape(view, workload))
+            self.shape.blockSignals(True)
+            self.shape.setCurrentIndex(self.shape.findData(shape))
+            self.shape.blockSignals(False)
+        self._take_scales()
+        self.changed.emit()
+
+    def _take_shape(self) -> None:
+        self._shapes[self.view.id] = self.shape.currentData()
+        self._take_scales()
+        self.changed.emit()
+
+    def _take_scales(self) -> None:
+        offered = scales(self.view, Shape(self.shape.currentData()))
+        if [self.scale.itemData(place) for place in range(self.scale.count())] != list(offered):
+            _fill(self.scale, offered)
+        self._show_choices()
+
+    def _show_choices(self) -> None:
+        lines, drawn = self.shows_lines, self.view.id != "statistics"
+        self.operation.setVisible(lines or not drawn)
+        self.shape.setVisible(self.view.quantity is not None)
+        self.rows.setVisible(drawn and not lines and self.view.quantity is not None and self.rows.count() > 2)
+        self.scale.setVisible(drawn)
+        self.statistic.setVisible(drawn)
+        operation = self._workload.operation(self.operation.currentData()) if self._workload else None
+        told = operation.about if operation and not self.operation.isHidden() else f"{self.view.about}."
+        self.about.tell(told)
+
+    # ------------------------------------------------------------------- building
 
     def _build(self) -> None:
+        for view in VIEWS:
+            place = self.views.addTab(view.title)
+            self.views.setTabData(place, view.id)
+            self.views.setTabToolTip(place, view.about)
         menu = QMenu(self.export)
         for suffix, title in FORMATS.items():
             menu.addAction(title.partition(" (")[0] + " …", lambda s=suffix: self.export_asked.emit(s))
         self.export.setMenu(menu)
-        choices = QHBoxLayout()
+        first, choices = QHBoxLayout(), QHBoxLayout()
+        first.addWidget(self.views, 1)
+        first.addWidget(self.export)
+        boxes = (self.shown, self.operation, self.shape, self.rows, self.scale, self.statistic, self.samples)
         choices.setSpacing(theme.S)
-        for widget in (self.quantity, self.statistic, self.temperature):
-            choices.addWidget(widget)
+        for box in boxes:
+            choices.addWidget(box)
         choices.addStretch(1)
-        choices.addWidget(self.export)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
-        layout.addWidget(self.operations)
-        layout.addWidget(self.about)
+        layout.addLayout(first)
         layout.addLayout(choices)
-        self.operations.currentChanged.connect(self.changed)
-        for box in (self.quantity, self.statistic, self.temperature):
+        layout.addWidget(self.about)
+        self.views.currentChanged.connect(self._take_view)
+        self.shape.currentIndexChanged.connect(self._take_shape)
+        self.operation.currentIndexChanged.connect(lambda _: self._show_choices())
+        for box in (self.operation, self.rows, self.scale, self.statistic, self.samples):
             box.currentIndexChanged.connect(self.changed)
+        self.shown.currentIndexChanged.connect(lambda _: self.workload_asked.emit(self.shown.currentData()))
+        self.shown.hide()
 
 
 def _mean_first() -> list[str]:
@@ -92,8 +176,19 @@ def _mean_first() -> list[str]:
     return sorted(STATISTICS, key=lambda name: name != "mean")
 
 
-def _choice(name: str, titles: dict[str | None, str] | dict[str, str]) -> QComboBox:
+def _choice(name: str, titles: Mapping[Any, str] | None = None) -> QComboBox:
     box = QComboBox(accessibleName=name, toolTip=name)
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+    box.setMinimumWidth(LEAST_WIDTH)
+    _fill(box, titles or {})
+    return box
+
+
+def _fill(box: QComboBox, titles: Mapping[Any, str], current: Any = None) -> None:
+    """Anew and without a signal; `current` stays chosen where it is still there."""
+    box.blockSignals(True)
+    box.clear()
     for value, title in titles.items():
         box.addItem(title, value)
-    return box
+    box.setCurrentIndex(max(0, box.findData(current)) if titles else -1)
+    box.blockSignals(False)

@@ -1,24 +1,34 @@
-"""A race as a file: its samples as JSON or CSV, its plot as a picture."""
+"""A race as a file: its report, its samples, its picture."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from io import StringIO
 from pathlib import Path
 
+from PySide6.QtCore import QBuffer, QPoint, QRect
+from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from core.bench.diary import write_results
+from core.bench.kept_run import KeptRun, by_backend
+from core.bench.markdown import markdown_report
 from core.bench.results import Record, write_text
 from core.errors import FileProblem
-from ui.bench.race_results import RaceResults
+from ui import theme
 
 FORMATS = {
+    ".md": "Report as Markdown (*.md)",
     ".json": "Samples as JSON (*.json)",
     ".csv": "Samples as CSV (*.csv)",
-    ".png": "Picture of the plot (*.png)",
+    ".png": "Picture of what is shown, PNG (*.png)",
+    ".svg": "Picture of what is shown, SVG (*.svg)",
 }
+DOTS_PER_POINT = 2
+"""Of a PNG, so that it is sharp in print."""
 
 
 def ask_path(parent: QWidget, suffix: str, name: str) -> Path | None:
@@ -27,21 +37,52 @@ def ask_path(parent: QWidget, suffix: str, name: str) -> Path | None:
     return Path(chosen).with_suffix(suffix) if chosen else None
 
 
-def export(path: Path, results: RaceResults, plot: QWidget) -> None:
+def export(path: Path, run: KeptRun, picture: QWidget) -> None:
     """By the suffix of `path`. Raises FileProblem when it cannot be written."""
     match path.suffix:
+        case ".md":
+            write_text(path, markdown_report(run))
         case ".json":
-            write_results(results.records, results.surroundings, path)
+            write_results(run.records, by_backend(run.surroundings), path)
         case ".csv":
-            write_text(path, to_csv(results.records))
+            write_text(path, to_csv(run.records))
         case ".png":
-            if not plot.grab().save(str(path), "PNG"):
-                raise FileProblem(path, "the picture cannot be written", fix="Choose another place")
+            _write_png(path, picture)
+        case ".svg":
+            _write_svg(path, picture)
 
 
-def to_csv(records: list[Record]) -> str:
+def to_csv(records: Sequence[Record]) -> str:
+    """A line a sample; its latencies stand in one cell, with spaces between."""
     text = StringIO()
     writer = csv.DictWriter(text, [field.name for field in fields(Record)], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(record) for record in records)
+    for record in records:
+        latencies = " ".join(map(str, record.latencies))
+        writer.writerow(asdict(record) | {"latencies": latencies})
     return text.getvalue()
+
+
+def _write_png(path: Path, picture: QWidget) -> None:
+    image = QPixmap(picture.size() * DOTS_PER_POINT)
+    image.setDevicePixelRatio(DOTS_PER_POINT)
+    image.fill(theme.current().color("surface"))
+    picture.render(image)
+    if not image.save(str(path), "PNG"):
+        raise FileProblem(path, "the picture cannot be written", fix="Choose another place")
+
+
+def _write_svg(path: Path, picture: QWidget) -> None:
+    whole = QRect(QPoint(0, 0), picture.size())
+    held = QBuffer()
+    drawing = QSvgGenerator()
+    drawing.setOutputDevice(held)
+    drawing.setResolution(picture.logicalDpiX())
+    drawing.setSize(whole.size())
+    drawing.setViewBox(whole)
+    drawing.setTitle("Lamella: a race")
+    painter = QPainter(drawing)
+    painter.fillRect(whole, theme.current().color("surface"))
+    picture.render(painter, QPoint(0, 0))
+    painter.end()
+    write_text(path, held.data().data().decode("utf-8"))

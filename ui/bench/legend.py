@@ -1,85 +1,126 @@
-"""Which line is whose, above the plot, where it covers no point."""
+"""Which line is whose, beside the plot: a click switches a line off and on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QWidget
+from PySide6.QtCore import QPointF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractButton, QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from ui import theme
 from ui.bench.plot_lines import Look, draw_marker
 from ui.bench.series import Series
 
-COLUMNS = 3
-SAMPLE_WIDTH, SAMPLE_HEIGHT = 36, 16
+SAMPLE_WIDTH = 32
+WIDEST = 250
+FADED = 0.35
 
 
-class Legend(QWidget):
-    """Our own lines in the first row, published ones in the next."""
+class Legend(QScrollArea):
+    """Our own lines first, published ones after them; what was switched off stays so."""
+
+    changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._shown: list[tuple[str, bool]] = []
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(theme.XL)
-        self._grid.setVerticalSpacing(theme.XS)
-        self._grid.setColumnStretch(COLUMNS, 1)
-
-    @property
-    def labels(self) -> list[str]:
-        return [label for label, _ in self._shown]
+        super().__init__(parent, widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        self.setAccessibleName("Lines of the plot")
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.hidden: set[str] = set()
+        self.entries: dict[str, LegendEntry] = {}
+        holder = QWidget()
+        self._list = QVBoxLayout(holder)
+        self._list.setContentsMargins(0, theme.S, 0, theme.S)
+        self._list.setSpacing(0)
+        self._list.addStretch(1)
+        self.setWidget(holder)
 
     def show_series(self, series: Sequence[Series]) -> None:
-        shown = [(one.label, one.published) for one in series]
-        if shown == self._shown:
+        ordered = sorted(series, key=lambda one: one.published)
+        labels = [one.label for one in ordered]
+        if labels == list(self.entries):
             return
-        self._shown = shown
         self._clear()
-        live = [one for one in series if not one.published]
-        published = [one for one in series if one.published]
-        self._place(live, 0)
-        self._place(published, -(-len(live) // COLUMNS))
+        for place, one in enumerate(ordered):
+            entry = LegendEntry(one, shown=one.label not in self.hidden)
+            entry.toggled.connect(lambda shown, label=one.label: self._switch(label, shown))
+            entry.alone_asked.connect(lambda label=one.label: self.show_alone(label))
+            self.entries[one.label] = entry
+            self._list.insertWidget(place, entry)
+        widths = [entry.sizeHint().width() for entry in self.entries.values()]
+        self.setFixedWidth(min(WIDEST, max(widths, default=0)) + theme.M)
+        self.setVisible(bool(labels))
 
-    def _place(self, series: Sequence[Series], first_row: int) -> None:
-        for place, one in enumerate(series):
-            self._grid.addWidget(_entry(one), first_row + place // COLUMNS, place % COLUMNS)
+    def show_alone(self, label: str) -> None:
+        """Only this line; all again when it is alone already."""
+        others = {name for name in self.entries if name != label}
+        self.hidden = set() if self.hidden >= others else others
+        for name, entry in self.entries.items():
+            entry.blockSignals(True)
+            entry.setChecked(name not in self.hidden)
+            entry.blockSignals(False)
+        self.changed.emit()
+
+    def _switch(self, label: str, shown: bool) -> None:
+        self.hidden = self.hidden - {label} if shown else self.hidden | {label}
+        self.changed.emit()
 
     def _clear(self) -> None:
-        while (item := self._grid.takeAt(0)) is not None:
-            entry = item.widget()
+        for entry in self.entries.values():
+            self._list.removeWidget(entry)
             entry.hide()
             entry.deleteLater()
+        self.entries = {}
 
 
-class Sample(QWidget):
-    """A piece of the line with its marker; painted anew with the theme's colours."""
+class LegendEntry(QAbstractButton):
+    """A piece of the line with its marker and whose it is; faded and struck out while the line is off."""
 
-    def __init__(self, series: Series) -> None:
-        super().__init__()
+    alone_asked = Signal()
+
+    def __init__(self, series: Series, shown: bool) -> None:
+        super().__init__(checkable=True, checked=shown, text=series.label)
         self._series = series
-        self.setFixedSize(SAMPLE_WIDTH, SAMPLE_HEIGHT)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setToolTip(f"{series.label}: click to hide or show it, double-click for it alone")
+        theme.current().changed.connect(self.updateGeometry)
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetrics(self._font())
+        return QSize(
+            SAMPLE_WIDTH + theme.S + metrics.horizontalAdvance(self.text()) + theme.S,
+            metrics.height() + theme.S,
+        )
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.alone_asked.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        look = Look.of(self._series)
-        middle = QPointF(self.width() / 2, self.height() / 2)
+        colors, look = theme.current(), Look.of(self._series)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(look.line)
-        painter.drawLine(QPointF(1, middle.y()), QPointF(self.width() - 1, middle.y()))
-        painter.translate(middle)
-        draw_marker(painter, look)
+        if self.underMouse() or self.hasFocus():
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colors.color("hover"))
+            painter.drawRoundedRect(self.rect(), theme.XS, theme.XS)
+        painter.setOpacity(1.0 if self.isChecked() else FADED)
+        font = self._font()
+        font.setStrikeOut(not self.isChecked())
+        painter.setFont(font)
+        painter.setPen(colors.color("text"))
+        words = self.rect().adjusted(SAMPLE_WIDTH + theme.S, 0, 0, 0)
+        shown = QFontMetrics(font).elidedText(self.text(), Qt.TextElideMode.ElideRight, words.width())
+        painter.drawText(words, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), shown)
+        self._draw_sample(painter, look)
         painter.end()
 
+    def _draw_sample(self, painter: QPainter, look: Look) -> None:
+        middle = QPointF(SAMPLE_WIDTH / 2 + 2, self.height() / 2)
+        painter.setPen(look.line)
+        painter.drawLine(QPointF(4, middle.y()), QPointF(SAMPLE_WIDTH, middle.y()))
+        painter.translate(middle)
+        draw_marker(painter, look)
 
-def _entry(series: Series) -> QWidget:
-    entry, label = QWidget(), QLabel(series.label)
-    theme.variant(label, "caption")
-    layout = QHBoxLayout(entry)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(theme.S)
-    layout.addWidget(Sample(series), 0, Qt.AlignmentFlag.AlignVCenter)
-    layout.addWidget(label, 0, Qt.AlignmentFlag.AlignVCenter)
-    return entry
+    def _font(self):
+        return theme.current().font(theme.TextSize.CAPTION)

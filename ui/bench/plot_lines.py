@@ -1,7 +1,8 @@
-"""What is drawn in the plot: a series with its spread, the grid, the band below the clock's resolution."""
+"""What is drawn in a plot: a series with its spread, the grid, the band below the clock's resolution."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -62,7 +63,9 @@ class Look:
 class DrawnLine:
     """A line of the plot that takes new points without being made again."""
 
-    def __init__(self, canvas: pg.PlotWidget, series: Series, height: int) -> None:
+    def __init__(self, canvas: pg.PlotWidget, series: Series, log: bool) -> None:
+        self._canvas, self._log = canvas, log
+        self._places: list[tuple[float, ...]] = []
         look = Look.of(series)
         self._bars = pg.ErrorBarItem(pen=look.outline)
         self._line = pg.PlotDataItem(
@@ -74,11 +77,19 @@ class DrawnLine:
             antialias=True,
         )
         for item in (self._bars, self._line):
+            canvas.addItem(item, ignoreBounds=True)
+
+    def set_height(self, height: int) -> None:
+        """What is higher lies above."""
+        for item in (self._bars, self._line):
             item.setZValue(height)
-            canvas.addItem(item)
 
     def set_spots(self, spots: Sequence[Spot], beam: float) -> None:
         """`beam` is the width of an error bar's ends, in the plot's own coordinates."""
+        places = [(spot.x, spot.y, spot.point.low, spot.point.high, beam) for spot in spots]
+        if places == self._places:
+            return
+        self._places = places
         self._line.setData(np.array([spot.x for spot in spots]), np.array([spot.y for spot in spots]))
         spread = [s for s in spots if s.point.value is not None and s.point.high > s.point.low > 0]
         y = np.array([spot.y for spot in spread])
@@ -86,10 +97,44 @@ class DrawnLine:
         self._bars.setData(
             x=np.array([spot.x for spot in spread]),
             y=y,
-            top=np.log10([spot.point.high for spot in spread]) - y,
-            bottom=y - np.log10([spot.point.low for spot in spread]),
+            top=np.array([self._at(spot.point.high) for spot in spread]) - y,
+            bottom=y - np.array([self._at(spot.point.low) for spot in spread]),
             beam=beam,
         )
+
+    def remove(self) -> None:
+        for item in (self._bars, self._line):
+            self._canvas.removeItem(item)
+
+    def _at(self, value: float) -> float:
+        return math.log10(value) if self._log else value
+
+
+class Band:
+    """The strip for values that the clock could not tell from nothing, with its label."""
+
+    def __init__(self, canvas: pg.PlotWidget) -> None:
+        colors = theme.current()
+        self._strip = pg.LinearRegionItem(
+            (0, 1),
+            orientation="horizontal",
+            movable=False,
+            brush=pg.mkBrush(colors.color("sunken")),
+            pen=pg.mkPen(colors.color("border_strong"), style=Qt.PenStyle.DotLine),
+        )
+        self._strip.setZValue(-10)
+        self._label = text_item("below clock resolution", colors.color("muted"), (1, 0.5))
+        self._items = (self._strip, self._label)
+        for item in self._items:
+            canvas.addItem(item, ignoreBounds=True)
+
+    def show_between(self, low: float, high: float, right: float) -> None:
+        self._strip.setRegion((low, high))
+        self._label.setPos(right, (low + high) / 2)
+
+    def set_visible(self, visible: bool) -> None:
+        for item in self._items:
+            item.setVisible(visible)
 
 
 def draw_marker(painter: QPainter, look: Look) -> None:
@@ -97,39 +142,22 @@ def draw_marker(painter: QPainter, look: Look) -> None:
     drawSymbol(painter, look.marker, look.size, look.outline, look.fill)
 
 
-def grid(xs: Sequence[float], ys: Sequence[float], frame: Frame) -> pg.PlotCurveItem:
-    """Lines at `xs` and `ys` across the frame, all in one item."""
+def grid_lines(xs: Sequence[float], ys: Sequence[float], frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of lines at `xs` and `ys` across the frame, as pairs."""
     left, right, low, high = frame
     ends = [((x, low), (x, high)) for x in xs] + [((left, y), (right, y)) for y in ys]
     points = np.array(ends, dtype=float).reshape(-1, 2)
-    pen = pg.mkPen(theme.current().color("grid_line"))
-    lines = pg.PlotCurveItem(points[:, 0], points[:, 1], connect="pairs", pen=pen)
-    lines.setZValue(-20)
-    return lines
-
-
-def band(low: float, high: float, right: float) -> list[pg.GraphicsObject]:
-    """The strip for values that the clock could not tell from nothing, with its label."""
-    colors = theme.current()
-    strip = pg.LinearRegionItem(
-        (low, high),
-        orientation="horizontal",
-        movable=False,
-        brush=pg.mkBrush(colors.color("sunken")),
-        pen=pg.mkPen(colors.color("border_strong"), style=Qt.PenStyle.DotLine),
-    )
-    strip.setZValue(-10)
-    return [strip, _text("below clock resolution", colors.color("muted"), right, (low + high) / 2, (1, 0.5))]
+    return points[:, 0], points[:, 1]
 
 
 def dagger(spot: Spot) -> pg.TextItem:
     """At a point that hovering says more about."""
-    color = QColor(spot.series.color(theme.current().colors))
-    return _text(DAGGER, color, spot.x, spot.y, (0.5, 1.1))
+    item = text_item(DAGGER, QColor(spot.series.color(theme.current().colors)), (0.5, 1.1))
+    item.setPos(spot.x, spot.y)
+    return item
 
 
-def _text(words: str, color: QColor, x: float, y: float, anchor: tuple[float, float]) -> pg.TextItem:
+def text_item(words: str, color: QColor, anchor: tuple[float, float]) -> pg.TextItem:
     item = pg.TextItem(words, color=color, anchor=anchor)
     item.setFont(theme.current().font(theme.TextSize.CAPTION))
-    item.setPos(x, y)
     return item

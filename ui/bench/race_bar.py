@@ -1,38 +1,49 @@
-"""The top of the race: start, stop, and what is going on."""
+"""The top of the race: start, pause, stop, more of the same, and what is going on."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QElapsedTimer, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
-from core.bench.backends import entry_named
 from core.bench.protocol import Doing
 from core.bench.ratios import shown_rows
 from ui import theme
 from ui.bench.durations import about
+from ui.bench.race_results import title_of
+from ui.bench.stopwatch import Stopwatch
 
 SURE_FROM = 0.08
 """Before this share is done, the time that is left is the estimate's."""
 
 TICK_MILLISECONDS = 500
+MORE = 5
 
 
 class RaceBar(QFrame):
     """Shows one race at a time; the owner says when it starts and ends."""
 
     start_asked = Signal()
+    pause_asked = Signal(bool)
     stop_asked = Signal()
+    more_asked = Signal(int)
+    results_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.start, self.stop = QPushButton("Start"), QPushButton("Stop")
+        self.start, self.pause, self.stop = QPushButton("Start"), QPushButton("Pause"), QPushButton("Stop")
+        self.more, self.results = QPushButton(f"{MORE} more repeats"), QPushButton("Kept runs …")
         self.status = QLabel("Press Start to measure on this machine.")
         self.progress = QProgressBar(minimum=0, maximum=1000, textVisible=False)
-        self._elapsed, self._tick = QElapsedTimer(), QTimer(self, interval=TICK_MILLISECONDS)
-        self._doing, self._estimate, self._share, self._repeats = "", 0.0, 0.0, 1
+        self._watch, self._tick = Stopwatch(), QTimer(self, interval=TICK_MILLISECONDS)
+        self._doing, self._estimate, self._share = "", 0.0, 0.0
         self._build()
         self._draw_icons()
         self.set_running(False)
+        self.set_more("")
+
+    @property
+    def paused(self) -> bool:
+        return self.pause.isChecked()
 
     def set_problem(self, problem: str) -> None:
         """Why Start is off; empty turns it on."""
@@ -41,66 +52,108 @@ class RaceBar(QFrame):
 
     def set_running(self, running: bool) -> None:
         self.start.setVisible(not running)
-        self.stop.setVisible(running)
-        self.stop.setEnabled(True)
-        self.progress.setVisible(running)
+        for widget in (self.pause, self.stop, self.progress):
+            widget.setVisible(running)
+            widget.setEnabled(True)
+        (self.pause if running else self.start).setFocus()
 
-    def begin(self, estimate: float, repeats: int) -> None:
-        self._doing, self._estimate, self._share, self._repeats = "starting", estimate, 0.0, repeats
-        self._elapsed.start()
+    def set_more(self, title: str) -> None:
+        """Which race repeats can be added to; empty for none."""
+        self.more.setVisible(bool(title))
+        self.more.setToolTip(f"Measure again and add to what is there. {title}")
+
+    def begin(self) -> None:
+        self._doing, self._estimate, self._share = "Starting", 0.0, 0.0
+        self._watch = Stopwatch()
         self._tick.start()
         self.progress.setValue(0)
+        self.pause.setChecked(False)
         self.set_running(True)
+        self.set_more("")
         self._tell()
 
-    def doing(self, message: Doing) -> None:
-        step = message.step.replace("_", " ")
-        title = entry_named(message.backend).title
-        repeat = f", {message.repeat + 1} of {self._repeats}" if self._repeats > 1 else ""
-        self._doing = f"{title}, {shown_rows(message.rows)}: {step}{repeat}"
+    def expect(self, seconds: float) -> None:
+        """What the race was estimated to take; without it, nobody says how much is left at first."""
+        self._estimate = seconds
         self._tell()
+
+    def doing(self, message: Doing, workload: str) -> None:
+        """`workload` is a title where there are several, and else empty."""
+        where = f"{workload}: " if workload else ""
+        step, repeat = message.step.replace("_", " "), message.repeat + 1
+        self._doing = (
+            f"{where}{title_of(message.backend)}, {shown_rows(message.rows)}, {step}, repeat {repeat}"
+        )
 
     def set_share(self, share: float) -> None:
         self._share = share
         self.progress.setValue(round(share * 1000))
-        self._tell()
 
     def stopping(self) -> None:
-        self.stop.setEnabled(False)
+        for button in (self.stop, self.pause):
+            button.setEnabled(False)
         self._doing = "Stopping"
+        self._tell()
 
     def end(self, how: str) -> None:
         """Back to rest; `how` says what became of it, the time it took is added."""
         self._tick.stop()
         self.set_running(False)
-        self.status.setText(f"{how} after {about(self._elapsed.elapsed() / 1000)}.")
+        self.say(f"{how} after {about(self._watch.seconds)}.")
+
+    def say(self, text: str) -> None:
+        self.status.setText(text)
+        self.status.setToolTip(text)
+
+    def _take_pause(self, paused: bool) -> None:
+        self.pause.setText("Resume" if paused else "Pause")
+        self._watch.halt(paused)
+        self._draw_icons()
+        if self._tick.isActive():
+            self.pause_asked.emit(paused)
+            self._tell()
 
     def _tell(self) -> None:
-        elapsed = self._elapsed.elapsed() / 1000
-        self.status.setText(f"{self._doing} · {about(elapsed)}, about {about(self._left(elapsed))} left")
+        elapsed = self._watch.seconds
+        if self.paused:
+            self.say(f"Paused before the next step, at {about(elapsed)} · {self._doing}")
+        else:
+            self.say(f"{about(elapsed)}{self._left(elapsed)} · {self._doing}")
 
-    def _left(self, elapsed: float) -> float:
-        if self._share < SURE_FROM:
-            return max(1.0, self._estimate - elapsed)
-        return elapsed * (1 - self._share) / self._share
+    def _left(self, elapsed: float) -> str:
+        if self._share >= SURE_FROM:
+            return f", about {about(elapsed * (1 - self._share) / self._share)} left"
+        return f", about {about(max(1.0, self._estimate - elapsed))} left" if self._estimate else ""
 
     def _build(self) -> None:
         theme.variant(self, "bar")
         theme.variant(self.start, "primary")
         theme.variant(self.stop, "danger")
         theme.variant(self.status, "muted")
-        self.progress.setFixedWidth(180)
+        self.pause.setCheckable(True)
+        self.pause.setToolTip("Wait before the next step; nothing that is being timed is touched")
+        self.stop.setToolTip("End at once; what was measured stays")
+        self.results.setToolTip("Every race that was finished: compare two, see how one changed over time")
+        self.progress.setFixedWidth(140)
+        self.status.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.L, theme.S, theme.L, theme.S)
-        layout.setSpacing(theme.M)
-        for widget in (self.start, self.stop, self.progress):
+        layout.setSpacing(theme.S)
+        for widget in (self.start, self.pause, self.stop, self.more, self.progress):
             layout.addWidget(widget)
         layout.addWidget(self.status, 1)
+        layout.addWidget(self.results)
         self.start.clicked.connect(self.start_asked)
+        self.pause.toggled.connect(self._take_pause)
         self.stop.clicked.connect(self.stop_asked)
+        self.more.clicked.connect(lambda: self.more_asked.emit(MORE))
+        self.results.clicked.connect(self.results_asked)
         self._tick.timeout.connect(self._tell)
         theme.current().changed.connect(self._draw_icons)
 
     def _draw_icons(self) -> None:
-        self.start.setIcon(theme.current().icon("play", "on_accent"))
-        self.stop.setIcon(theme.current().icon("stop", "danger"))
+        look = theme.current()
+        self.start.setIcon(look.icon("play", "on_accent"))
+        self.pause.setIcon(look.icon("play" if self.paused else "pause", "text"))
+        self.stop.setIcon(look.icon("stop", "danger"))
+        self.more.setIcon(look.icon("plus", "text"))

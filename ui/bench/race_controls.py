@@ -1,44 +1,32 @@
-"""What to race: the workload, the systems, the sizes, how often, and on which disk."""
+"""What to race: workloads, sizes, systems, how often, and under which conditions."""
 
 from __future__ import annotations
 
-import tempfile
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QFileDialog,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QSpinBox,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSpinBox, QVBoxLayout, QWidget
 
-from core.bench.backends import ENTRIES, Entry, load
-from core.bench.plan import estimated_seconds, memory_problem
-from core.bench.workloads import ALL_SIZES, WORKLOADS, Workload
+from core.bench.choice import PUBLISHED_SCALE, SMALL_SCALE, Choice, Part, part_of
+from core.bench.costs import Costs
+from core.bench.interpreters import OtherPython
+from core.bench.normalised import REFERENCE
+from core.bench.other_python import objection
+from core.bench.workloads import WORKLOADS, Workload
 from ui import theme
-from ui.bench.durations import about
+from ui.bench.conditions import ConditionsForm
+from ui.bench.estimate_note import EstimateNote
+from ui.bench.parts import reason_against
+from ui.bench.section import Section
+from ui.bench.size_choice import SizeChoice
+from ui.bench.system_list import SystemList
+from ui.bench.workload_choice import WorkloadChoice
+from ui.tasks import Tasks
 
-DEFAULT_SYSTEMS = ("lamella", "sqlite")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A race that was asked for."""
-
-    workload: Workload
-    rows: tuple[int, ...]
-    systems: tuple[str, ...]
-    repeats: int
-    fresh: bool
-    folder: Path
+MOST_REPEATS = 1000
+UNKNOWN_PYTHON = "It is not known yet what that Python can run."
 
 
 class RaceControls(QWidget):
@@ -47,157 +35,143 @@ class RaceControls(QWidget):
     changed = Signal()
     workload_changed = Signal()
 
-    def __init__(self, folder: Path | None = None, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        tasks: Tasks,
+        costs: Callable[[], Costs],
+        folder: Path | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
-        self.folder = folder or Path(tempfile.gettempdir())
-        self.workloads = QComboBox(accessibleName="Workload")
-        self.systems = {entry.id: self._system(entry) for entry in ENTRIES.values() if entry.takes("table")}
-        self.sizes = {rows: self._size(rows) for rows in ALL_SIZES}
-        self.repeats = QSpinBox(minimum=1, maximum=100, accessibleName="Repeats")
-        self.fresh = QCheckBox("A new process for every step")
-        self._about, self._time, self._place = QLabel(), QLabel(), QLabel()
+        self.workload_choice, self.size_choice = WorkloadChoice(), SizeChoice()
+        self.systems, self.conditions = SystemList(tasks), ConditionsForm(tasks, folder)
+        self.repeats = QSpinBox(minimum=1, maximum=MOST_REPEATS, accessibleName="Repeats")
+        self.note = EstimateNote(tasks, costs)
         self._build()
-        self._fill()
+        self._connect()
+        self._take_workload()
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        return self.workload_choice.workloads
 
     @property
     def choice(self) -> Choice:
+        """What would be raced; only where there is no `problem`."""
+        form = self.conditions
         return Choice(
-            workload=self.workload,
-            rows=tuple(rows for rows, box in self.sizes.items() if box.isChecked() and box.isEnabled()),
-            systems=tuple(name for name, box in self.systems.items() if box.isChecked() and box.isEnabled()),
-            repeats=self.repeats.value(),
-            fresh=self.fresh.isChecked(),
-            folder=self.folder,
+            parts=tuple(part for part in map(self._part, self.workloads) if part.systems),
+            fresh=form.fresh.isChecked(),
+            folder=form.folder,
+            interpreter=form.python.path,
+            limit_seconds=form.limit_seconds,
         )
-
-    @property
-    def workload(self) -> Workload:
-        return WORKLOADS[self.workloads.currentData()]
-
-    @property
-    def seconds(self) -> float:
-        """A rough estimate of what the choice will take."""
-        asked = self.choice
-        return estimated_seconds(asked.workload, asked.rows, len(asked.systems), asked.repeats, asked.fresh)
 
     @property
     def problem(self) -> str:
         """Why nothing can be started; empty when it can."""
-        asked = self.choice
-        if not asked.systems:
-            return "Choose at least one system."
-        return "" if asked.rows else "Choose at least one number of rows."
+        python = self.conditions.python
+        if python.problem:
+            return UNKNOWN_PYTHON
+        if not self.workloads:
+            return "Choose at least one workload."
+        if not any(self._systems_for(workload) for workload in self.workloads):
+            return (python.other and self._objection(python.other)) or "Choose at least one system."
+        sizes = "" if self.workload_choice.several else self.size_choice.problem
+        return sizes or self.note.refusal
 
-    def set_folder(self, folder: Path) -> None:
-        self.folder = folder
-        self._tell()
+    def _objection(self, other: OtherPython) -> str:
+        """Why that Python can run none of the workloads; empty when it can run one."""
+        reasons = [objection(other, REFERENCE, workload) for workload in self.workloads]
+        return "" if "" in reasons else f"{reasons[0]}."
 
-    # ------------------------------------------------------------------ building
+    def _part(self, workload: Workload) -> Part:
+        systems = self._systems_for(workload)
+        if not self.workload_choice.several:
+            own = replace(workload, table_rows=self.size_choice.table_rows)
+            return part_of(own, systems, self.size_choice.chosen, self.repeats.value())
+        if self.workload_choice.scale.currentData() == SMALL_SCALE:
+            return part_of(workload.at_small_scale(), systems, scale=SMALL_SCALE)
+        return part_of(workload, systems, scale=PUBLISHED_SCALE if workload.published_rows else None)
 
-    def _system(self, entry: Entry) -> QCheckBox:
-        box = QCheckBox(entry.title)
-        if entry.missing:
-            box.setEnabled(False)
-            box.setToolTip(entry.missing)
-        else:
-            system = load(entry.id)
-            box.setText(f"{entry.title}  {system.version()}")
-            box.setToolTip(f"{entry.title} {system.version()}: {system.describe()}.")
-            box.setChecked(entry.id in DEFAULT_SYSTEMS)
-        box.toggled.connect(self._tell)
-        return box
+    def _systems_for(self, workload: Workload) -> list[str]:
+        rows, other = self.systems.rows, self.conditions.python.other
+        return [name for name in self.systems.chosen if not reason_against(rows[name].entry, workload, other)]
 
-    def _size(self, rows: int) -> QCheckBox:
-        box = QCheckBox(f"{rows:,}")
-        problem = memory_problem(rows)
-        box.setEnabled(not problem)
-        box.setToolTip(problem or f"{rows:,} rows of 100 columns")
-        box.toggled.connect(self._tell)
-        return box
-
-    def _build(self) -> None:
-        self._about.setWordWrap(True)
-        self._time.setWordWrap(True)
-        self._place.setWordWrap(True)
-        self.fresh.setToolTip(
-            "Slower, but every read and query is the first of its process: all samples are cold."
-        )
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(theme.L, theme.L, theme.L, theme.L)
-        layout.setSpacing(theme.S)
-        self._section(layout, "Workload", self.workloads, self._about)
-        self._section(layout, "Systems", *self.systems.values())
-        self._section(layout, "Rows", self._size_grid())
-        self._section(layout, "Samples", self._repeat_form(), self.fresh)
-        self._section(layout, "Disk", self._place, self._choose_button())
-        self._section(layout, "Time", self._time)
-        layout.addStretch(1)
-        for label in (self._about, self._time, self._place):
-            theme.variant(label, "caption")
-
-    def _section(self, layout: QVBoxLayout, title: str, *widgets: QWidget) -> None:
-        heading = QLabel(title)
-        theme.variant(heading, "heading")
-        if layout.count():
-            layout.addSpacing(theme.S)
-        layout.addWidget(heading)
-        for widget in widgets:
-            layout.addWidget(widget)
-
-    def _size_grid(self) -> QWidget:
-        grid = QWidget()
-        layout = QGridLayout(grid)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setVerticalSpacing(theme.S)
-        half = (len(self.sizes) + 1) // 2
-        for place, box in enumerate(self.sizes.values()):
-            layout.addWidget(box, place % half, place // half)
-        return grid
-
-    def _repeat_form(self) -> QWidget:
-        form = QWidget()
-        layout = QHBoxLayout(form)
-        layout.setContentsMargins(0, 0, 0, 0)
-        label = QLabel("Repeats")
-        label.setBuddy(self.repeats)
-        self.repeats.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.repeats.setMinimumWidth(6 * theme.L)
-        layout.addWidget(label)
-        layout.addStretch(1)
-        layout.addWidget(self.repeats)
-        return form
-
-    def _choose_button(self) -> QPushButton:
-        button = QPushButton("Another folder …")
-        button.setToolTip("The databases are made in a folder of their own here and removed afterwards")
-        button.clicked.connect(self._choose_folder)
-        return button
-
-    def _fill(self) -> None:
-        for workload in WORKLOADS.values():
-            self.workloads.addItem(workload.title, workload.id)
-        self.workloads.currentIndexChanged.connect(self._take_workload)
-        self.repeats.valueChanged.connect(self._tell)
-        self.fresh.toggled.connect(self._tell)
-        self._take_workload()
-
-    # -------------------------------------------------------------------- choices
+    # ------------------------------------------------------------------- choices
 
     def _take_workload(self) -> None:
-        """The workload's own sizes and repeats are where a choice starts."""
-        self._about.setText(self.workload.about)
-        self.repeats.setValue(self.workload.default_repeats)
-        for rows, box in self.sizes.items():
-            box.setChecked(rows in self.workload.default_rows)
+        """A workload's own sizes and repeats are where a choice starts."""
+        several = self.workload_choice.several
+        self.note.can_fit = not several
+        for section in (self._sizes, self._samples):
+            section.setVisible(not several)
+        self.systems.set_workloads(self.workloads or tuple(WORKLOADS.values()))
+        if not several:
+            (workload,) = self.workloads
+            self.size_choice.set_workload(workload)
+            self._sizes.heading.setText("Rows that change" if workload.table_rows else "Rows")
+            self.repeats.setValue(workload.default_repeats)
         self.workload_changed.emit()
         self._tell()
 
-    def _choose_folder(self) -> None:
-        chosen = QFileDialog.getExistingDirectory(self, "Folder for the databases", str(self.folder))
-        if chosen:
-            self.set_folder(Path(chosen))
-
     def _tell(self) -> None:
-        self._place.setText(f"Databases are made in {self.folder} and removed afterwards.")
-        self._time.setText(self.problem or f"About {about(self.seconds)} on two cores.")
+        self.note.show_choice(None, "")
+        problem = self.problem
+        self.note.show_choice(None if problem else self.choice, problem)
         self.changed.emit()
+
+    # ------------------------------------------------------------------- building
+
+    def _build(self) -> None:
+        self._sizes = Section("Rows", self.size_choice)
+        self._samples = Section("Samples", self._repeat_line())
+        inner = QWidget()
+        parts = QVBoxLayout(inner)
+        parts.setContentsMargins(theme.L, theme.M, theme.L, theme.L)
+        parts.setSpacing(theme.L)
+        for section in (
+            Section("Workload", self.workload_choice),
+            self._sizes,
+            self._samples,
+            Section("Conditions", self.conditions, open_first=False),
+            Section("Systems", self.systems),
+        ):
+            parts.addWidget(section)
+        parts.addStretch(1)
+        area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        theme.variant(area, "panel")
+        area.setWidget(inner)
+        area.setMinimumWidth(inner.minimumSizeHint().width() + theme.L)
+        line = QFrame()
+        theme.variant(line, "line")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(area, 1)
+        layout.addWidget(line)
+        layout.addWidget(self.note)
+
+    def _repeat_line(self) -> QWidget:
+        line = QWidget()
+        layout = QHBoxLayout(line)
+        layout.setContentsMargins(0, 0, 0, 0)
+        label = QLabel("Repeats")
+        label.setBuddy(self.repeats)
+        self.repeats.setMinimumWidth(6 * theme.L)
+        self.repeats.setAlignment(Qt.AlignmentFlag.AlignRight)
+        layout.addWidget(label)
+        layout.addStretch(1)
+        layout.addWidget(self.repeats)
+        return line
+
+    def _connect(self) -> None:
+        self.workload_choice.changed.connect(self._take_workload)
+        for part in (self.size_choice, self.systems, self.conditions):
+            part.changed.connect(self._tell)
+        self.repeats.valueChanged.connect(self._tell)
+        python = self.conditions.python
+        python.changed.connect(lambda: self.systems.set_interpreter(python.other))
+        self.note.changed.connect(self.changed)
+        self.note.fit_asked.connect(self.size_choice.choose)

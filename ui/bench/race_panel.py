@@ -2,51 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
-from core.bench import runner
+from core.bench.choice import Choice
+from core.bench.kept import Kept
 from core.bench.protocol import Doing, Message
-from core.bench.published import published
-from core.bench.ratios import ratios, shown_rows
-from core.bench.results import Record
+from core.bench.workloads import Workload
 from core.errors import LamellaError
-from core.jobs import Job, Progress
 from ui import theme
 from ui.bench import export
-from ui.bench.caption import Caption
-from ui.bench.display_bar import DisplayBar
-from ui.bench.plot_lines import DAGGER
+from ui.bench.keeping import Keeping
 from ui.bench.race_bar import RaceBar
-from ui.bench.race_controls import Choice, RaceControls
-from ui.bench.race_plot import RacePlot
+from ui.bench.race_controls import RaceControls
 from ui.bench.race_results import RaceResults
-from ui.bench.ratio_table import RatioTable
-from ui.tasks import Handle, Tasks
+from ui.bench.race_run import End, RaceRun
+from ui.bench.races import Races
+from ui.bench.results_view import ResultsView
+from ui.tasks import Tasks
+from ui.widgets.message_bar import MessageBar
 
-REDRAW_MILLISECONDS = 120
+LEFT_WIDTH, RIGHT_WIDTH = 320, 900
+BUSY = "A race is running. Another can begin when it is over."
 EMPTY = (
-    "Nothing is measured here yet. Choose systems and sizes on the left and press Start: "
-    "the dashed lines are what others published, on their machine."
+    "Nothing is measured here yet. Choose a workload and systems on the left and press Start: "
+    "dashed lines are what others published, on their machine."
 )
 
 
 class RacePanel(QWidget):
-    """Runs one race at a time through `tasks`; results stay until the same workload is started again."""
+    """Runs one race at a time through `tasks`, and keeps it in `kept` where there is such a file.
 
-    _heard = Signal(object, object)
+    `kept_asked` wants the kept runs to be shown, `file_asked` a file with a race to be chosen.
+    """
 
-    def __init__(self, tasks: Tasks, folder: Path | None = None, parent: QWidget | None = None) -> None:
+    kept_asked = Signal()
+    file_asked = Signal()
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        folder: Path | None = None,
+        kept: Kept | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
         self._tasks = tasks
-        self._handle: Handle | None = None
-        self._all: dict[str, RaceResults] = {}
-        self.bar, self.controls, self.display = RaceBar(), RaceControls(folder), DisplayBar()
-        self.plot, self.table = RacePlot(), RatioTable()
-        self.source, self.remark, self.empty = Caption(), Caption(), QLabel(EMPTY)
-        self._redraw = QTimer(self, interval=REDRAW_MILLISECONDS, singleShot=True)
+        self._race: RaceRun | None = None
+        self._shown: Workload | None = None
+        self.races, self.keeping = Races(), Keeping(tasks, kept, self)
+        self.bar, self.controls = RaceBar(), RaceControls(tasks, self.keeping.costs, folder)
+        self.view, self.news = ResultsView(EMPTY), MessageBar()
+        self.bar.results.setVisible(kept is not None)
         self._build()
         self._connect()
         self._take_workload()
@@ -54,186 +65,184 @@ class RacePanel(QWidget):
     @property
     def results(self) -> RaceResults:
         """Of the workload that is shown."""
-        name = self.controls.workload.id
-        return self._all.setdefault(name, RaceResults(name))
+        assert self._shown is not None
+        return self.races.results_of(self._shown)
 
     @property
     def running(self) -> bool:
-        return self._handle is not None
+        return self._race is not None
+
+    def use_server(self, uri: str, keep: Callable[[str], None]) -> None:
+        """Where MongoDB is; `keep` makes another address hold for what is started from then on."""
+        systems = self.controls.systems
+
+        def take(changed: str) -> None:
+            keep(changed)
+            systems.asking.ask_again()
+
+        systems.server.show_uri(uri)
+        systems.server.changed.connect(take)
 
     # --------------------------------------------------------------------- racing
 
     def start(self) -> None:
-        """Race what is chosen, replacing the results of the same workload."""
-        if self.running or self.controls.problem:
+        """Race what is chosen, replacing the results of the same workloads."""
+        if not self.running and not self.controls.problem:
+            self.race(self.controls.choice)
+            estimate = self.controls.note.estimate
+            self.bar.expect(estimate.seconds if estimate else 0.0)
+
+    def race(self, choice: Choice) -> None:
+        """Race this, whatever the controls say; while another race runs, that is told instead."""
+        if self.running:
+            self.news.say(BUSY)
             return
-        choice, results = self.controls.choice, RaceResults(self.controls.workload.id)
-        self._all[results.workload] = results
-        self.bar.begin(self.controls.seconds, choice.repeats)
-        self.controls.setEnabled(False)
-        self._handle = self._tasks.read(
-            lambda job: self._work(choice, results, job),
-            self._done,
-            self._failed,
-            progress=self._progress,
-            stopped=lambda: self._end("Stopped"),
-            owner=self,
-            text="Race",
-        )
-        self.destroyed.connect(self._handle.cancel)
-        self._draw()
+        self.races.begin(choice)
+        self._begin(choice)
+        self.show_workload(choice.parts[0].workload)
+
+    def add_repeats(self, repeats: int) -> None:
+        """Race the same once more and add to what is there."""
+        recording = self.races.last
+        if self.running or recording is None:
+            return
+        before = recording.choice
+        more = tuple(replace(part, repeats=repeats) for part in before.parts)
+        whole = tuple(replace(part, repeats=part.repeats + repeats) for part in before.parts)
+        recording.choice = replace(before, parts=whole)
+        self._begin(replace(before, parts=more), first_repeat=before.repeats)
 
     def stop(self) -> None:
         """End the child process at once; what was measured stays on show."""
-        if self._handle is not None:
+        if self._race is not None:
             self.bar.stopping()
-            self._handle.cancel()
+            self._race.stop()
 
-    def _work(self, choice: Choice, results: RaceResults, job: Job) -> list[Record]:
-        """On a worker thread."""
-        return runner.run(
-            choice.workload.id,
-            choice.rows,
-            choice.systems,
-            choice.repeats,
-            choice.folder,
-            lambda message: self._heard.emit(results, message),
-            job,
-            choice.fresh,
-        )
+    def _begin(self, choice: Choice, first_repeat: int = 0) -> None:
+        self.controls.systems.asking.stop()  # what runs beside a race is measured with it
+        self.news.clear()
+        self.bar.begin()
+        self.controls.setEnabled(False)
+        self._race = RaceRun(self._tasks, choice, self)
+        self._race.told.connect(self._take)
+        self._race.progressed.connect(self.bar.set_share)
+        self._race.ended.connect(self._end)
+        self._race.start(self.keeping.costs, first_repeat)
 
-    def _take(self, results: RaceResults, message: Message) -> None:
-        results.take(message)
-        if isinstance(message, Doing) and self.running:
-            self.bar.doing(message)
-        if not self._redraw.isActive():
-            self._redraw.start()
+    def _take(self, told: list[Message]) -> None:
+        for message in told:
+            self.races.take(message)
+        doing = [message for message in told if isinstance(message, Doing)]
+        if doing and self._race is not None:
+            self.bar.doing(doing[-1], self.races.title if len(self._race.choice.parts) > 1 else "")
+        self.view.redraw_soon()
 
-    def _progress(self, progress: Progress) -> None:
-        self.bar.set_share(progress.fraction or 0.0)
+    def _pause(self, paused: bool) -> None:
+        if self._race is None:
+            return
+        if paused:
+            self._race.pause.pause()
+        else:
+            self._race.pause.resume()
 
-    def _done(self, records: list[Record]) -> None:
-        failures = len(self.results.failures)
-        lost = f", {failures} failed" if failures else ""
-        self._end(f"Done: {len(records):,} samples{lost}")
-
-    def _failed(self, error: Exception) -> None:
-        self._end(f"Not finished: {error}".rstrip("."))
-        if not isinstance(error, LamellaError):
-            self._tasks.failed.emit(error)
-
-    def _end(self, how: str) -> None:
-        self._handle = None
-        self.bar.end(how)
+    def _end(self, how: End, error: Exception | None) -> None:
+        recording = self.races.last
+        assert self._race is not None and recording is not None
+        self._race.deleteLater()
+        self._race = None
         self.controls.setEnabled(True)
-        self._draw()
+        self.bar.end(_told(how, error, len(recording.records), len(recording.failures)))
+        self.bar.set_more(recording.choice.title if how is End.DONE else "")
+        if error is not None and not isinstance(error, LamellaError):
+            self._tasks.failed.emit(error)
+        self._offer_workloads()
+        self.view.draw()
+        self.keeping.save(recording)
+
+    def _say_saved(self, number: int) -> None:
+        self.news.say(
+            f"Kept as run {number}.",
+            ("Save a report …", lambda: self._export(".md")),
+            ("Kept runs …", self.kept_asked.emit),
+            kind="message-success",
+        )
 
     # --------------------------------------------------------------------- showing
 
+    def show_workload(self, workload: Workload) -> None:
+        """Its results as far as there are any."""
+        self._shown = workload
+        self._offer_workloads()
+        self.view.show_results(self.results)
+
     def _take_workload(self) -> None:
-        self.display.set_operations(self.controls.workload.operations)
-        self._draw()
+        chosen = self.controls.workloads
+        if chosen:
+            self.show_workload(self.races.workload(chosen[0].id))
 
-    def _draw(self) -> None:
-        display, results = self.display.display, self.results
-        quantity = display.quantity
-        self.plot.show_series(results.lines(display), quantity.title, quantity.axis, quantity.exact)
-        self.display.about.tell(self.controls.workload.operation(display.operation).about)
-        self.source.tell(self._source())
-        self.remark.tell(self._remark())
-        told = ratios(results.records, display.statistic, display.temperature)
-        told = [ratio for ratio in told if ratio.operation.id == display.operation]
-        self.table.show_results(told, results.failures)
-        self.empty.setVisible(not (results.records or results.failures or self.running))
-        self.table.setVisible(not self.empty.isVisibleTo(self))
-        self.display.set_exportable(bool(results.records))
+    def _offer_workloads(self) -> None:
+        if self._shown is not None:
+            offered = self.races.shown_with(self.controls.workloads, self._shown)
+            self.view.display.set_shown(offered, self._shown)
 
-    def _source(self) -> str:
-        """Of the dashed lines; empty when there are none."""
-        if not any(spot.series.published for spot in self.plot.spots):
-            return ""
-        line = published(self.controls.workload.id)[0]
-        runs = f"mean of {line.runs} runs" if line.runs > 1 else "one run each"
-        return f"Dashed: {line.source}; {runs} on {line.machine}."
-
-    def _remark(self) -> str:
-        """What sets the largest marked point apart; the others say it when hovered over."""
-        marked = [spot for spot in self.plot.spots if spot.point.remark]
-        if not marked:
-            return ""
-        largest = max(marked, key=lambda spot: spot.point.rows)
-        return f"{DAGGER} {largest.series.title} at {shown_rows(largest.point.rows)}: {largest.point.remark}."
+    # ------------------------------------------------------------------- exporting
 
     def _export(self, suffix: str) -> None:
-        path = export.ask_path(self, suffix, f"race-{self.results.workload}")
+        path = export.ask_path(self, suffix, f"race-{self.results.workload.id}")
         if path is not None:
             self.export(path)
 
     def export(self, path: Path) -> None:
-        """Write the results that are shown; a problem is said in the bar."""
+        """Write the race whose results are shown; a problem is said above them."""
+        recording = self.races.recording_of(self.results.workload)
+        if recording is None:
+            return
         try:
-            export.export(path, self.results, self.plot)
+            export.export(path, recording.run(), self.view.picture)
         except LamellaError as error:
-            self.bar.status.setText(str(error))
+            self.news.say(str(error), kind="message-danger")
         else:
-            self.bar.status.setText(f"Written: {path}")
+            self.news.say(f"Written: {path}", kind="message-success")
 
     # -------------------------------------------------------------------- building
 
     def _build(self) -> None:
+        right = QWidget()
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, theme.S, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.news)
+        column.addWidget(self.view, 1)
+        split = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
+        split.addWidget(self.controls)
+        split.addWidget(right)
+        split.setStretchFactor(1, 1)
+        split.setSizes([LEFT_WIDTH, RIGHT_WIDTH])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.bar)
-        split = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
-        split.addWidget(self._left())
-        split.addWidget(self._right())
-        split.setStretchFactor(1, 1)
-        split.setSizes([280, 900])
         layout.addWidget(split, 1)
 
-    def _left(self) -> QWidget:
-        area = QScrollArea(widgetResizable=True)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        theme.variant(area, "panel")
-        area.setWidget(self.controls)
-        area.setMinimumWidth(self.controls.minimumSizeHint().width() + theme.L)
-        return area
-
-    def _right(self) -> QWidget:
-        split = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False)
-        split.addWidget(self._upper())
-        split.addWidget(self._lower())
-        split.setStretchFactor(0, 1)
-        split.setSizes([520, 190])
-        return split
-
-    def _upper(self) -> QWidget:
-        return _stacked(self.display, self.plot, self.source, self.remark, stretched=self.plot)
-
-    def _lower(self) -> QWidget:
-        self.empty.setWordWrap(True)
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        theme.variant(self.empty, "muted")
-        return _stacked(self.table, self.empty, stretched=self.table)
-
     def _connect(self) -> None:
-        self._heard.connect(self._take)
-        self._redraw.timeout.connect(self._draw)
         self.bar.start_asked.connect(self.start)
         self.bar.stop_asked.connect(self.stop)
+        self.bar.pause_asked.connect(self._pause)
+        self.bar.more_asked.connect(self.add_repeats)
+        self.bar.results_asked.connect(self.kept_asked)
+        self.controls.workload_choice.own_asked.connect(self.file_asked)
         self.controls.workload_changed.connect(self._take_workload)
         self.controls.changed.connect(lambda: self.bar.set_problem(self.controls.problem))
-        self.display.changed.connect(self._draw)
-        self.display.export_asked.connect(self._export)
+        self.keeping.saved.connect(self._say_saved)
+        self.keeping.failed.connect(
+            lambda error: self.news.say(f"The race was not kept. {error}", kind="message-danger")
+        )
+        self.view.display.export_asked.connect(self._export)
+        self.view.display.workload_asked.connect(lambda name: self.show_workload(self.races.workload(name)))
 
 
-def _stacked(*widgets: QWidget, stretched: QWidget) -> QWidget:
-    holder = QWidget()
-    layout = QVBoxLayout(holder)
-    layout.setContentsMargins(theme.L, theme.S, theme.L, theme.S)
-    layout.setSpacing(theme.S)
-    for widget in widgets:
-        layout.addWidget(widget, 1 if widget is stretched else 0)
-    return holder
+def _told(how: End, error: Exception | None, samples: int, failures: int) -> str:
+    if how is End.FAILED:
+        return f"Not finished: {error}".rstrip(".")
+    told = f"{samples:,} samples" + (f", {failures} failed" if failures else "")
+    return f"Stopped with {told}" if how is End.STOPPED else f"Done: {told}"

@@ -1,190 +1,140 @@
-"""The plot of a race: log–log, live lines solid, published ones dashed, spread as error bars."""
+"""The picture of a race: lines over rows or bars by operation, and beside them whose they are."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from functools import cached_property
 
-import pyqtgraph as pg
-from PySide6.QtCore import QPointF
-from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QToolTip, QVBoxLayout, QWidget
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QStackedWidget, QWidget
 
-from core.bench.ratios import shown_rows
 from ui import theme
-from ui.bench.axes import DecadeAxis, rows_label
+from ui.bench.bar_chart import NOTHING, BarChart
+from ui.bench.bars import Bars
 from ui.bench.legend import Legend
-from ui.bench.plot_lines import DrawnLine, Frame, Spot, band, dagger, grid
-from ui.bench.series import Series, SeriesPoint
+from ui.bench.line_canvas import LineCanvas
+from ui.bench.plot_lines import Spot
+from ui.bench.quantities import Quantity
+from ui.bench.series import Series
 
-BAND_HEIGHT = 0.55
-"""Of the strip for values below the clock's resolution, in decades."""
+INSET_WIDTH, INSET_HEIGHT = 0.4, 0.48
+"""Of the linear plot, as in the notebook of the small benchmark."""
 
-RIGHT_ROOM = 0.45
-"""Beside the last point, in decades: half of "1,000,000" needs it."""
+SMALLEST_INSET = 140
 
-HOVER_PIXELS = 14
-BEAM = 0.01
-"""Of an error bar's ends, as a share of the plot's width."""
+
+class Scale(StrEnum):
+    LOG = "log"
+    EVEN = "even"
+    INSET = "inset"
 
 
 class RacePlot(QWidget):
-    """Shows the series it is given; all positions are log10 of rows and of the value.
-
-    New points on the same lines are moved into place; another set of lines is drawn anew.
-    """
+    """Shows what it is given; lines and bars that the legend has off are left out."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName("Plot of the race")
         self.setMinimumSize(320, 220)
-        self.spots: list[Spot] = []
-        self._series: list[Series] = []
-        self._title = ""
-        self._shown: Callable[[float], str] = str
-        self._exact: Callable[[float], str] = str
-        self._lines: dict[str, DrawnLine] = {}
-        self._drawn: object = None
-        self._bottom, self._left = DecadeAxis("bottom", rows_label), DecadeAxis("left", str)
-        self.legend = Legend()
-        self.canvas = pg.PlotWidget(axisItems={"bottom": self._bottom, "left": self._left})
+        self.legend, self.bars = Legend(), BarChart()
+        self.log = LineCanvas(log=True)
+        self._again: Callable[[], None] = lambda: None
+        self._stack, self._area = QStackedWidget(), QScrollArea(widgetResizable=True)
+        self._nothing = QLabel(NOTHING)
         self._build()
 
-    def show_series(
-        self,
-        series: Sequence[Series],
-        title: str,
-        shown: Callable[[float], str],
-        exact: Callable[[float], str],
-    ) -> None:
-        """Draw lines; `shown` labels the axis' powers of ten, `exact` the value under the pointer."""
-        self._series = [one for one in series if one.points]
-        self._title, self._shown, self._exact = title, shown, exact
-        self._draw()
+    @cached_property
+    def even(self) -> WithInset:
+        """Made when it is first wanted: most races are only looked at by powers of ten."""
+        made = WithInset()
+        self._stack.addWidget(made)
+        return made
 
-    def describe(self, spot: Spot) -> str:
-        """What hovering over a point says."""
-        point = spot.point
-        lines = [f"{spot.series.label}, {shown_rows(point.rows)}", self._value(point)]
-        lines += [point.remark, spot.series.note, f"Source: {spot.series.source}"]
-        return "\n".join(filter(None, lines))
+    @property
+    def canvas(self) -> LineCanvas:
+        """The lines that are shown."""
+        shown = self._stack.currentWidget()
+        return shown if isinstance(shown, LineCanvas) else self.log
 
-    def nearest(self, position: QPointF) -> Spot | None:
-        """The spot within reach of a position of the scene, live ones before published ones."""
-        box = self.canvas.getViewBox()
-        within: list[tuple[bool, float, Spot]] = []
-        for spot in self.spots:
-            place = box.mapViewToScene(QPointF(spot.x, spot.y)) - position
-            away = math.hypot(place.x(), place.y())
-            if away <= HOVER_PIXELS:
-                within.append((spot.series.published, away, spot))
-        return min(within, key=lambda one: one[:2])[2] if within else None
+    @property
+    def picture(self) -> QWidget:
+        """Of an export: all bars, which say whose they are, or the lines and their legend."""
+        return self.bars if self.shows_bars else self
 
-    def _value(self, point: SeriesPoint) -> str:
-        if point.value is None:
-            return "Below the clock's resolution: printed as 0"
-        counted = f"{point.samples} samples" if point.samples > 1 else "one sample"
-        spread = f", {self._exact(point.low)} to {self._exact(point.high)}" if point.high > point.low else ""
-        return f"{self._exact(point.value)} ({counted}{spread})"
+    @property
+    def spots(self) -> list[Spot]:
+        return self.canvas.spots
 
-    def _hover(self, position: QPointF) -> None:
-        spot = self.nearest(position)
-        if spot is None:
-            QToolTip.hideText()
-            return
-        at = self.canvas.mapToGlobal(self.canvas.mapFromScene(position))
-        QToolTip.showText(at, self.describe(spot), self.canvas)
+    @property
+    def shows_bars(self) -> bool:
+        return self._stack.currentWidget() is self._area
 
-    # ----------------------------------------------------------------- drawing
+    def show_lines(self, series: Sequence[Series], quantity: Quantity, scale: Scale) -> None:
+        def draw() -> None:
+            shown = [one for one in series if one.label not in self.legend.hidden]
+            canvas.show_series(shown, quantity)
+            if scale is not Scale.LOG:
+                self.even.show_inset(shown, quantity, scale is Scale.INSET)
 
-    def _draw(self) -> None:
-        floor = self._floor()
-        self.spots = list(self._place(floor))
-        frame = self._frame(floor)
-        drawn = (frame, self._title, [one.label for one in self._series])
-        if drawn != self._drawn:
-            self._draw_anew(floor, frame)
-            self._drawn = drawn
-        beam = BEAM * (frame[1] - frame[0])
-        for series in self._series:
-            self._lines[series.label].set_spots([s for s in self.spots if s.series is series], beam)
+        canvas = self.log if scale is Scale.LOG else self.even
+        self._stack.setCurrentWidget(canvas if series else self._nothing)
+        self.legend.show_series(series)
+        self._draw(draw)
 
-    def _draw_anew(self, floor: float, frame: Frame) -> None:
-        left, right, low, high = frame
-        self.canvas.clear()
-        self._dress(floor)
-        decades = range(math.ceil(floor), math.floor(high) + 1)
-        self.canvas.addItem(grid(range(math.floor(right) + 1), decades, frame))
-        for item in [*self._band(floor, frame), *map(dagger, (s for s in self.spots if s.point.remark))]:
-            self.canvas.addItem(item)
-        heights = range(len(self._series), 0, -1)  # the first line lies above all others
-        self._lines = {
-            one.label: DrawnLine(self.canvas, one, height)
-            for one, height in zip(self._series, heights, strict=True)
-        }
-        self.legend.show_series(self._series)
-        self.canvas.setRange(xRange=(left, right), yRange=(low, high), padding=0)
+    def show_bars(self, bars: Bars) -> None:
+        self._stack.setCurrentWidget(self._area)
+        self.legend.show_series(bars.series)
+        self._draw(lambda: self.bars.show_bars(bars.without(self.legend.hidden)))
 
-    def _recolor(self) -> None:
-        self._drawn = None
-        self._draw()
+    def _draw(self, draw: Callable[[], None]) -> None:
+        self._again = draw
+        draw()
 
-    def _band(self, floor: float, frame: Frame) -> list[pg.GraphicsObject]:
-        if not self._has_unknown():
-            return []
-        return band(floor - BAND_HEIGHT, floor, frame[1] - 0.03)
-
-    def _dress(self, floor: float) -> None:
-        look = theme.current()
-        self.canvas.setBackground(look.color("surface"))
-        for axis in (self._bottom, self._left):
-            axis.setPen(pg.mkPen(look.color("border_strong")))
-            axis.setTextPen(look.color("muted"))
-            axis.setStyle(tickFont=look.font(theme.TextSize.CAPTION))
-        self._left.show_as(self._shown, floor)
-        self._left.setWidth(_axis_width())
-        style = {"color": look.colors.muted, "font-size": f"{look.font().pointSizeF():.1f}pt"}
-        self._bottom.setLabel("Rows", **style)
-        self._left.setLabel(self._title, **style)
-
-    # ---------------------------------------------------------------- positions
-
-    def _floor(self) -> float:
-        """The power of ten below every value."""
-        values = [p.low for s in self._series for p in s.points if p.value is not None and p.low > 0]
-        return math.floor(math.log10(min(values))) if values else -6.0
-
-    def _place(self, floor: float) -> Iterator[Spot]:
-        for series in self._series:
-            for point in series.points:
-                y = floor - BAND_HEIGHT / 2 if point.value is None else math.log10(point.value)
-                yield Spot(series, point, math.log10(point.rows), y)
-
-    def _frame(self, floor: float) -> Frame:
-        """Whole decades, and what stands below the clock's resolution."""
-        highs = [p.high for s in self._series for p in s.points if p.high > 0]
-        top = math.ceil(math.log10(max(highs)) + 0.05) if highs else 2.0
-        last = max((spot.x for spot in self.spots), default=6.0)
-        low = floor - (BAND_HEIGHT if self._has_unknown() else 0.08)
-        return -0.25, last + RIGHT_ROOM, low, max(top, floor + 1.0) + 0.25
-
-    def _has_unknown(self) -> bool:
-        return any(spot.point.value is None for spot in self.spots)
+    def _draw_again(self) -> None:
+        self._again()
 
     def _build(self) -> None:
-        self.canvas.setMenuEnabled(False)
-        self.canvas.hideButtons()
-        self.canvas.getViewBox().setMouseEnabled(x=False, y=False)
-        self.canvas.scene().sigMouseMoved.connect(self._hover)
-        layout = QVBoxLayout(self)
+        self._area.setWidget(self.bars)
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        theme.variant(self._nothing, "blank")
+        for page in (self.log, self._area, self._nothing):
+            self._stack.addWidget(page)
+        layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
+        layout.addWidget(self._stack, 1)
         layout.addWidget(self.legend)
-        layout.addWidget(self.canvas, 1)
-        theme.current().changed.connect(self._recolor)
+        self.legend.changed.connect(self._draw_again)
 
 
-def _axis_width() -> int:
-    """Room for the widest label and the title beside it, whatever the text size."""
-    metrics = QFontMetrics(theme.current().font())
-    return metrics.horizontalAdvance("1,000 ms") + metrics.height() + theme.S
+class WithInset(LineCanvas):
+    """Lines on even axes and, in the corner where they are lowest, the same ones by powers of ten."""
+
+    def __init__(self) -> None:
+        super().__init__(log=False)
+        self.inset = LineCanvas(log=True, small=True, parent=self)
+        self.inset.hide()
+        self._frame_inset()
+        theme.current().changed.connect(self._frame_inset)
+
+    def show_inset(self, series: Sequence[Series], quantity: Quantity, shown: bool) -> None:
+        self.inset.setVisible(shown)
+        if shown:
+            self.inset.show_series(series, quantity)
+            self._place_inset()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if hasattr(self, "inset"):
+            self._place_inset()
+
+    def _frame_inset(self) -> None:
+        self.inset.setStyleSheet(f"border: 1px solid {theme.current().colors.border_strong};")
+
+    def _place_inset(self) -> None:
+        box = self.getViewBox().sceneBoundingRect()
+        width = max(SMALLEST_INSET, round(box.width() * INSET_WIDTH))
+        height = max(SMALLEST_INSET, round(box.height() * INSET_HEIGHT))
+        self.inset.setGeometry(QRect(round(box.left()) + theme.XL, theme.M, width, height))

@@ -1,82 +1,112 @@
-"""What one race has told so far, and the lines it draws."""
+"""What one race of a workload has told so far."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-from core.bench.diary import described
-from core.bench.protocol import Failure, Measured, Message, Surroundings
-from core.bench.published import published_lines
-from core.bench.ratios import competitors, shown_bytes, shown_seconds
-from core.bench.results import Record, Summary, summaries
-from ui.bench.axes import bytes_label, seconds_label
-from ui.bench.series import Series, live_series, published_series
+from core.bench.backends import entry_named
+from core.bench.calls import AGAIN, FIRST
+from core.bench.families import family_of
+from core.bench.protocol import WRONG, Failure, Measured, Message, Surroundings, Unsupported
+from core.bench.questions.cycle import QuestionCycle
+from core.bench.ratios import Ratio, ratios_between
+from core.bench.results import COLD, WARM, Record
+from core.bench.tally import Tally
+from core.bench.workloads import Operation, Workload
+from ui.bench.quantities import TIME, Quantity
 
-
-@dataclass(frozen=True)
-class Quantity:
-    """A numeric field of a record: how its axis and its values are written."""
-
-    field: str
-    title: str
-    axis: Callable[[float], str]
-    exact: Callable[[float], str]
-
-
-QUANTITIES = {
-    quantity.field: quantity
-    for quantity in (
-        Quantity("seconds", "Time", seconds_label, shown_seconds),
-        Quantity("cpu_seconds", "Processor time", seconds_label, shown_seconds),
-        Quantity("peak_rss_bytes", "Peak memory", bytes_label, shown_bytes),
-        Quantity("disk_bytes", "Size on disk", bytes_label, shown_bytes),
-    )
-}
+SAMPLES: dict[str | None, str] = {None: "All samples", COLD: "First in its process", WARM: "Later ones"}
+CALLS: dict[str | None, str] = {AGAIN: "Later calls", FIRST: "First call"}
+"""A question's first call and those after it are two things, and never one."""
 
 
 @dataclass(frozen=True)
 class Display:
-    """Which samples are shown and how; no temperature means all samples."""
+    """Which samples are shown and how. `rows` is the size that bars are of; 0 for the largest."""
 
     operation: str
-    quantity: Quantity = QUANTITIES["seconds"]
+    quantity: Quantity = TIME
     statistic: str = "mean"
-    temperature: str | None = None
+    samples: str | None = None
+    rows: int = 0
 
 
 @dataclass
 class RaceResults:
-    workload: str
+    workload: Workload
     records: list[Record] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    surroundings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    unsupported: list[Unsupported] = field(default_factory=list)
+    surroundings: dict[str, Surroundings] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+
+    @classmethod
+    def of(cls, workload: Workload, told: Iterable[Message]) -> RaceResults:
+        """Of what a race told of this workload."""
+        made = cls(workload)
+        for message in told:
+            made.take(message)
+        return made
 
     def take(self, message: Message) -> None:
         match message:
             case Measured(record):
                 self.records.append(record)
+                self.tally.take(record)
             case Failure():
                 self.failures.append(message)
+            case Unsupported():
+                if message not in self.unsupported:
+                    self.unsupported.append(message)
             case Surroundings():
-                self.surroundings[message.backend] = described(message)
+                self.surroundings[message.backend] = message
 
-    def lines(self, display: Display) -> list[Series]:
-        """Live lines first, then the published ones: those are times only."""
-        live = self._live(display)
-        if display.quantity.field != "seconds":
-            return live
-        return live + [published_series(line) for line in published_lines(self.workload, display.operation)]
+    @property
+    def empty(self) -> bool:
+        return not (self.records or self.failures or self.unsupported)
 
-    def _live(self, display: Display) -> list[Series]:
-        points = summaries(self.records, display.temperature, display.quantity.field)
-        by_system: dict[str, dict[int, Summary]] = {}
-        for (operation, backend, rows), summary in points.items():
-            if operation == display.operation:
-                by_system.setdefault(backend, {})[rows] = summary
-        return [
-            live_series(name, by_system[name], display.statistic)
-            for name in competitors(self.records)
-            if name in by_system
-        ]
+    @property
+    def rows(self) -> list[int]:
+        """Every size that something is known of, ascending."""
+        return sorted({*self.tally.rows, *(failure.rows for failure in self.failures)})
+
+    @property
+    def operations(self) -> list[Operation]:
+        """Of the workload, those that were measured; all of them before that."""
+        known = self.workload.operations
+        return [one for one in known if one.id in self.tally.operations] or list(known)
+
+    @property
+    def wrong(self) -> list[Failure]:
+        return [failure for failure in self.failures if failure.kind == WRONG]
+
+    def ratios(self, display: Display, of_all: bool = False) -> list[Ratio]:
+        """Of one operation at all sizes, or of all operations at one size."""
+        if not of_all:
+            points = self.tally.summaries("seconds", display.samples, display.operation)
+            return ratios_between(self.workload, points, display.statistic)
+        rows = display.rows or max(self.tally.rows, default=0)
+        points = self.tally.summaries("seconds", display.samples)
+        at_size = {point: summary for point, summary in points.items() if point[2] == rows}
+        return ratios_between(self.workload, at_size, display.statistic)
+
+
+def samples_of(workload: Workload) -> dict[str | None, str]:
+    """Which of a workload's samples can be told apart, the usual choice first."""
+    return CALLS if asks_questions(workload) else SAMPLES
+
+
+def asks_questions(workload: Workload) -> bool:
+    return issubclass(family_of(workload).cycle, QuestionCycle)
+
+
+def lost_words(message: Failure | Unsupported) -> str:
+    """Beside the place where a value would have been."""
+    if isinstance(message, Unsupported):
+        return f"cannot: {message.reason}"
+    return f"{message.kind}: {message.message}"
+
+
+def title_of(backend: str) -> str:
+    return entry_named(backend).title

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from zlib import crc32
 
-from core.bench.backends import entry_named
+from PySide6.QtCore import Qt
+
+from core.bench.backends import ENTRIES, entry_named
 from core.bench.published import PublishedLine
 from core.bench.results import STATISTICS, Summary, spread
 from ui.style.palettes import Palette
 
-MARKERS = ("o", "s", "t", "d", "star", "p", "h")
-"""Of pyqtgraph: circle, square, triangle, diamond, star, pentagon, hexagon."""
+MARKERS = ("o", "s", "t", "d", "star", "p", "h", "t1")
+"""Of pyqtgraph: circle, square, triangle, diamond, star, pentagon, hexagon, triangle upwards."""
 
-PLACES = {"lamella": 0, "sqlite": 1, "sqlite-wal": 2, "parquetdb": 3, "pyarrow": 4, "mongodb": 5}
-OTHERS = 6
+HATCHES = (
+    Qt.BrushStyle.SolidPattern,
+    Qt.BrushStyle.BDiagPattern,
+    Qt.BrushStyle.Dense4Pattern,
+    Qt.BrushStyle.HorPattern,
+    Qt.BrushStyle.DiagCrossPattern,
+    Qt.BrushStyle.VerPattern,
+)
+"""Of bars, which have no marker: systems of one colour differ in these."""
+
+FIRST = ("lamella", "sqlite", "sqlite-wal", "parquetdb", "pyarrow", "duckdb", "polars")
+"""Who is raced most often: these never share a colour."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +46,7 @@ class SeriesPoint:
 
 @dataclass(frozen=True)
 class Series:
-    """One line of the plot."""
+    """One line of the plot, or one system's bars. Of several lines of one system, `variant` is the number."""
 
     system: str
     title: str
@@ -41,17 +54,30 @@ class Series:
     source: str
     note: str
     points: tuple[SeriesPoint, ...]
+    variant: int = 0
 
     def color(self, palette: Palette) -> str:
-        return palette.plot[PLACES.get(self.system, OTHERS) % len(palette.plot)]
+        return palette.plot[place_of(self.system) % len(palette.plot)]
 
     @property
     def marker(self) -> str:
-        return MARKERS[PLACES.get(self.system, OTHERS)]
+        """With the colour it tells any two systems apart, and among the first seven by itself."""
+        place = place_of(self.system) + self.variant
+        return MARKERS[(place % len(FIRST) + place // len(FIRST)) % len(MARKERS)]
+
+    @property
+    def hatch(self) -> Qt.BrushStyle:
+        return HATCHES[place_of(self.system) // len(FIRST) % len(HATCHES)]
 
     @property
     def label(self) -> str:
         return f"{self.title}, published" if self.published else self.title
+
+
+def place_of(system: str) -> int:
+    """The system's place among all; somebody's own, and those that were only ever published, come after."""
+    known = [*FIRST, *(name for name in ENTRIES if name not in FIRST)]
+    return known.index(system) if system in known else len(known) + crc32(system.encode()) % len(FIRST)
 
 
 def live_series(backend: str, by_rows: dict[int, Summary], statistic: str) -> Series:
@@ -64,9 +90,9 @@ def published_series(line: PublishedLine) -> Series:
     points = (
         SeriesPoint(
             rows=point.rows,
-            value=None if point.below_resolution else point.seconds,
-            low=point.seconds,
-            high=point.seconds,
+            value=None if point.below_resolution else point.value,
+            low=point.value,
+            high=point.value,
             samples=line.runs,
             remark=point.note,
         )

@@ -2,10 +2,11 @@
 
 Variants, chosen with `theme.variant(widget, name)`:
     QPushButton  primary · ghost · danger · link
-    QToolButton  ghost (no frame until hovered) is the default; chip · primary
-    QLabel       display · title · heading · muted · caption · danger · success · key
+    QToolButton  ghost (no frame until hovered) is the default; chip · primary · fold
+    QLabel       display · title · heading · muted · caption · blank · danger · success · key
     QFrame       card · panel · chip · bar · message · message-danger · message-success · overlay · line
     QLineEdit    invalid · flat
+    QTableView   figures (columns of numbers under a header)
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ QLabel[variant="title"] { font-size: $title_pt; font-weight: 600; }
 QLabel[variant="heading"] { font-size: $caption_pt; font-weight: 600; color: $muted; }
 QLabel[variant="muted"] { color: $muted; }
 QLabel[variant="caption"] { color: $muted; font-size: $caption_pt; }
+QLabel[variant="blank"] { color: $muted; background: $surface; }
 QLabel[variant="danger"] { color: $danger; }
 QLabel[variant="success"] { color: $success; }
 QLabel[variant="key"] {
@@ -89,6 +91,10 @@ QToolButton[variant="chip"] {
 }
 QToolButton[variant="chip"]:hover { border-style: solid; color: $text; }
 QToolButton[variant="primary"] { background: $accent; color: $on_accent; }
+QToolButton[variant="fold"] { padding: 0; color: $muted; font-size: $caption_pt; font-weight: 600; }
+QToolButton[variant="fold"]:hover, QToolButton[variant="fold"]:checked {
+    background: transparent; color: $text;
+}
 
 QLineEdit, QPlainTextEdit, QTextEdit, QAbstractSpinBox, QComboBox {
     background: $surface; border: 1px solid $border_strong; border-radius: 6px;
@@ -184,6 +190,7 @@ QTreeView::branch, QTreeView::branch:selected, QTreeView::branch:hover { backgro
 QTreeView::branch:has-children:closed { image: url($chevron_right_muted); }
 QTreeView::branch:has-children:open { image: url($chevron_down_muted); }
 QTableView { gridline-color: $grid_line; selection-background-color: $accent_soft; selection-color: $text; }
+QTableView[variant="figures"]::item { padding: 0 8px; }
 QHeaderView { background: $window; border: none; }
 QHeaderView::section {
     background: $window; color: $muted; border: none; border-right: 1px solid $border;

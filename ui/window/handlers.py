@@ -14,6 +14,7 @@ from ui.dialogs.command_palette import CommandPalette
 from ui.dialogs.go_to_row import GoToRow
 from ui.dialogs.shortcuts import ShortcutsDialog
 from ui.window.dataset_tab import DatasetTab
+from ui.window.racing import ask_race_file, race_table, show_kept
 from ui.window.situation import current_column
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ def handlers(window: MainWindow) -> dict[str, Handler]:
         "text_smaller": lambda: window.appearance.step_text(-1),
         "text_normal": lambda: window.appearance.step_text(0),
         "race": window.show_race,
+        "race_table": on(partial(race_table, window)),
+        "race_file": lambda: ask_race_file(window),
+        "kept_races": lambda: show_kept(window),
         "palette": lambda: CommandPalette(window.commands.all(), window).open(),
         "shortcuts": lambda: ShortcutsDialog(window).open(),
         "about": lambda: AboutDialog(window).open(),

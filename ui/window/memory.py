@@ -9,6 +9,11 @@ from typing import Protocol
 class Memory(Protocol):
     theme: str  # "system", "light" or "dark"
     text_scale: float
+    mongodb_uri: str
+
+    @property
+    def races(self) -> Path:
+        """The file of the races that are kept."""
 
     @property
     def recent(self) -> list[Path]:

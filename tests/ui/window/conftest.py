@@ -21,8 +21,9 @@ CARRIERS = ["AA", "UA", None, ""]
 class Remembered:
     """What the window is given to remember things by."""
 
-    def __init__(self) -> None:
+    def __init__(self, races: Path) -> None:
         self.theme, self.text_scale = "light", 1.0
+        self.races, self.mongodb_uri = races, "mongodb://localhost:27017"
         self.recent: list[Path] = []
         self.geometry = b""
 
@@ -52,8 +53,8 @@ def file(tmp_path: Path, rows: pa.Table) -> Path:
 
 
 @pytest.fixture
-def memory() -> Remembered:
-    return Remembered()
+def memory(tmp_path: Path) -> Remembered:
+    return Remembered(tmp_path / "races.sqlite")
 
 
 @pytest.fixture

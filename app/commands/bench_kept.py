@@ -1,0 +1,75 @@
+"""`lamella bench --runs`, `--show`, `--delete` and `--compare`: the races that were kept."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.bench.compare import SLOWER, comparison_table
+from core.bench.compare import compare as compared
+from core.bench.diary import finish
+from core.bench.kept import Kept
+from core.bench.kept_run import RunSummary
+from core.bench.ratios import shown_seconds
+from core.bench.report_table import ReportTable
+from core.bench.results import Record, read_json
+
+OK, REGRESSION = 0, 1
+
+
+def show_runs(kept: Kept) -> int:
+    found = kept.runs()
+    if not found:
+        print(f"No run is kept in {kept.path}.")
+        return OK
+    header = ("run", "started", "took", "samples", "failed", "what", "note")
+    print(ReportTable(f"Kept in {kept.path}", header, tuple(map(_line, found))).as_text())
+    return OK
+
+
+def show_run(kept: Kept, arguments: argparse.Namespace) -> int:
+    if arguments.note is not None:
+        kept.note(arguments.show, arguments.note)
+    run = kept.run(arguments.show)
+    print(f"{run.title}\n{run.started.astimezone():%Y-%m-%d %H:%M}. {run.note}\n{run.command}")
+    finish(run, print, arguments.json, arguments.report)
+    return OK
+
+
+def delete(kept: Kept, numbers: Sequence[int]) -> int:
+    kept.delete(numbers)
+    print(f"Forgotten: {', '.join(map(str, numbers))}")
+    return OK
+
+
+def compare(kept: Kept, before: str, after: str) -> int:
+    """1 when something became slower."""
+    found = compared(_records(kept, before), _records(kept, after))
+    if not found:
+        print(f"{before} and {after} have measured nothing in common.")
+        return OK
+    print(comparison_table(found).as_text())
+    verdicts = [one.verdict for one in found]
+    told = ", ".join(f"{verdicts.count(verdict):,} {verdict}" for verdict in dict.fromkeys(verdicts))
+    print(f"\n{len(found):,} measured in both: {told}.")
+    return REGRESSION if SLOWER in verdicts else OK
+
+
+def _records(kept: Kept, named: str) -> Sequence[Record]:
+    """A number is a kept run, unless there is a file of that name."""
+    if named.isdecimal() and not Path(named).exists():
+        return kept.run(int(named)).records
+    return read_json(Path(named))
+
+
+def _line(run: RunSummary) -> tuple[str, ...]:
+    return (
+        str(run.id),
+        f"{run.started.astimezone():%Y-%m-%d %H:%M}",
+        shown_seconds(run.seconds),
+        f"{run.samples:,}",
+        f"{run.failures:,}",
+        run.title,
+        run.note,
+    )

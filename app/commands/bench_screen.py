@@ -1,0 +1,63 @@
+"""A race in a terminal: one line of progress where that can be, or else a line for each step."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from time import monotonic
+
+from app.commands.terminal import CLEAR_LINE
+from core.bench.diary import Diary
+from core.bench.protocol import Doing, Message
+from core.jobs import Progress
+
+BAR = 20
+CREDIBLE = 0.05
+"""Of a race: before so much is done, its pace says less than the estimate."""
+
+
+class Screen:
+    """Lines go to standard output, and the line of progress to standard error where that is a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._bar = sys.stderr.isatty() and not quiet
+        self._diary = Diary(self.say)
+        self._doing = ""
+        self._began = monotonic()
+
+    def say(self, line: str) -> None:
+        if self._quiet:
+            return
+        if self._bar:
+            sys.stderr.write(CLEAR_LINE)
+            sys.stderr.flush()
+        print(line, flush=True)
+
+    def hear(self, message: Message) -> None:
+        if isinstance(message, Doing):
+            self._doing = f"{message.backend}, {message.rows:,} rows, {message.step.replace('_', ' ')}"
+            if self._bar:
+                return
+        self._diary.hear(message)
+
+    def progress(self, progress: Progress) -> None:
+        if not self._bar:
+            return
+        line = f"{bar(progress)}  {left(progress, monotonic() - self._began)}  {self._doing}"
+        sys.stderr.write(CLEAR_LINE + line[: shutil.get_terminal_size().columns - 1])
+        sys.stderr.flush()
+
+
+def bar(progress: Progress) -> str:
+    share = progress.fraction or 0.0
+    full = round(share * BAR)
+    return f"[{'#' * full}{'-' * (BAR - full)}] {share:4.0%}"
+
+
+def left(progress: Progress, seconds: float) -> str:
+    """The rest of the estimate, at the pace of what is done. Progress counts milliseconds as estimated."""
+    whole, done = (progress.total or 0) / 1000, progress.done / 1000
+    pace = seconds / done if done > CREDIBLE * whole else 1.0
+    rest = max(0.0, whole - done) * pace
+    return f"{rest / 60:.0f} min left" if rest >= 100 else f"{rest:.0f} s left"

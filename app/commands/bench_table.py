@@ -1,0 +1,54 @@
+"""`lamella bench --table`: a race on somebody's own table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.bench.mine.asked import mine
+from core.bench.mine.sources import Source
+from core.bench.workloads import Workload
+from core.errors import LamellaError
+from core.filters import Filter, parse
+from core.jobs import Job
+from core.store.layout import CATALOG
+
+
+def workload_of_table(
+    named: str, where: str | None = None, columns: Sequence[str] | None = None, job: Job | None = None
+) -> Workload:
+    """`named` is a file, a folder or a pattern of files, STORE:TABLE, or a store of one table.
+
+    Raises what opening it raises, BadFilter for a condition that does not fit, and UnknownColumn.
+    """
+    source = source_of(named)
+    with source.opened() as dataset:
+        return mine(dataset, source, columns, _condition(where), job)
+
+
+def source_of(named: str) -> Source:
+    place = Path(named).expanduser()
+    if (place / CATALOG).exists():
+        return Source(str(place.absolute()), _only_table(place))
+    folder, colon, table = named.rpartition(":")
+    store = Path(folder).expanduser()
+    if colon and (store / CATALOG).exists():
+        return Source(str(store.absolute()), table)
+    return Source(str(place.absolute()))
+
+
+def _only_table(place: Path) -> str:
+    from core import Store
+
+    with Store.open(place, read_only=True) as store:
+        names = store.tables
+    if len(names) != 1:
+        raise LamellaError(
+            f"{place}: nothing says which table to race",
+            fix=f"Give {place}:TABLE; there are {', '.join(names)}",
+        )
+    return names[0]
+
+
+def _condition(where: str | None) -> Filter | None:
+    return None if where is None else parse(where)

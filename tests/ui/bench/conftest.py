@@ -1,0 +1,110 @@
+"""A panel in a real window, and what it takes to choose and to measure without a child process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from core.bench.choice import Choice, part_of
+from core.bench.kept import Kept
+from core.bench.protocol import Measured, Message
+from core.bench.results import Record
+from core.bench.workloads import workload_named
+from ui.bench.race_panel import RacePanel
+from ui.tasks import Tasks
+
+RACE_MILLISECONDS = 60_000
+
+
+@pytest.fixture
+def tasks(qapp: QApplication) -> Iterator[Tasks]:
+    made = Tasks()
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path / "kept" / "races.sqlite")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """For the databases of a race."""
+    made = tmp_path / "disk"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def panel(tasks: Tasks, kept: Kept, folder: Path) -> Iterator[RacePanel]:
+    made = RacePanel(tasks, folder, kept)
+    made.resize(1200, 800)
+    made.show()
+    yield made
+    made.stop()
+    made.close()
+    made.deleteLater()  # now: whatever is left makes each change of the theme slower
+    QApplication.sendPostedEvents(made, QEvent.Type.DeferredDelete)
+
+
+@pytest.fixture
+def choose(panel: RacePanel) -> Callable[..., None]:
+    def choose(rows: Collection[int], systems: Collection[str], repeats: int = 1) -> None:
+        panel.controls.size_choice.choose(tuple(rows))
+        panel.controls.systems.choose(systems)
+        panel.controls.repeats.setValue(repeats)
+
+    return choose
+
+
+@pytest.fixture
+def finished(panel: RacePanel, qtbot: QtBot) -> Callable[[], None]:
+    """Waits until no race runs, and what it told is kept."""
+
+    def finished() -> None:
+        qtbot.waitUntil(lambda: not panel.running and not panel._tasks.writing, timeout=RACE_MILLISECONDS)
+
+    return finished
+
+
+@pytest.fixture
+def tell(panel: RacePanel) -> Callable[..., None]:
+    """Lets the panel hear messages, as if a race of this workload had told them."""
+
+    def tell(*told: Message, workload: str = "small") -> None:
+        last = panel.races.last
+        if last is None or last.choice.workloads != (workload,):
+            named = workload_named(workload)
+            panel.races.begin(Choice((part_of(named, ("lamella", "sqlite")),)))
+            panel.show_workload(named)
+        panel._take(list(told))
+        panel.view.draw()
+
+    return tell
+
+
+def measured(
+    backend: str,
+    rows: int = 10,
+    seconds: float = 0.1,
+    repeat: int = 0,
+    operation: str = "read",
+    workload: str = "small",
+    latencies: tuple[float, ...] = (),
+) -> Measured:
+    warmth = "warm" if repeat or latencies else "cold"
+    return Measured(
+        Record(workload, backend, operation, rows, 100, repeat, seconds, seconds, 9_000_000, 99 * rows,
+               "1:0", warmth, latencies)
+    )  # fmt: skip
+
+
+@pytest.fixture(name="measured")
+def measured_fixture() -> Callable[..., Measured]:
+    return measured

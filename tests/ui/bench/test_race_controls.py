@@ -1,0 +1,167 @@
+"""What can be chosen for a race, what cannot and why, and what it will take."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from core.bench.backends import ENTRIES, Entry
+from core.bench.workloads import WORKLOADS
+from ui.bench.race_controls import RaceControls
+from ui.bench.race_panel import RacePanel
+from ui.bench.size_choice import number_in
+from ui.tasks import Tasks
+
+Choose = Callable[..., None]
+
+
+def estimated(panel: RacePanel, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: panel.controls.note.estimate is not None)
+
+
+def test_every_workload_can_be_chosen_and_begins_with_its_own_sizes_and_systems(panel: RacePanel) -> None:
+    controls = panel.controls
+    for workload in WORKLOADS.values():
+        controls.workload_choice.choose(workload.id)
+        assert controls.size_choice.chosen == workload.default_rows
+        assert controls.repeats.value() == workload.default_repeats
+        for name, row in controls.systems.rows.items():
+            assert row.takes_part == ENTRIES[name].takes(workload.family)
+            assert row.takes_part or workload.title in row.box.toolTip()
+        (part,) = controls.choice.parts
+        assert part.workload == workload and part.systems
+
+
+def test_start_is_off_with_a_reason_while_nothing_is_chosen(panel: RacePanel, choose: Choose) -> None:
+    choose({1}, set())
+    assert not panel.bar.start.isEnabled() and "system" in panel.bar.start.toolTip()
+    choose(set(), {"sqlite"})
+    assert not panel.bar.start.isEnabled() and "rows" in panel.bar.start.toolTip()
+    choose({1}, {"sqlite"})
+    assert panel.bar.start.isEnabled()
+
+
+def test_a_race_that_does_not_fit_is_refused_with_its_estimate_and_a_way_out(
+    panel: RacePanel, choose: Choose, qtbot: QtBot
+) -> None:
+    choose({10, 10_000_000_000}, {"sqlite"})
+    estimated(panel, qtbot)
+    note = panel.controls.note
+    assert not panel.bar.start.isEnabled() and "Not enough" in panel.bar.start.toolTip()
+    assert "10,000,000,000 rows" in note.problem.text() and "memory" in note.words.text()
+    panel.start()
+    assert not panel.running
+    note.fit.click()
+    assert panel.controls.size_choice.chosen == (10,)
+    estimated(panel, qtbot)
+    assert panel.bar.start.isEnabled() and note.problem.isHidden()
+
+
+def test_a_size_of_ones_own_is_typed_as_people_type_numbers(panel: RacePanel, qtbot: QtBot) -> None:
+    sizes = panel.controls.size_choice
+    qtbot.keyClicks(sizes.own, "2,500")
+    qtbot.keyClick(sizes.own, Qt.Key.Key_Return)
+    assert 2_500 in sizes.chosen and not sizes.boxes[2_500].isHidden() and sizes.own.text() == ""
+    qtbot.keyClicks(sizes.own, "many")
+    sizes.add.click()
+    assert "whole number" in sizes.own.toolTip()
+
+
+@pytest.mark.parametrize(
+    ("typed", "rows"),
+    [("7", 7), ("250 000", 250_000), ("1'000", 1_000), ("25k", 25_000), ("2M", 2_000_000),
+     ("0", None), ("-3", None), ("1.5", None), ("", None), ("k", None), ("٣", None)],
+)  # fmt: skip
+def test_numbers_are_read_as_people_type_them(typed: str, rows: int | None) -> None:
+    assert number_in(typed) == rows
+
+
+def test_rows_that_change_cannot_be_more_than_the_table_has(panel: RacePanel) -> None:
+    panel.controls.workload_choice.choose("partial")
+    panel.controls.size_choice.table.setText("1,000")
+    panel.controls.size_choice.choose((10_000,))
+    assert "10,000 rows cannot change in a table of 1,000" in panel.controls.problem
+    panel.controls.size_choice.choose((100,))
+    assert panel.controls.problem == "" and panel.controls.choice.parts[0].workload.table_rows == 1_000
+
+
+def test_a_system_that_is_not_installed_has_its_command_ready_to_copy(
+    qtbot: QtBot, tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = Entry("polars", "Polars", (("no_such_module", "no-such-package"),))
+    monkeypatch.setitem(ENTRIES, "polars", missing)
+    from core.bench.costs import shipped_costs
+
+    controls = RaceControls(tasks, shipped_costs)
+    qtbot.addWidget(controls)
+    controls.show()
+    row = controls.systems.rows["polars"]
+    assert not row.box.isEnabled() and "no-such-package must be installed" in row.box.toolTip()
+    row.copy.click()
+    command = QGuiApplication.clipboard().text()
+    assert command.startswith(sys.executable) and command.endswith("pip install no-such-package")
+    controls.systems.all.click()
+    assert "polars" not in controls.systems.chosen and "sqlite" in controls.systems.chosen
+    controls.systems.none.click()
+    assert controls.systems.chosen == ()
+
+
+def test_systems_are_found_by_a_part_of_their_name(panel: RacePanel) -> None:
+    systems = panel.controls.systems
+    systems.find.setText("sqlalch")
+    shown = {name for name, row in systems.rows.items() if row.isVisibleTo(panel)}
+    assert shown == {"sqlalchemy-core", "sqlalchemy-orm"}
+    systems.find.setText("no such")
+    assert systems._nothing.isVisible()
+
+
+def test_versions_are_shown_without_importing_a_system_here(panel: RacePanel, qtbot: QtBot) -> None:
+    rows = panel.controls.systems.rows
+    qtbot.waitUntil(lambda: rows["polars"].version.text() != "")
+    import pyarrow
+
+    assert rows["pyarrow"].version.text() == pyarrow.__version__
+    loaded = {"sqlalchemy", "ZODB", "tables", "h5py", "deltalake", "parquetdb"} & set(sys.modules)
+    assert not loaded
+
+
+def test_systems_tell_how_they_are_configured_when_the_pointer_comes(panel: RacePanel, qtbot: QtBot) -> None:
+    systems = panel.controls.systems
+    assert "is being asked" in systems.rows["sqlite-wal"].box.toolTip()
+    QApplication.sendEvent(systems.rows["sqlite-wal"].box, QEvent(QEvent.Type.Enter))
+    assert systems.asking.running
+    qtbot.waitUntil(lambda: "synchronous=FULL" in systems.rows["sqlite-wal"].box.toolTip(), timeout=60_000)
+    systems.asking.stop()
+
+
+def test_a_file_that_is_no_python_is_refused_as_interpreter(
+    panel: RacePanel, qtbot: QtBot, tmp_path: Path
+) -> None:
+    python = panel.controls.conditions.python
+    other = tmp_path / "no-python"
+    other.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
+    other.chmod(0o755)
+    python.choose(str(other))
+    assert panel.controls.problem
+    qtbot.waitUntil(lambda: "Choose another interpreter" in python.about.text(), timeout=40_000)
+    assert not panel.bar.start.isEnabled()
+    python.box.setCurrentIndex(0)
+    assert panel.controls.problem == "" and panel.controls.choice.interpreter is None
+
+
+def test_another_address_of_mongodb_is_kept_and_asked(panel: RacePanel, qtbot: QtBot) -> None:
+    addresses: list[str] = []
+    panel.use_server("mongodb://localhost:27017", addresses.append)
+    field = panel.controls.systems.server
+    field.uri.setText("mongodb://elsewhere:1")
+    field.uri.editingFinished.emit()
+    field.uri.editingFinished.emit()
+    assert addresses == ["mongodb://elsewhere:1"] and panel.controls.systems.asking.running
+    panel.controls.systems.asking.stop()

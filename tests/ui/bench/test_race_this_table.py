@@ -1,0 +1,226 @@
+"""Racing what is open: from the table on screen to bars of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QFileDialog
+from pytestqt.qtbot import QtBot
+
+from core import Store, open_dataset
+from core.bench.choice import Choice
+from core.bench.mine.sources import Source
+from core.bench.own import load_file
+from core.filters import Filter, col
+from ui.bench.race_own_file import RaceOwnFile
+from ui.bench.race_this_table import RaceThisTable
+from ui.main_window import MainWindow
+from ui.tasks import Tasks
+from ui.window.racing import race_file, race_table
+
+WAIT = 30_000
+OWN = """
+OPERATIONS = ["size"]
+def data(rows): return list(range(rows))
+class AList:
+    def load(self, table, folder): self.rows = table
+    def size(self): return len(self.rows)
+SYSTEMS = {"a list": AList, "another": AList}
+"""
+
+
+class Remembered:
+    theme, text_scale, geometry, mongodb_uri = "light", 1.0, b"", "mongodb://localhost:1"
+    recent: tuple[Path, ...] = ()
+
+    def __init__(self, races: Path) -> None:
+        self.races = races
+
+    def remember(self, path: Path) -> None:
+        """Nothing is."""
+
+    def save_geometry(self, geometry: bytes) -> None:
+        """Nothing is."""
+
+
+@pytest.fixture
+def tasks(qapp: QApplication) -> Iterator[Tasks]:
+    made = Tasks()
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    rows = {
+        "delay": pa.array([(i * 37) % 500 - 50 for i in range(300)], pa.int32()),
+        "carrier": pa.array([["AA", "UA", None][i % 3] for i in range(300)]),
+        "distance": pa.array([float(i) for i in range(300)]),
+        "tags": pa.array([["late"]] * 300),
+        "took": pa.array(list(range(300)), pa.duration("s")),
+    }
+    pq.write_table(pa.table(rows), tmp_path / "flights.parquet")
+    return tmp_path / "flights.parquet"
+
+
+def dialog_of(
+    qtbot: QtBot, tasks: Tasks, path: Path, columns: list[str] | None = None, where: Filter | None = None
+) -> RaceThisTable:
+    made = RaceThisTable(open_dataset(path), Source(str(path)), tasks, columns, where)
+    qtbot.addWidget(made)
+    made.show()
+    qtbot.waitUntil(lambda: made.choice is not None, timeout=WAIT)
+    return made
+
+
+def tick(dialog: RaceThisTable, name: str, on: bool) -> None:
+    (item,) = dialog.columns.findItems(name, Qt.MatchFlag.MatchExactly)
+    item.setCheckState(Qt.CheckState.Checked if on else Qt.CheckState.Unchecked)
+
+
+def test_it_says_what_will_be_raced_and_what_it_will_take(qtbot: QtBot, tasks: Tasks, path: Path) -> None:
+    dialog = dialog_of(qtbot, tasks, path, ["distance"], (col("delay") > 60) & (col("carrier") == "AA"))
+    assert dialog.summary.text() == "flights: 300 rows, 3 columns", "those of the filter come along"
+    assert "Where delay is more than 60 and carrier is AA." in dialog.rule.text()
+    assert "adds 1 to distance in every row that matches" in dialog.rule.text()
+    qtbot.waitUntil(lambda: "memory" in dialog.note.words.text(), timeout=WAIT)
+    assert dialog.start.isEnabled()
+
+
+def test_a_system_that_cannot_hold_a_column_says_so_until_the_column_is_left_out(
+    qtbot: QtBot, tasks: Tasks, path: Path
+) -> None:
+    dialog = dialog_of(qtbot, tasks, path)
+    sqlite, reason = dialog.systems.boxes["sqlite"], dialog.systems.reasons["sqlite"]
+    assert not sqlite.isEnabled() and "tags: lists are no type of SQLite's" in reason.text()
+    (took,) = dialog.columns.findItems("took", Qt.MatchFlag.MatchExactly)
+    assert not took.flags() & Qt.ItemFlag.ItemIsEnabled and "duration" in took.toolTip()
+    tick(dialog, "tags", on=False)
+    qtbot.waitUntil(sqlite.isEnabled, timeout=WAIT)
+    assert sqlite.isChecked() and not reason.isVisible() and "sqlite" in dialog.systems.chosen
+
+
+def test_nothing_can_be_started_without_columns_or_systems(qtbot: QtBot, tasks: Tasks, path: Path) -> None:
+    dialog = dialog_of(qtbot, tasks, path, ["delay"])
+    tick(dialog, "delay", on=False)
+    qtbot.waitUntil(lambda: "no column to race" in dialog.rule.text(), timeout=WAIT)
+    assert not dialog.start.isEnabled()
+    tick(dialog, "delay", on=True)
+    qtbot.waitUntil(lambda: dialog.choice is not None, timeout=WAIT)
+    for box in dialog.systems.boxes.values():
+        box.setChecked(False)
+    assert not dialog.start.isEnabled() and "Choose at least one system" in dialog.note.words.text()
+
+
+def test_a_race_that_does_not_fit_is_refused_with_the_estimate(
+    qtbot: QtBot, tasks: Tasks, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.bench.mine.costs.PYTHON_VALUE_BYTES", 10**12)
+    dialog = dialog_of(qtbot, tasks, path, ["delay"])
+    assert "sqlite" in dialog.systems.chosen
+    qtbot.waitUntil(lambda: "Not enough memory" in dialog.note.problem.text(), timeout=WAIT)
+    assert not dialog.start.isEnabled() and "Not enough memory" in dialog.start.toolTip()
+    dialog.systems.boxes["sqlite"].setChecked(False)
+    qtbot.waitUntil(lambda: dialog.start.isEnabled() and dialog.note.estimate is not None, timeout=WAIT)
+
+
+def test_the_choice_repeats_as_a_command(qtbot: QtBot, tasks: Tasks, path: Path) -> None:
+    dialog = dialog_of(qtbot, tasks, path, ["delay"], col("delay") > 60)
+    dialog.repeats.setValue(2)
+    with qtbot.waitSignal(dialog.race_asked, timeout=WAIT) as asked:
+        dialog.start.click()
+    (choice,) = asked.args
+    assert isinstance(choice, Choice) and not dialog.isVisible()
+    (command,) = choice.commands
+    assert f"--table {path} --where 'delay > 60' --columns delay" in command and "--repeats 2" in command
+
+
+@pytest.fixture
+def window(qtbot: QtBot, tmp_path: Path) -> Iterator[MainWindow]:
+    tasks = Tasks()
+    made = MainWindow(tasks, Remembered(tmp_path / "races.sqlite"))
+    made.library.add_store(Store.open(tmp_path / "My tables"))
+    made.show()
+    yield made
+    tasks.shutdown()
+    made.close()
+    made.deleteLater()
+    QApplication.processEvents()
+
+
+def test_the_table_on_screen_is_raced_kept_and_shown(qtbot: QtBot, window: MainWindow, path: Path) -> None:
+    window.open_paths([path])
+    qtbot.waitUntil(lambda: bool(window.tabs.dataset_tab and window.tabs.dataset_tab.shown), timeout=WAIT)
+    tab = window.tabs.dataset_tab
+    assert tab is not None and window.commands["race_table"].isEnabled()
+    tab.filter_bar.set_filter(col("delay") > 60)
+    tab.set_filter(col("delay") > 60)
+    names = tab.grid.grid_model.names
+    for hidden in ("tags", "took"):
+        tab.grid.setColumnHidden(names.index(hidden), True)
+    dialog = race_table(window, tab)
+    assert dialog is not None
+    qtbot.waitUntil(lambda: dialog.choice is not None, timeout=WAIT)
+    assert dialog.summary.text() == "flights: 300 rows, 3 columns"
+    for name, box in dialog.systems.boxes.items():
+        box.setChecked(name in ("lamella", "sqlite"))
+    dialog.repeats.setValue(1)
+    dialog.start.click()
+    panel = window.race
+    assert panel is not None and panel.running and window.tabs.current is panel
+    assert race_table(window, tab) is None, "one race at a time"
+    qtbot.waitUntil(lambda: not panel.running, timeout=WAIT)
+    assert panel.results.workload.title == "flights where delay is more than 60"
+    assert {record.operation for record in panel.results.records} >= {"load", "filter_again", "update"}
+    assert any("Lamella filters 300 rows of flights" in text for text in panel.view.table.sentences())
+    qtbot.waitUntil(lambda: len(window.kept.runs()) == 1, timeout=WAIT)
+
+
+def test_a_file_of_ones_own_is_asked_for_rows_and_systems(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(OWN, encoding="utf-8")
+    dialog = RaceOwnFile(load_file(path), tasks)
+    qtbot.addWidget(dialog)
+    dialog.rows.setText("10, many")
+    assert "whole numbers" in dialog.problem and not dialog.start.isEnabled()
+    dialog.rows.setText("1_000, 10")
+    next(iter(dialog.systems.values())).setChecked(False)
+    with qtbot.waitSignal(dialog.race_asked, timeout=WAIT) as asked:
+        dialog.start.click()
+    (part,) = asked.args[0].parts
+    assert part.rows == (10, 1000) and part.systems == (f"{path}:another",)
+
+
+def test_the_panel_races_a_file_that_is_chosen(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(OWN, encoding="utf-8")
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    window.show_race()
+    panel = window.race
+    assert panel is not None
+    panel.controls.workload_choice.own.click()
+    (dialog,) = window.findChildren(RaceOwnFile)
+    dialog.rows.setText("10")
+    dialog.repeats.setValue(1)
+    dialog.start.click()
+    qtbot.waitUntil(lambda: bool(panel.results.records) and not panel.running, timeout=WAIT)
+    assert {record.backend for record in panel.results.records} == {f"{path}:a list", f"{path}:another"}
+    told = panel.view.table.sentences()
+    assert told and all(text.startswith("a list ") and "another" in text for text in told), told
+
+
+def test_a_file_that_holds_no_race_is_told(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text("OPERATIONS = [", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patched:
+        told: list[Exception] = []
+        patched.setattr(window, "show_error", told.append)
+        assert race_file(window, path) is None
+    assert "line 1" in str(told[0])

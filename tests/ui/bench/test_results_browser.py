@@ -1,0 +1,231 @@
+"""The kept runs as a user meets them: looked at, compared, followed, noted, deleted and brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QLineEdit
+from pytestqt.qtbot import QtBot
+
+from core.bench.choice import Choice, part_of
+from core.bench.kept import Kept
+from core.bench.kept_run import KeptRun
+from core.bench.results import Record
+from core.bench.workloads import workload_named
+from ui import theme
+from ui.bench.comparison_view import ComparisonView, VerdictSeries
+from ui.bench.kept_table import NOTE
+from ui.bench.results_browser import ResultsBrowser
+from ui.tasks import Tasks
+
+WAIT = 10_000
+OWN = """
+OPERATIONS = ["size"]
+def data(rows): return list(range(rows))
+class AList:
+    def load(self, table, folder): self.rows = table
+    def size(self): return len(self.rows)
+SYSTEMS = {"a list": AList}
+"""
+BEGAN = datetime(2026, 5, 1, 9, tzinfo=UTC)
+SYSTEMS = ("lamella", "sqlite")
+Speeds = dict[tuple[str, str], float]
+
+
+def records(factors: Speeds, samples: int = 5) -> tuple[Record, ...]:
+    """Around 10 ms each, times what is given for a system and operation."""
+    return tuple(
+        Record("small", name, operation, 100, 100, repeat, seconds, seconds, 9, 99, "1:0", "warm")
+        for name in SYSTEMS
+        for operation in ("create", "read")
+        for repeat in range(samples)
+        for seconds in [0.01 * factors.get((name, operation), 1.0) * (1 + 0.01 * repeat)]
+    )
+
+
+def run(hours: int, factors: Speeds | None = None, samples: int = 5, note: str = "") -> KeptRun:
+    choice = Choice((part_of(workload_named("small"), SYSTEMS, [100], samples),), seed=1)
+    began = BEGAN + timedelta(hours=hours)
+    made = records(factors or {}, samples)
+    return KeptRun(began, choice.title, "lamella bench", 3.0, choice, made, note=note)
+
+
+@pytest.fixture
+def tasks(qapp: QApplication) -> Iterator[Tasks]:
+    made = Tasks()
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path / "races.sqlite")
+
+
+def opened(qtbot: QtBot, tasks: Tasks, kept: Kept) -> ResultsBrowser:
+    made = ResultsBrowser(kept, tasks)
+    qtbot.addWidget(made)
+    made.show()
+    runs = len(kept.runs()) if kept.path.exists() else 0
+    qtbot.waitUntil(lambda: len(made.table.kept.runs) == runs and not tasks.writing, timeout=WAIT)
+    return made
+
+
+@pytest.fixture
+def browser(qtbot: QtBot, tasks: Tasks, kept: Kept) -> ResultsBrowser:
+    for hours, faster in enumerate((1.0, 0.9, 0.5)):
+        kept.save(run(hours, {("lamella", "read"): faster, ("sqlite", "create"): 1 + hours}))
+    made = opened(qtbot, tasks, kept)
+    qtbot.waitUntil(lambda: made.pages.currentWidget() is made.run, timeout=WAIT)
+    return made
+
+
+def test_without_runs_it_says_what_to_do(qtbot: QtBot, tasks: Tasks, kept: Kept) -> None:
+    browser = opened(qtbot, tasks, kept)
+    qtbot.waitUntil(lambda: "No race is kept yet" in browser.hint.title.text(), timeout=WAIT)
+    assert browser.hint.isVisible() and not browser.delete.isVisible()
+
+
+def test_the_newest_run_is_open_with_its_machine_and_command(browser: ResultsBrowser) -> None:
+    (chosen,) = browser.table.chosen
+    assert chosen.started == BEGAN + timedelta(hours=2)
+    assert browser.run.run is not None and browser.run.run.id == chosen.id
+    assert "lamella bench" in browser.run.where.text()
+    told = browser.run.view.table.sentences()
+    assert any(text.startswith("Lamella creates a table of 100 rows 3.0 × faster") for text in told), told
+
+
+def test_two_runs_are_compared_the_newer_with_the_older(qtbot: QtBot, browser: ResultsBrowser) -> None:
+    browser.table.choose([0, 2])
+    view = browser.comparison
+    qtbot.waitUntil(lambda: browser.pages.currentWidget() is view, timeout=WAIT)
+    assert view.summary.text() == "1 slower, 1 faster, 2 the same"
+    bars = {(group.title, bar.series.title): bar for group in view.chart.bars.groups for bar in group.bars}
+    verdicts = {key: bar.series.verdict for key, bar in bars.items() if isinstance(bar.series, VerdictSeries)}
+    titles = {one.id: one.title for one in workload_named("small").operations}
+    place = workload_named("small").title
+    read = (f"{place}: {titles['read']}, 100 rows", "Lamella")
+    create = (f"{place}: {titles['create']}, 100 rows", "SQLite (synchronous off)")
+    assert (verdicts[read], verdicts[create]) == ("faster", "slower")
+    assert bars[read].words == "▲ 2.0 × faster" and bars[create].words == "▼ 3.0 × slower"
+    colors = theme.current().colors
+    assert bars[read].series.color(colors) == colors.success
+    assert bars[create].series.color(colors) == colors.danger
+    assert view.chart.bars.groups[0].title == create[0], "what became slower stands first"
+    view.sure.setChecked(True)
+    assert sum(len(group.bars) for group in view.chart.bars.groups) == 2
+    view.copy.click()
+    assert "slower" in QGuiApplication.clipboard().text()
+
+
+def test_too_few_samples_decide_nothing(qtbot: QtBot, qapp: QApplication) -> None:
+    view = ComparisonView()
+    qtbot.addWidget(view)
+    view.show_runs(run(1, {("lamella", "read"): 0.1}, samples=2), run(0, samples=2))
+    assert view.summary.text() == "4 with too few samples to tell"
+    bars = [bar for group in view.chart.bars.groups for bar in group.bars]
+    colors = theme.current().colors
+    assert {bar.series.color(colors) for bar in bars} == {colors.border_strong}
+    assert any(bar.words == "? 10 × faster, too few samples" for bar in bars)
+
+
+def test_runs_with_nothing_in_common_say_so(qtbot: QtBot, qapp: QApplication) -> None:
+    view = ComparisonView()
+    qtbot.addWidget(view)
+    view.show()
+    view.show_runs(run(0), replace(run(1), records=()))
+    assert view.nothing.isVisible() and view.summary.text() == "Nothing to compare"
+
+
+def test_one_measurement_is_followed_over_all_runs(qtbot: QtBot, browser: ResultsBrowser) -> None:
+    browser.tabs.setCurrentWidget(browser.trends)
+    view = browser.trends
+    view.operation.setCurrentIndex(view.operation.findData("read"))
+    qtbot.waitUntil(
+        lambda: (
+            [round(s.point.value or 0, 4) for s in view.plot.spots if s.series.system == "lamella"]
+            == [0.0102, 0.0092, 0.0051]
+        ),
+        timeout=WAIT,
+    )
+    assert [spot.x for spot in view.plot.spots if spot.series.system == "sqlite"] == [0, 1, 2]
+    spot = view.plot.spots[-1]
+    assert "median of 5" in view.plot.describe(spot)
+    place = view.plot.canvas.getViewBox().mapViewToScene(QPointF(spot.x, spot.y))
+    assert view.plot.nearest(place) is not None
+    view.legend.entries["Lamella"].click()
+    assert {spot.series.system for spot in view.plot.spots} == {"sqlite"}
+
+
+def test_a_note_is_written_in_place(qtbot: QtBot, browser: ResultsBrowser, kept: Kept) -> None:
+    browser.table.edit_note(1)
+    (editor,) = browser.table.findChildren(QLineEdit)
+    qtbot.keyClicks(editor, "new disk")
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: browser.table.kept.runs[1].note == "new disk", timeout=WAIT)
+    assert [one.note for one in kept.runs()] == ["", "new disk", ""]
+    assert browser.table.kept.index(1, NOTE).data() == "new disk"
+
+
+def test_what_was_deleted_comes_back_whole(qtbot: QtBot, browser: ResultsBrowser, kept: Kept) -> None:
+    before = [replace(kept.run(one.id), id=0) for one in kept.runs()]
+    browser.table.choose([0, 1])
+    assert browser.delete.text() == "Delete 2"
+    browser.delete.click()
+    qtbot.waitUntil(lambda: len(browser.table.kept.runs) == 1, timeout=WAIT)
+    (undo,) = browser.news.buttons
+    undo.click()
+    qtbot.waitUntil(lambda: len(browser.table.kept.runs) == 3, timeout=WAIT)
+    assert [replace(kept.run(one.id), id=0) for one in kept.runs()] == before
+
+
+def test_a_run_is_raced_again_as_it_was_asked(qtbot: QtBot, browser: ResultsBrowser) -> None:
+    qtbot.waitUntil(browser.again.isEnabled, timeout=WAIT)
+    with qtbot.waitSignal(browser.race_asked, timeout=WAIT) as asked:
+        browser.again.click()
+    assert asked.args[0] == browser.run.run.choice
+
+
+def test_a_run_of_a_workload_that_is_gone_is_still_there(
+    qtbot: QtBot, tasks: Tasks, kept: Kept, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone.py"
+    gone.write_text(OWN, encoding="utf-8")
+    choice = Choice((part_of(workload_named(str(gone)), SYSTEMS, [100], 1),))
+    lost = tuple(replace(record, workload=str(gone)) for record in records({}))
+    for hours in (0, 1):
+        kept.save(replace(run(hours), choice=choice, records=lost))
+    gone.unlink()
+    browser = opened(qtbot, tasks, kept)
+    qtbot.waitUntil(browser.run.news.isVisible, timeout=WAIT)
+    assert "gone.py" in browser.run.news.label.text() and not browser.again.isEnabled()
+    browser.table.choose([0, 1])
+    qtbot.waitUntil(lambda: browser.pages.currentWidget() is browser.comparison, timeout=WAIT)
+    assert browser.comparison.summary.text() == "4 the same"
+
+
+def test_results_are_exported(browser: ResultsBrowser, tmp_path: Path) -> None:
+    for suffix in (".md", ".csv", ".png"):
+        browser.run.export(tmp_path / f"race{suffix}")
+        assert (tmp_path / f"race{suffix}").stat().st_size > 0
+    browser.run.export(tmp_path / "absent" / "race.md")
+    assert "absent" in browser.run.news.label.text()
+
+
+def test_a_damaged_file_is_told_with_a_way_out(qtbot: QtBot, tasks: Tasks, kept: Kept) -> None:
+    kept.path.write_bytes(b"nonsense" * 500)
+    browser = ResultsBrowser(kept, tasks)
+    qtbot.addWidget(browser)
+    browser.show()
+    qtbot.waitUntil(browser.hint.move.isVisible, timeout=WAIT)
+    assert "races.sqlite" in browser.hint.words.text() and "cannot be read" in browser.hint.words.text()
+    browser.hint.move.click()
+    qtbot.waitUntil(lambda: "No race is kept yet" in browser.hint.title.text(), timeout=WAIT)
+    assert not kept.path.exists() and "races-1.sqlite" in browser.news.label.text()
+    assert kept.path.with_name("races-1.sqlite").read_bytes() == b"nonsense" * 500

@@ -1,0 +1,209 @@
+"""Bars lying on their side, in groups: a name, a bar with its spread, and the value in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from ui import theme
+from ui.bench.bars import Bar, BarGroup, Bars
+from ui.theme import TextSize
+
+NOTHING = "Nothing is measured here yet."
+LARGEST_NAME = 220
+LOG_ROOM = 0.3
+"""Below the smallest value, in decades, so that its bar can be seen."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one bar of the chart is: its whole line, and how far its value reaches."""
+
+    bar: Bar
+    line: QRectF
+    group: BarGroup
+
+
+class BarChart(QWidget):
+    """As tall as its bars need: meant for a scroll area."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Bars of the race")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        self.bars = Bars(())
+        self.places: list[Place] = []
+        self._titles: list[tuple[QRectF, str]] = []
+        theme.current().changed.connect(self._lay_out)
+
+    def show_bars(self, bars: Bars) -> None:
+        if bars != self.bars:
+            self.bars = bars
+            self._lay_out()
+
+    def sizeHint(self) -> QSize:
+        return QSize(480, self.minimumHeight())
+
+    def _lay_out(self) -> None:
+        line, title = self._line_height(), self._line_height() + theme.S
+        top = float(theme.S)
+        self.places, self._titles = [], []
+        for group in self.bars.groups:
+            self._titles.append((QRectF(theme.M, top, 4000, title), group.title))
+            top += title
+            for bar in group.bars:
+                self.places.append(Place(bar, QRectF(0, top, 4000, line), group))
+                top += line
+            top += theme.M
+        self.setMinimumHeight(round(top))
+        self.updateGeometry()
+        self.update()
+
+    # ------------------------------------------------------------------ painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(event.rect(), theme.current().color("surface"))
+        if not self.places:
+            self._say_nothing(painter)
+        visible = QRectF(event.rect())
+        for place, title in self._titles:
+            if place.intersects(visible):
+                self._draw_title(painter, place, title)
+        area = self._area()
+        for place in self.places:
+            if place.line.intersects(visible):
+                self._draw_bar(painter, place, area)
+        if self.bars.reference is not None and self.places:
+            self._draw_reference(painter, area)
+        painter.end()
+
+    def _say_nothing(self, painter: QPainter) -> None:
+        painter.setPen(theme.current().color("muted"))
+        painter.drawText(self.rect(), int(Qt.AlignmentFlag.AlignCenter), NOTHING)
+
+    def _draw_title(self, painter: QPainter, place: QRectF, title: str) -> None:
+        painter.setFont(theme.current().font(bold=True))
+        painter.setPen(theme.current().color("text"))
+        flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom
+        painter.drawText(place.adjusted(0, 0, 0, -theme.XS), int(flags), title)
+
+    def _draw_bar(self, painter: QPainter, place: Place, area: QRectF) -> None:
+        bar, line = place.bar, place.line
+        middle = int(Qt.AlignmentFlag.AlignVCenter)
+        font = theme.current().font(TextSize.CAPTION)
+        painter.setFont(font)
+        painter.setPen(theme.current().color("muted" if bar.series.published else "text"))
+        name = QRectF(theme.M, line.top(), area.left() - theme.M - theme.S, line.height())
+        shown = QFontMetrics(font).elidedText(
+            bar.series.label, Qt.TextElideMode.ElideRight, round(name.width())
+        )
+        painter.drawText(name, middle | int(Qt.AlignmentFlag.AlignRight), shown)
+        end = area.left()
+        if bar.point is not None:
+            end = self._draw_extent(painter, place, area)
+        painter.setPen(theme.current().color(_word_color(bar)))
+        words = QRectF(end + theme.S, line.top(), self.width() - end - theme.S - theme.XS, line.height())
+        shown = QFontMetrics(font).elidedText(
+            bar.words, Qt.TextElideMode.ElideRight, max(0, round(words.width()))
+        )
+        painter.drawText(words, middle | int(Qt.AlignmentFlag.AlignLeft), shown)
+
+    def _draw_extent(self, painter: QPainter, place: Place, area: QRectF) -> float:
+        """The bar and its spread; where the words begin."""
+        bar, line = place.bar, place.line
+        assert bar.point is not None
+        color = QColor(bar.series.color(theme.current().colors))
+        low, top = self._limits(place.group)
+        begin, end = self._origin(low, top, area), self._at(bar.value, low, top, area)
+        box = QRectF(min(begin, end), line.top() + 2.5, max(1.5, abs(end - begin)), line.height() - 5)
+        style = Qt.PenStyle.DashLine if bar.series.published else Qt.PenStyle.SolidLine
+        painter.setPen(QPen(color, 1.2, style))
+        painter.setBrush(_fill(bar, color))
+        painter.drawRect(box)
+        if bar.point.high <= bar.point.low:
+            return box.right()
+        left, right = (self._at(value, low, top, area) for value in (bar.point.low, bar.point.high))
+        painter.setPen(QPen(theme.current().color("text"), 1.2))
+        painter.drawLine(QPointF(left, line.center().y()), QPointF(right, line.center().y()))
+        for x in (left, right):
+            painter.drawLine(QPointF(x, line.center().y() - 3), QPointF(x, line.center().y() + 3))
+        return max(box.right(), right)
+
+    def _draw_reference(self, painter: QPainter, area: QRectF) -> None:
+        low, top = self._limits(self.places[0].group)
+        x = self._at(self.bars.reference or 0.0, low, top, area)
+        painter.setPen(QPen(theme.current().color("muted"), 1.2, Qt.PenStyle.DashLine))
+        for group in {id(place.group): place.group for place in self.places}.values():
+            lines = [place.line for place in self.places if place.group is group]
+            painter.drawLine(QPointF(x, lines[0].top()), QPointF(x, lines[-1].bottom()))
+
+    # ------------------------------------------------------------------ positions
+
+    def _limits(self, group: BarGroup) -> tuple[float, float]:
+        """The values at the left and right ends of the bars; log10 of them on a scale of powers."""
+        reference = self.bars.reference
+        groups = (group,) if reference is None else self.bars.groups
+        top = max(one.largest for one in groups) or 1.0
+        if not self.bars.log:
+            return 0.0, top
+        smallest = min((one.smallest for one in groups if one.smallest > 0), default=top)
+        if reference is None:
+            return math.log10(smallest) - LOG_ROOM, math.log10(top)
+        return math.log10(min(smallest, reference)), math.log10(max(top, reference))
+
+    def _origin(self, low: float, top: float, area: QRectF) -> float:
+        """Where bars begin: multiples on a scale of powers go both ways from the reference."""
+        if self.bars.log and self.bars.reference is not None:
+            return self._at(self.bars.reference, low, top, area)
+        return area.left()
+
+    def _at(self, value: float, low: float, top: float, area: QRectF) -> float:
+        if self.bars.log:
+            value = math.log10(value) if value > 0 else low
+        share = (value - low) / (top - low) if top > low else 1.0
+        return area.left() + min(1.0, max(0.0, share)) * area.width()
+
+    def _area(self) -> QRectF:
+        """Of the bars, between names and words."""
+        metrics = QFontMetrics(theme.current().font(TextSize.CAPTION))
+        names = {place.bar.series.label for place in self.places}
+        widest = min(LARGEST_NAME, max(map(metrics.horizontalAdvance, names), default=0) + theme.XS)
+        words = max((metrics.horizontalAdvance(p.bar.words) for p in self.places if p.bar.point), default=0)
+        left = theme.M + widest + theme.S
+        return QRectF(left, 0, max(40, self.width() - left - words - theme.L), self.height())
+
+    def _line_height(self) -> int:
+        return theme.current().line_height(TextSize.CAPTION) + theme.XS
+
+    # ------------------------------------------------------------------- hovering
+
+    def bar_at(self, position: QPointF) -> Bar | None:
+        return next((p.bar for p in self.places if p.line.top() <= position.y() < p.line.bottom()), None)
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            bar = self.bar_at(QPointF(event.pos()))
+            if bar is None:
+                QToolTip.hideText()
+            else:
+                QToolTip.showText(event.globalPos(), bar.tip, self)
+            return True
+        return super().event(event)
+
+
+def _fill(bar: Bar, color: QColor) -> QBrush:
+    if bar.series.published:
+        return QBrush(Qt.BrushStyle.NoBrush)
+    return QBrush(color, bar.series.hatch)
+
+
+def _word_color(bar: Bar) -> str:
+    if bar.lost:
+        return "danger"
+    return "muted" if bar.series.published or bar.point is None else "text"

@@ -1,0 +1,140 @@
+"""The lines and bars that results make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from core.bench.normalised import Multiple, multiples, reference_of
+from core.bench.protocol import Failure, Unsupported
+from core.bench.published import published_lines
+from core.bench.ratios import in_order, shown_rows
+from core.bench.results import Point, Summary
+from core.bench.workloads import WORKLOADS, Operation
+from ui.bench.bars import Bar, BarGroup, Bars, ranked
+from ui.bench.durations import short_rows
+from ui.bench.line_canvas import told
+from ui.bench.quantities import DISK, NORMALISED, Quantity
+from ui.bench.race_results import Display, RaceResults, lost_words, title_of
+from ui.bench.series import Series, SeriesPoint, live_series, published_series
+
+
+def lines(results: RaceResults, display: Display, even: bool = False) -> list[Series]:
+    """Live lines first, then the published ones: those are times only. On `even` axes these end where the
+    live ones do, which would lie flat along the bottom otherwise."""
+    points = results.tally.summaries(display.quantity.field, display.samples, display.operation)
+    live = _live(points, display.statistic)
+    dashed = _dashed(results.workload.id, display.operation, display.quantity)
+    last = max((point.rows for one in live for point in one.points), default=0)
+    return live + [_until(one, last) for one in dashed] if even and last else live + dashed
+
+
+def bars(results: RaceResults, display: Display, log: bool) -> Bars:
+    """A group for each operation, at one size. Of sizes on disk, only for operations that change them."""
+    rows = display.rows or max(results.rows or results.workload.default_rows)
+    asked = results.operations
+    if display.quantity is DISK:
+        asked = [operation for operation in asked if operation.resizes] or asked[:1]
+    groups = [_group(results, operation, rows, display) for operation in asked]
+    return Bars(tuple(group for group in groups if group.bars), log)
+
+
+def normalised(results: RaceResults, display: Display, log: bool) -> Bars:
+    """A group for each operation and one for sizes on disk, as multiples of the reference's."""
+    times = results.tally.summaries("seconds", display.samples)
+    disk = results.tally.summaries("disk_bytes")
+    reference = reference_of(times)
+    resizing = next((one for one in results.operations if one.resizes), None)
+    groups = [_multiples(one.title, times, one, reference, display.statistic) for one in results.operations]
+    if resizing is not None:
+        groups.append(
+            _multiples(f"Size on disk after: {resizing.title}", disk, resizing, reference, "median")
+        )
+    return Bars(tuple(group for group in groups if group.bars), log, 1.0)
+
+
+def _live(points: Mapping[Point, Summary], statistic: str) -> list[Series]:
+    by_system: dict[str, dict[int, Summary]] = {}
+    for (_, backend, rows), summary in points.items():
+        by_system.setdefault(backend, {})[rows] = summary
+    return [live_series(name, by_system[name], statistic) for name in in_order(by_system)]
+
+
+def _dashed(workload: str, operation: str, quantity: Quantity) -> list[Series]:
+    """What was published; of several figures of one system, what each was called there tells them apart."""
+    known = published_lines(workload, operation, quantity.field) if workload in WORKLOADS else []
+    found = [line for line in known if line.points]
+    titles = [line.title for line in found]
+    made = []
+    for place, line in enumerate(found):
+        title = line.title
+        if titles.count(title) > 1:
+            title = f"{title} ({line.published_as or place + 1})"
+        before = [one.system for one in found[:place]]
+        made.append(replace(published_series(line), title=title, variant=before.count(line.system)))
+    return made
+
+
+def _until(series: Series, last: int) -> Series:
+    return replace(series, points=tuple(point for point in series.points if point.rows <= last))
+
+
+# ------------------------------------------------------------------------------ bars
+
+
+def _group(results: RaceResults, operation: Operation, rows: int, display: Display) -> BarGroup:
+    found = results.tally.summaries(display.quantity.field, display.samples, operation.id)
+    at_size = {point: summary for point, summary in found.items() if point[2] == rows}
+    made = [_bar(one, one.points[0], display.quantity) for one in _live(at_size, display.statistic)]
+    there = {bar.series.system for bar in made}
+    made += [bar for bar in _lost(results, operation.id, rows) if bar.series.system not in there]
+    made += [_published_bar(one, rows, display.quantity) for one in
+             _dashed(results.workload.id, operation.id, display.quantity)]  # fmt: skip
+    return ranked(operation.title, made, display.quantity)
+
+
+def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
+    lines = [f"{series.label}, {shown_rows(point.rows)}", told(point, quantity), point.remark, series.note]
+    lines.append(f"Source: {series.source}")
+    return Bar(series, point, "", "\n".join(filter(None, lines)))
+
+
+def _lost(results: RaceResults, operation: str, rows: int) -> list[Bar]:
+    """What takes the place of a bar: a failure, or the reason why nothing was asked."""
+    found: dict[str, Failure | Unsupported] = {
+        one.backend: one for one in results.unsupported if one.step == operation
+    }
+    found |= {one.backend: one for one in results.failures if one.operation == operation and one.rows == rows}
+    return [
+        Bar(Series(name, title_of(name), False, "", "", ()), None, lost_words(one), lost_words(one),
+            lost=isinstance(one, Failure))
+        for name, one in found.items()
+    ]  # fmt: skip
+
+
+def _published_bar(series: Series, rows: int, quantity: Quantity) -> Bar:
+    """What was published of another size is told in words: a bar would be compared with the others."""
+    point = min(series.points, key=lambda point: abs(point.rows - rows))
+    bar = _bar(series, point, quantity)
+    if point.rows == rows or point.value is None:
+        return bar
+    where = series.note if point.rows == 1 and series.note else f"at {short_rows(point.rows)}"
+    return replace(bar, point=None, words=f"{quantity.exact(point.value)}, {where}")
+
+
+def _multiples(
+    title: str, points: Mapping[Point, Summary], operation: Operation, reference: str, statistic: str
+) -> BarGroup:
+    found = multiples(points, operation.id, reference, statistic)
+    return ranked(title, [_multiple_bar(one, reference) for one in found], NORMALISED, factors=False)
+
+
+def _multiple_bar(one: Multiple, reference: str) -> Bar:
+    sizes = ", ".join(f"{rows:,}" for rows in one.sizes)
+    series = Series(one.backend, title_of(one.backend), False, "measured here", "", ())
+    words = [
+        f"{series.label}: {NORMALISED.exact(one.mean)} of {title_of(reference)}",
+        f"Mean over {len(one.sizes)} sizes ({sizes} rows), "
+        f"from {NORMALISED.exact(one.low)} to {NORMALISED.exact(one.high)}",
+    ]
+    return Bar(series, SeriesPoint(0, one.mean, one.low, one.high, len(one.sizes)), "", "\n".join(words))

@@ -1,0 +1,94 @@
+"""What a race will take, told before it starts; what does not fit is told in red, with a way out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
+
+from core.bench.choice import Choice
+from core.bench.costs import Costs
+from core.bench.estimate import Estimate, estimate
+from core.bench.ratios import shown_bytes
+from ui import theme
+from ui.bench.caption import Caption
+from ui.bench.durations import about
+from ui.tasks import Handle, Tasks
+
+WAIT_MILLISECONDS = 80
+SHOWN_PROBLEMS = 2
+
+
+class EstimateNote(QFrame):
+    """Asks off the GUI thread, since thousands of child processes may be planned.
+
+    Where `can_fit`, it offers to leave out the sizes that do not fit: `fit_asked` has those that do.
+    """
+
+    changed = Signal()
+    fit_asked = Signal(tuple)
+
+    def __init__(self, tasks: Tasks, costs: Callable[[], Costs], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.estimate: Estimate | None = None
+        self.can_fit = False
+        self._tasks, self._costs = tasks, costs
+        self._choice: Choice | None = None
+        self._handle: Handle | None = None
+        self._wait = QTimer(self, interval=WAIT_MILLISECONDS, singleShot=True)
+        self._wait.timeout.connect(self._ask)
+        self.words, self.problem, self.fit = Caption(), Caption(), QPushButton("Leave out what does not fit")
+        self._build()
+
+    @property
+    def refusal(self) -> str:
+        """Why the race does not fit here; empty when it does, or while that is not known."""
+        problems = self.estimate.problems if self.estimate else ()
+        more = len(problems) - SHOWN_PROBLEMS
+        told = [*problems[:SHOWN_PROBLEMS], *([f"{more:,} more do not fit"] if more > 0 else [])]
+        return "".join(f"{line}. " for line in told).strip()
+
+    def show_choice(self, choice: Choice | None, problem: str) -> None:
+        """`problem` is what is missing for a race; there is none then."""
+        self._choice, self.estimate = choice, None
+        self.words.tell(problem or self.words.text())
+        self.problem.tell("")
+        self.fit.hide()
+        if self._handle is not None:
+            self._handle.cancel()
+        if choice is None:
+            self._wait.stop()
+        else:
+            self._wait.start()
+
+    def _ask(self) -> None:
+        choice = self._choice
+        if choice is not None:
+            self._handle = self._tasks.read(
+                lambda job: estimate(choice, self._costs()), self._show, owner=self, quiet=True
+            )
+
+    def _show(self, found: Estimate) -> None:
+        self.estimate, self._handle = found, None
+        self.words.tell(
+            f"About {about(found.seconds)} · memory {shown_bytes(found.memory_bytes)} · "
+            f"disk {shown_bytes(found.disk_bytes)}"
+        )
+        self.problem.tell(self.refusal)
+        self.fit.setVisible(self.can_fit and bool(self.refusal) and bool(found.fitting_rows))
+        self.changed.emit()
+
+    def _build(self) -> None:
+        theme.variant(self, "panel")
+        theme.variant(self.problem, "danger")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.L, theme.S, theme.L, theme.M)
+        layout.setSpacing(theme.XS)
+        for widget in (self.words, self.problem, self.fit):
+            layout.addWidget(widget)
+        self.problem.hide()
+        self.fit.hide()
+        self.fit.clicked.connect(
+            lambda: self.fit_asked.emit(self.estimate.fitting_rows if self.estimate else ())
+        )

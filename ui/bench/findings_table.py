@@ -1,0 +1,78 @@
+"""The sentences of a race, each with its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
+
+from ui import theme
+from ui.bench.findings import Finding
+
+
+class FindingsTable(QTableWidget):
+    """Only rows that say something else than before are written again."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(0, 2, parent)
+        self.setAccessibleName("Results in sentences")
+        self.setHorizontalHeaderLabels(["Verdict", "Result"])
+        self.horizontalHeader().setVisible(False)
+        self.verticalHeader().setVisible(False)
+        self.setShowGrid(False)
+        self.setWordWrap(True)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.verticalHeader().setMinimumSectionSize(0)
+        self.horizontalHeader().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        self._shown: list[Finding] = []
+        self._width = 0
+        theme.current().changed.connect(self._write_anew)
+
+    def show_findings(self, found: Sequence[Finding]) -> None:
+        self.setRowCount(len(found))
+        changed = [row for row, one in enumerate(found) if self._shown[row : row + 1] != [one]]
+        self._shown = list(found)
+        for row in changed:
+            self._put(row, found[row])
+        if changed:
+            self._fit_verdicts()
+            self._fit_rows(changed)
+
+    def sentences(self) -> list[str]:
+        return [self.item(row, 1).text() for row in range(self.rowCount())]
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != self._width:
+            self._width = event.size().width()
+            self._fit_rows(range(self.rowCount()))
+
+    def _write_anew(self) -> None:
+        found, self._shown, self._width = self._shown, [], 0
+        self.setColumnWidth(0, 0)
+        self.show_findings(found)
+
+    def _fit_verdicts(self) -> None:
+        self.resizeColumnToContents(0)
+        self.setColumnWidth(0, self.columnWidth(0) + theme.L)
+
+    def _fit_rows(self, rows: Sequence[int]) -> None:
+        """A sentence takes a second line rather than being cut."""
+        for row in rows:
+            self.resizeRowToContents(row)
+            self.setRowHeight(row, self.rowHeight(row) + theme.XS)
+
+    def _put(self, row: int, found: Finding) -> None:
+        colors = theme.current()
+        first, second = QTableWidgetItem(found.verdict), QTableWidgetItem(found.sentence)
+        first.setForeground(colors.color(found.color))
+        first.setFont(colors.font(bold=True))
+        first.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        second.setForeground(colors.color("danger" if found.color == "danger" else "text"))
+        second.setToolTip(found.details or found.sentence)
+        self.setItem(row, 0, first)
+        self.setItem(row, 1, second)

@@ -1,0 +1,216 @@
+"""Lines over numbers of rows: live ones solid, published ones dashed, spread as error bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from core.bench.ratios import shown_rows
+from ui import theme
+from ui.bench.axes import COUNT, DecadeAxis, EvenAxis
+from ui.bench.plot_lines import Band, DrawnLine, Frame, Spot, dagger, grid_lines
+from ui.bench.quantities import TIME, Quantity
+from ui.bench.series import Series, SeriesPoint
+
+BAND_HEIGHT = 0.55
+"""Of the strip for values below the clock's resolution, in decades."""
+
+RIGHT_ROOM = 0.45
+"""Beside the last point, in decades: half of "1,000,000" needs it."""
+
+HOVER_PIXELS = 14
+BEAM = 0.01
+"""Of an error bar's ends, as a share of the plot's width."""
+
+
+class LineCanvas(pg.PlotWidget):
+    """Positions are log10 of rows and of the value, or both as they are: then values that nobody could tell
+    from nothing stand at 0.
+
+    New points on the same lines are moved into place; only another set of lines is made anew.
+    """
+
+    def __init__(self, log: bool, small: bool = False, parent: QWidget | None = None) -> None:
+        kind = DecadeAxis if log else EvenAxis
+        self._bottom, self._left = kind("bottom", COUNT), kind("left", TIME.units)
+        super().__init__(parent, axisItems={"bottom": self._bottom, "left": self._left}, enableMenu=False)
+        self.spots: list[Spot] = []
+        self._log, self._small = log, small
+        self._series: list[Series] = []
+        self._quantity = TIME
+        self._lines: dict[str, DrawnLine] = {}
+        self._daggers: list[pg.TextItem] = []
+        self._frame: Frame | None = None
+        self._build()
+        self._recolor()
+
+    def show_series(self, series: Sequence[Series], quantity: Quantity) -> None:
+        self._series = [one for one in series if one.points]
+        if quantity is not self._quantity:
+            self._quantity, self._frame = quantity, None
+        self._draw()
+
+    def describe(self, spot: Spot) -> str:
+        """What hovering over a point says."""
+        point = spot.point
+        lines = [f"{spot.series.label}, {shown_rows(point.rows)}", told(point, self._quantity)]
+        lines += [point.remark, spot.series.note, f"Source: {spot.series.source}"]
+        return "\n".join(filter(None, lines))
+
+    def nearest(self, position: QPointF) -> Spot | None:
+        """The spot within reach of a position of the scene, live ones before published ones."""
+        box = self.getViewBox()
+        within: list[tuple[bool, float, Spot]] = []
+        for spot in self.spots:
+            place = box.mapViewToScene(QPointF(spot.x, spot.y)) - position
+            away = math.hypot(place.x(), place.y())
+            if away <= HOVER_PIXELS:
+                within.append((spot.series.published, away, spot))
+        return min(within, key=lambda one: one[:2])[2] if within else None
+
+    def _hover(self, position: QPointF) -> None:
+        spot = self.nearest(position)
+        if spot is None:
+            QToolTip.hideText()
+            return
+        QToolTip.showText(self.mapToGlobal(self.mapFromScene(position)), self.describe(spot), self)
+
+    # ----------------------------------------------------------------- drawing
+
+    def _draw(self) -> None:
+        floor = self._floor()
+        self.spots = list(self._place(floor))
+        frame = self._framed(floor)
+        if frame != self._frame:
+            self._take_frame(frame, floor)
+        self._keep_lines()
+        beam = BEAM * (frame[1] - frame[0])
+        for series in self._series:
+            self._lines[series.label].set_spots([s for s in self.spots if s.series is series], beam)
+        self._mark_remarks()
+
+    def _take_frame(self, frame: Frame, floor: float) -> None:
+        left, right, low, high = self._frame = frame
+        if self._log:
+            self._left.show_as(self._quantity.units, floor)
+            decades = range(math.ceil(floor), math.floor(high) + 1)
+            powers = range(math.ceil(left), math.floor(right) + 1)
+            self._grid.setData(*grid_lines(powers, decades, frame))
+        else:
+            self._left.show_as(self._quantity.units)
+        self._band.set_visible(self._has_unknown())
+        self._band.show_between(floor - BAND_HEIGHT, floor, right - 0.03)
+        self._label_axes()
+        self.setRange(xRange=(left, right), yRange=(low, high), padding=0)
+
+    def _keep_lines(self) -> None:
+        """The first line lies above all others."""
+        labels = [one.label for one in self._series]
+        if list(self._lines) == labels:
+            return
+        for label in self._lines.keys() - set(labels):
+            self._lines.pop(label).remove()
+        kept = self._lines
+        self._lines = {
+            one.label: kept.get(one.label) or DrawnLine(self, one, self._log) for one in self._series
+        }
+        for height, line in enumerate(reversed(self._lines.values())):
+            line.set_height(height)
+
+    def _mark_remarks(self) -> None:
+        for item in self._daggers:
+            self.removeItem(item)
+        self._daggers = [dagger(spot) for spot in self.spots if spot.point.remark and not self._small]
+        for item in self._daggers:
+            self.addItem(item, ignoreBounds=True)
+
+    def _recolor(self) -> None:
+        """Everything of the theme's colours anew."""
+        self.clear()
+        self._lines, self._daggers, self._frame = {}, [], None
+        look = theme.current()
+        self.setBackground(look.color("surface"))
+        for axis in (self._bottom, self._left):
+            axis.setPen(pg.mkPen(look.color("border_strong")))
+            axis.setTextPen(look.color("muted"))
+            axis.setStyle(tickFont=look.font(theme.TextSize.CAPTION))
+        self._grid = pg.PlotCurveItem(connect="pairs", pen=pg.mkPen(look.color("grid_line")))
+        self._grid.setZValue(-20)
+        self.addItem(self._grid, ignoreBounds=True)
+        self._band = Band(self)
+        self._draw()
+
+    def _label_axes(self) -> None:
+        self._left.setWidth(_axis_width(titled=not self._small))
+        if not self._small:
+            look = theme.current()
+            style = {"color": look.colors.muted, "font-size": f"{look.font().pointSizeF():.1f}pt"}
+            self._bottom.setLabel("Rows", **style)
+            self._left.setLabel(self._quantity.title, **style)
+
+    # ---------------------------------------------------------------- positions
+
+    def _floor(self) -> float:
+        """The power of ten below every value; 0 where positions are values."""
+        if not self._log:
+            return 0.0
+        values = [p.low for s in self._series for p in s.points if p.value is not None and p.low > 0]
+        return math.floor(math.log10(min(values))) if values else -6.0
+
+    def _place(self, floor: float) -> Iterator[Spot]:
+        for series in self._series:
+            for point in series.points:
+                if self._log:
+                    y = floor - BAND_HEIGHT / 2 if point.value is None else math.log10(point.value)
+                    yield Spot(series, point, math.log10(point.rows), y)
+                else:
+                    yield Spot(series, point, point.rows, point.value or 0.0)
+
+    def _framed(self, floor: float) -> Frame:
+        highs = [p.high for s in self._series for p in s.points if p.high > 0]
+        if not self._log:
+            last, top = max((spot.x for spot in self.spots), default=1.0), max(highs, default=1.0)
+            return -0.02 * last, 1.06 * last, -0.02 * top, 1.06 * top
+        top = math.ceil(math.log10(max(highs)) + 0.05) if highs else 2.0
+        last = max((spot.x for spot in self.spots), default=6.0)
+        first = math.floor(min((spot.x for spot in self.spots), default=0.0))
+        low = floor - (BAND_HEIGHT if self._has_unknown() else 0.08)
+        return first - 0.25, last + RIGHT_ROOM, low, max(top, floor + 1.0) + 0.25
+
+    def _has_unknown(self) -> bool:
+        return self._log and any(spot.point.value is None for spot in self.spots)
+
+    def _build(self) -> None:
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        box = self.getViewBox()
+        box.setMouseEnabled(x=False, y=False)
+        box.disableAutoRange()
+        if not self._log:
+            self.showGrid(x=True, y=True, alpha=0.12)
+            for axis in (self._bottom, self._left):
+                axis.enableAutoSIPrefix(False)  # ticks have their units
+        self.scene().sigMouseMoved.connect(self._hover)
+        theme.current().changed.connect(self._recolor)
+
+
+def told(point: SeriesPoint, quantity: Quantity) -> str:
+    """A value with how many samples it stands for and their spread."""
+    if point.value is None:
+        return "Below the clock's resolution: printed as 0"
+    counted = f"{point.samples:,} samples" if point.samples > 1 else "one sample"
+    spread = (
+        f", {quantity.exact(point.low)} to {quantity.exact(point.high)}" if point.high > point.low else ""
+    )
+    return f"{quantity.exact(point.value)} ({counted}{spread})"
+
+
+def _axis_width(titled: bool) -> int:
+    """Room for the widest label and the title beside it, whatever the text size."""
+    metrics = QFontMetrics(theme.current().font())
+    return metrics.horizontalAdvance("1,000 ms") + theme.S + (metrics.height() if titled else 0)

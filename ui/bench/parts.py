@@ -1,0 +1,29 @@
+"""Why a system takes no part in what is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.bench.backends import Entry
+from core.bench.families import family_of
+from core.bench.interpreters import OtherPython
+from core.bench.other_python import objection
+from core.bench.workloads import Workload
+
+
+def no_part(entry: Entry, workloads: Sequence[Workload], other: OtherPython | None) -> str:
+    """Empty when it takes part in one of the workloads at least, in this Python or in the `other`."""
+    reasons = [reason_against(entry, workload, other) for workload in workloads]
+    if not reasons or "" in reasons:
+        return ""
+    if len(reasons) > 1:
+        return f"{entry.title} takes no part in any of these workloads"
+    return reasons[0]
+
+
+def reason_against(entry: Entry, workload: Workload, other: OtherPython | None) -> str:
+    """Of one workload; empty when the system takes part."""
+    if not entry.takes(workload.family):
+        reason = family_of(workload).absent.get(entry.id, "")
+        return f"{entry.title} takes no part in {workload.title}" + (f": {reason}" if reason else "")
+    return objection(other, entry.id, workload) if other else ""

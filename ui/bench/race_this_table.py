@@ -1,0 +1,217 @@
+"""What will be raced of the table that is open: its rows, columns and filter, the systems, what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from core.bench.choice import Choice, Part
+from core.bench.costs import Costs, shipped_costs
+from core.bench.mine.asked import change_words, mine, words_of
+from core.bench.mine.sources import Source
+from core.bench.mine.types import compared_type
+from core.bench.workloads import Workload
+from core.dataset import Dataset
+from core.filters import Filter, from_json, sentence
+from core.schema import ID
+from ui import theme
+from ui.bench.caption import Caption
+from ui.bench.estimate_note import EstimateNote
+from ui.bench.table_systems import TableSystems
+from ui.dialogs.error_dialog import sentences
+from ui.tasks import Handle, Tasks
+
+MOST_REPEATS = 1000
+NOT_COMPARED = "Values of the type {type} are not compared, so nobody races them"
+
+
+class RaceThisTable(QDialog):
+    """`race_asked` carries what was chosen; the dialog closes with it. Rows are counted off this thread."""
+
+    race_asked = Signal(Choice)
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        source: Source,
+        tasks: Tasks,
+        columns: Sequence[str] | None = None,
+        where: Filter | None = None,
+        costs: Callable[[], Costs] = shipped_costs,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._dataset, self._source, self._tasks, self._where = dataset, source, tasks, where
+        self._workload: Workload | None = None
+        self._reading: Handle | None = None
+        self.setWindowTitle(f"Race {dataset.name}")
+        self.summary, self.rule, self.columns = QLabel(), Caption(), QListWidget(accessibleName="Columns")
+        self.systems, self.note = TableSystems(), EstimateNote(tasks, costs)
+        self.repeats = QSpinBox(minimum=1, maximum=MOST_REPEATS, value=3, accessibleName="Repeats")
+        self.start, self.cancel = QPushButton("Start"), QPushButton("Cancel")
+        self._list_columns(dataset.schema, columns)
+        self._build()
+        self._connect()
+        self._read()
+
+    @property
+    def choice(self) -> Choice | None:
+        """None while the rows are counted, or while nothing is chosen."""
+        if self._workload is None or not self.systems.chosen:
+            return None
+        words = words_of(self._workload)
+        part = Part(
+            self._workload, self._workload.default_rows, self.systems.chosen, self.repeats.value(), words
+        )
+        return Choice((part,))
+
+    def reject(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+        super().reject()
+
+    # --------------------------------------------------------------------- reading
+
+    def _read(self) -> None:
+        """Find out what these columns make of a race."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._workload = None
+        self.summary.setText("Counting the rows …")
+        names = self._ticked()
+        dataset, source, where = self._dataset, self._source, self._where
+        self._reading = self._tasks.read(
+            lambda job: mine(dataset, source, names, where, job),
+            self._show,
+            self._fail,
+            owner=self,
+            quiet=True,
+        )
+        self._tell()
+
+    def _show(self, workload: Workload) -> None:
+        self._reading, self._workload = None, workload
+        options = workload.options
+        rows, count = options["rows"], len(options["columns"])
+        what = f"{rows:,} rows, {count:,} column" + ("" if count == 1 else "s")
+        self.summary.setText(f"{options['name']}: {what}")
+        self.rule.tell(_rule(options))
+        schema = self._dataset.schema
+        raced = pa.schema([(name, compared_type(schema.field(name).type)) for name in options["columns"]])
+        self.systems.show_schema(raced)
+        self._tell()
+
+    def _fail(self, error: Exception) -> None:
+        self._reading = None
+        self.summary.setText("This cannot be raced")
+        self.rule.tell(" ".join(sentences(error)).strip())
+        self._tell()
+
+    def _tell(self) -> None:
+        problem = "" if self.systems.chosen or self._workload is None else "Choose at least one system."
+        self.note.show_choice(self.choice, problem)
+        self._offer()
+
+    def _offer(self) -> None:
+        self.start.setEnabled(self.choice is not None and not self.note.refusal)
+        self.start.setToolTip(self.note.refusal or "Copy the rows, and measure every chosen system on them")
+
+    def _start(self) -> None:
+        choice = self.choice
+        if choice is not None:
+            self.race_asked.emit(choice)
+            self.accept()
+
+    # --------------------------------------------------------------------- columns
+
+    def _list_columns(self, schema: pa.Schema, shown: Sequence[str] | None) -> None:
+        for field in schema:
+            if field.name == ID:
+                continue
+            item = QListWidgetItem(field.name, self.columns)
+            wanted = shown is None or field.name in shown
+            item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable)
+            item.setToolTip(str(field.type))
+            if compared_type(field.type) is None:
+                wanted = False
+                item.setFlags(Qt.ItemFlag.NoItemFlags)
+                item.setToolTip(NOT_COMPARED.format(type=field.type))
+            item.setCheckState(Qt.CheckState.Checked if wanted else Qt.CheckState.Unchecked)
+
+    def _ticked(self) -> list[str]:
+        items = map(self.columns.item, range(self.columns.count()))
+        return [item.text() for item in items if item.checkState() == Qt.CheckState.Checked]
+
+    # -------------------------------------------------------------------- building
+
+    def _build(self) -> None:
+        theme.variant(self.summary, "title")
+        theme.variant(self.start, "primary")
+        self.start.setDefault(True)
+        body = QHBoxLayout()
+        body.setSpacing(theme.XL)
+        body.addLayout(_titled("Columns", self.columns), 2)
+        body.addLayout(_titled("Systems", self.systems), 3)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.L, theme.L, theme.L, theme.L)
+        layout.setSpacing(theme.M)
+        for widget in (self.summary, self.rule):
+            layout.addWidget(widget)
+        layout.addLayout(body, 1)
+        layout.addWidget(self.note)
+        layout.addLayout(self._bottom())
+        line = theme.current().line_height()
+        self.resize(44 * line, 38 * line)
+
+    def _bottom(self) -> QHBoxLayout:
+        bottom = QHBoxLayout()
+        bottom.setSpacing(theme.S)
+        label = QLabel("Repeats")
+        label.setBuddy(self.repeats)
+        self.note.layout().setContentsMargins(0, 0, 0, 0)
+        for widget in (label, self.repeats):
+            bottom.addWidget(widget)
+        bottom.addStretch(1)
+        for widget in (self.cancel, self.start):
+            bottom.addWidget(widget)
+        return bottom
+
+    def _connect(self) -> None:
+        self.columns.itemChanged.connect(lambda _: self._read())
+        self.systems.changed.connect(self._tell)
+        self.repeats.valueChanged.connect(lambda _: self._tell())
+        self.note.changed.connect(self._offer)
+        self.start.clicked.connect(self._start)
+        self.cancel.clicked.connect(self.reject)
+
+
+def _rule(options: Mapping[str, Any]) -> str:
+    """In whole sentences what is asked of every system."""
+    where = f"Where {sentence(from_json(options['where']))}. " if options["where"] else "No filter. "
+    does = "load, read and filter" if options["where"] else "load and read"
+    words = change_words(options)
+    return f"{where}Every system has to {does} the rows; {words}."
+
+
+def _titled(title: str, widget: QWidget) -> QVBoxLayout:
+    heading = QLabel(title)
+    theme.variant(heading, "heading")
+    layout = QVBoxLayout()
+    layout.setSpacing(theme.S)
+    layout.addWidget(heading)
+    layout.addWidget(widget, 1)
+    return layout

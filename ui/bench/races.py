@@ -1,0 +1,63 @@
+"""The races of this session: the results of each workload, and the recording that they belong to."""
+
+from __future__ import annotations
+
+from core.bench.choice import Choice
+from core.bench.kept_run import Recording
+from core.bench.protocol import Failure, Measured, Message, Surroundings, Unsupported
+from core.bench.workloads import WORKLOADS, Workload
+from ui.bench.race_results import RaceResults
+
+
+class Races:
+    """Results stay until the same workload is raced again."""
+
+    def __init__(self) -> None:
+        self.last: Recording | None = None
+        self.title = ""
+        self._results: dict[str, RaceResults] = {}
+        self._recordings: dict[str, Recording] = {}
+
+    def begin(self, choice: Choice) -> None:
+        """The results of its workloads are empty from now on."""
+        self.last = Recording(choice)
+        for part in choice.parts:
+            self._results[part.workload.id] = RaceResults(part.workload)
+            self._recordings[part.workload.id] = self.last
+
+    def take(self, message: Message) -> None:
+        """Of the last race; `title` is of the workload that it is at."""
+        assert self.last is not None
+        self.last.hear(message)
+        results = self._results.get(_workload_of(message))
+        if results is not None:
+            self.title = results.workload.title
+            results.take(message)
+
+    def results_of(self, workload: Workload) -> RaceResults:
+        return self._results.setdefault(workload.id, RaceResults(workload))
+
+    def recording_of(self, workload: Workload) -> Recording | None:
+        return self._recordings.get(workload.id)
+
+    def workload(self, workload_id: str) -> Workload:
+        """As it was raced, or as it is known."""
+        raced = self._results.get(workload_id)
+        return raced.workload if raced else WORKLOADS[workload_id]
+
+    def shown_with(self, chosen: tuple[Workload, ...], shown: Workload) -> list[Workload]:
+        """The workloads to choose from while one is shown: those chosen, or those of the last race."""
+        raced = [part.workload for part in self.last.choice.parts] if self.last else []
+        if shown.id in [workload.id for workload in raced] and len(chosen) < len(raced):
+            return raced
+        known = [self.workload(workload.id) for workload in chosen]
+        return known if shown.id in [workload.id for workload in known] else [shown]
+
+
+def _workload_of(message: Message) -> str:
+    match message:
+        case Measured(record):
+            return record.workload
+        case Failure() | Unsupported() | Surroundings():
+            return message.workload
+    return ""

@@ -1,0 +1,232 @@
+"""The runs that were kept: looked at, compared, followed over time, raced again, noted, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QDialog,
+    QHBoxLayout,
+    QPushButton,
+    QSplitter,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from core.bench.choice import Choice
+from core.bench.kept import Kept
+from core.bench.kept_run import KeptRun, RunSummary
+from core.errors import LamellaError
+from core.jobs import Job
+from ui import theme
+from ui.bench.comparison_view import ComparisonView
+from ui.bench.kept_hint import KeptHint
+from ui.bench.kept_table import KeptTable
+from ui.bench.run_view import RunView
+from ui.bench.trend_view import TrendView
+from ui.tasks import Handle, Tasks
+from ui.widgets.message_bar import MessageBar
+
+LIST_WIDTH = 480
+NO_RUNS = ("No race is kept yet", "Every race that you run is kept here: come back after the first one.")
+NONE_CHOSEN = ("Choose a run", "Choose two with Ctrl to compare them, or as many as you like to delete them.")
+MANY_CHOSEN = ("{count} runs are chosen", "Two can be compared; any number can be deleted.")
+UNKNOWN = "It raced what is not known here any more"
+
+
+class ResultsBrowser(QDialog):
+    """`race_asked` carries what a kept run raced, to be raced again. All reading is off the GUI thread."""
+
+    race_asked = Signal(Choice)
+
+    def __init__(self, kept: Kept, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.WindowType.Window)
+        self._kept, self._tasks = kept, tasks
+        self._reading: Handle | None = None
+        self._asked: tuple[int, ...] = ()
+        self._open: tuple[KeptRun, ...] = ()
+        self.setWindowTitle("Kept races")
+        self.table, self.news, self.hint = KeptTable(), MessageBar(), KeptHint()
+        self.run, self.comparison, self.trends = RunView(), ComparisonView(), TrendView(kept, tasks)
+        self.again, self.delete = QPushButton("Race again"), QPushButton("Delete")
+        self.pages, self.tabs = QStackedWidget(), QTabWidget()
+        self._build()
+        self._connect()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the list anew."""
+        self._tasks.read(lambda job: self._kept.runs(), self._show_runs, self._fail, owner=self, quiet=True)
+
+    # --------------------------------------------------------------------- showing
+
+    def _show_runs(self, runs: Sequence[RunSummary]) -> None:
+        self._asked, self._open = (), ()
+        self.table.show_runs(runs)
+        self._left.setVisible(bool(runs))
+        self.trends.show_runs(runs)
+        self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        chosen = self.table.chosen
+        self._offer()
+        if len(chosen) in (1, 2):
+            self._read(tuple(run.id for run in chosen))
+            return
+        self._asked = ()
+        title, words = MANY_CHOSEN if chosen else NONE_CHOSEN if self.table.kept.runs else NO_RUNS
+        self.hint.show_hint(title.format(count=len(chosen)), words)
+        self.pages.setCurrentWidget(self.hint)
+
+    def _read(self, numbers: tuple[int, ...]) -> None:
+        if numbers == self._asked:
+            return
+        self._asked = numbers
+        if self._reading is not None:
+            self._reading.cancel()
+        kept = self._kept
+
+        def work(job: Job) -> tuple[KeptRun, ...]:
+            return tuple(kept.run(number) for number in numbers)
+
+        self._reading = self._tasks.read(work, self._show, self._fail, owner=self, quiet=True)
+
+    def _show(self, runs: tuple[KeptRun, ...]) -> None:
+        self._reading, self._open = None, runs
+        if len(runs) == 1:
+            self.run.show_run(runs[0])
+            self.pages.setCurrentWidget(self.run)
+        else:
+            self.comparison.show_runs(*runs)
+            self.pages.setCurrentWidget(self.comparison)
+        self._offer()
+
+    def _offer(self) -> None:
+        chosen = self.table.chosen
+        self.delete.setEnabled(bool(chosen))
+        self.delete.setText(f"Delete {len(chosen)}" if len(chosen) > 1 else "Delete")
+        ready = len(chosen) == 1 and [run.id for run in self._open] == [chosen[0].id]
+        known = ready and self._open[0].choice is not None
+        self.again.setEnabled(known)
+        self.again.setToolTip(
+            UNKNOWN if ready and not known else "Race the same once more, with the same seed"
+        )
+
+    def _fail(self, error: Exception) -> None:
+        """A file that cannot be read is told in the middle, with a way out."""
+        self._reading = None
+        if not isinstance(error, LamellaError):
+            self._tasks.failed.emit(error)
+            return
+        self.table.show_runs(())
+        self._left.hide()
+        self.hint.show_problem(error, self._kept.path)
+        self.pages.setCurrentWidget(self.hint)
+        self.tabs.setCurrentIndex(0)
+
+    # -------------------------------------------------------------------- changing
+
+    def _race_again(self) -> None:
+        if self._open and self._open[0].choice is not None:
+            self.race_asked.emit(self._open[0].choice)
+
+    def _note(self, number: int, text: str) -> None:
+        self._change(lambda job: self._kept.note(number, text), "Writing a note")
+
+    def _delete(self) -> None:
+        numbers = [run.id for run in self.table.chosen]
+        if not numbers:
+            return
+        kept = self._kept
+
+        def work(job: Job) -> list[KeptRun]:
+            gone = [kept.run(number) for number in numbers]
+            kept.delete(numbers)
+            return gone
+
+        self._change(work, "Deleting runs", self._say_deleted)
+
+    def _say_deleted(self, gone: list[KeptRun]) -> None:
+        told = gone[0].title if len(gone) == 1 else f"{len(gone)} runs"
+        self.news.say(f"Deleted: {told}", ("Undo", lambda: self._restore(gone)), stays=True)
+
+    def _restore(self, gone: list[KeptRun]) -> None:
+        """They get numbers of their own."""
+        self._change(lambda job: [self._kept.save(run) for run in gone], "Restoring runs")
+
+    def _change(
+        self, work: Callable[[Job], object], text: str, done: Callable[..., object] | None = None
+    ) -> None:
+        def over(answer: object) -> None:
+            if done is not None:
+                done(answer)
+            self.refresh()
+
+        self._tasks.write(work, over, self._fail, owner=self, text=text)
+
+    def _move_aside(self) -> None:
+        """The damaged file gets another name, so that the next race begins a new one."""
+        path = self._kept.path
+
+        def work(job: Job) -> str:
+            return self._kept.move_aside().name
+
+        def told(name: str) -> None:
+            self.news.say(f"{path.name} is called {name} now. The next race begins a new file.", stays=True)
+
+        self._change(work, "Moving the kept races aside", told)
+
+    # -------------------------------------------------------------------- building
+
+    def _build(self) -> None:
+        for page in (self.hint, self.run, self.comparison):
+            self.pages.addWidget(page)
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.pages, "Results")
+        self.tabs.addTab(self.trends, "Over time")
+        split = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
+        self._left = self._list()
+        split.addWidget(self._left)
+        split.addWidget(self.tabs)
+        split.setStretchFactor(1, 1)
+        split.setSizes([LIST_WIDTH, 900])
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, theme.S, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.news)
+        layout.addWidget(split, 1)
+        line = theme.current().line_height()
+        self.resize(78 * line, 44 * line)
+
+    def _list(self) -> QWidget:
+        theme.variant(self.again, "primary")
+        theme.variant(self.delete, "danger")
+        for button in (self.again, self.delete):
+            button.setAutoDefault(False)
+        buttons = QHBoxLayout()
+        buttons.setContentsMargins(theme.M, theme.S, theme.M, theme.M)
+        buttons.setSpacing(theme.S)
+        buttons.addWidget(self.again)
+        buttons.addStretch(1)
+        buttons.addWidget(self.delete)
+        left = QWidget()
+        layout = QVBoxLayout(left)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.table, 1)
+        layout.addLayout(buttons)
+        return left
+
+    def _connect(self) -> None:
+        self.table.chosen_changed.connect(self._show_chosen)
+        self.table.kept.noted.connect(self._note)
+        self.again.clicked.connect(self._race_again)
+        self.delete.clicked.connect(self._delete)
+        self.hint.move_asked.connect(self._move_aside)
+        self.trends.failed.connect(self._fail)
+        QShortcut(QKeySequence.StandardKey.Delete, self.table, self._delete,
+                  context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip

@@ -1,0 +1,168 @@
+"""Mean, percentiles and operations per second of every system and size, as a table to sort."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSortFilterProxyModel, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from core.bench.ratios import in_order, shown_seconds
+from core.bench.results import Summary
+from ui import theme
+from ui.bench.bar_chart import NOTHING
+from ui.bench.race_results import Display, RaceResults, title_of
+
+Index = QModelIndex | QPersistentModelIndex
+SORTED = Qt.ItemDataRole.UserRole
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+ROOT = QModelIndex()
+
+
+@dataclass(frozen=True)
+class StatisticsRow:
+    """One system at one size; `fastest` of all at that size, by the mean."""
+
+    backend: str
+    rows: int
+    summary: Summary
+    fastest: bool
+
+
+Value = Callable[[StatisticsRow], float | str]
+
+COLUMNS: tuple[tuple[str, str, Value], ...] = (
+    ("System", "", lambda row: title_of(row.backend)),
+    ("Rows", "", lambda row: row.rows),
+    ("Mean", "", lambda row: row.summary.mean),
+    ("P50", "The median: half of the samples are faster", lambda row: row.summary.median),
+    ("P95", "95 of 100 samples are faster", lambda row: row.summary.percentile(95)),
+    ("P99", "99 of 100 samples are faster", lambda row: row.summary.percentile(99)),
+    ("Lowest", "The fastest sample", lambda row: row.summary.lowest),
+    ("Per second", "Operations per second, one after the other", lambda row: 1 / row.summary.mean),
+    ("Deviation", "Standard deviation of the samples", lambda row: row.summary.deviation),
+    ("Samples", "Calls that were timed", lambda row: len(row.summary.samples)),
+)
+COUNTS = ("Rows", "Samples")
+
+
+def statistics_rows(results: RaceResults, display: Display) -> list[StatisticsRow]:
+    """Of one operation: the largest size first, systems in the table's order."""
+    points = results.tally.summaries("seconds", display.samples, display.operation)
+    points = {point: summary for point, summary in points.items() if summary.mean > 0}
+    best = {rows: min(s.mean for (_, _, size), s in points.items() if size == rows) for _, _, rows in points}
+    order = in_order(backend for _, backend, _ in points)
+    keys = sorted(points, key=lambda point: (-point[2], order.index(point[1])))
+    return [
+        StatisticsRow(b, rows, points[o, b, rows], points[o, b, rows].mean == best[rows])
+        for o, b, rows in keys
+    ]
+
+
+class StatisticsTable(QTableView):
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Statistics")
+        self.figures = _Figures()
+        proxy = QSortFilterProxyModel(self)
+        proxy.setSourceModel(self.figures)
+        proxy.setSortRole(SORTED)
+        self.setModel(proxy)
+        self.setSortingEnabled(True)
+        self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
+        theme.variant(self, "figures")
+        self.setShowGrid(False)
+        self.setAlternatingRowColors(True)
+        self.verticalHeader().setVisible(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        self.horizontalHeader().setHighlightSections(False)
+        self._fitted = -1
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
+
+    def show_rows(self, rows: Sequence[StatisticsRow]) -> None:
+        self.figures.show_rows(rows)
+        if not self._fitted <= len(rows) < 2 * self._fitted:
+            self._fitted = len(rows)
+            self.resizeColumnsToContents()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self.figures.rows:
+            painter = QPainter(self.viewport())
+            painter.setPen(theme.current().color("muted"))
+            painter.drawText(self.viewport().rect(), int(Qt.AlignmentFlag.AlignCenter), NOTHING)
+            painter.end()
+
+    def _restyle(self) -> None:
+        self.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
+        self._fitted = -1
+        self.show_rows(self.figures.rows)
+
+
+class _Figures(QAbstractTableModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[StatisticsRow] = []
+
+    def show_rows(self, rows: Sequence[StatisticsRow]) -> None:
+        """In place where they are of the same systems and sizes."""
+        same = [(row.backend, row.rows) for row in rows] == [(row.backend, row.rows) for row in self.rows]
+        if not same:
+            self.beginResetModel()
+        changed = [place for place, row in enumerate(rows) if not same or row is not self.rows[place]]
+        self.rows = list(rows)
+        if not same:
+            self.endResetModel()
+        elif changed:
+            self.dataChanged.emit(self.index(changed[0], 0), self.index(changed[-1], len(COLUMNS) - 1))
+
+    def rowCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else len(COLUMNS)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        row, (title, _, value) = self.rows[index.row()], COLUMNS[index.column()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return _written(title, value(row))
+            case _ if role == SORTED:
+                return value(row)
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return LEFT if title == "System" else RIGHT
+            case Qt.ItemDataRole.FontRole:
+                return theme.current().tabular_font(bold=row.fastest)
+            case Qt.ItemDataRole.ToolTipRole:
+                return f"{title_of(row.backend)} is the fastest at {row.rows:,} rows" if row.fastest else None
+        return None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        title, about, _ = COLUMNS[section]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return title
+            case Qt.ItemDataRole.ToolTipRole:
+                return about or None
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return LEFT if title == "System" else RIGHT
+        return None
+
+
+def _written(title: str, value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    if title in COUNTS:
+        return f"{value:,.0f}"
+    if title == "Per second":
+        return f"{value:,.0f}" if value >= 100 else f"{value:,.3g}"
+    return shown_seconds(value) if value else "0"

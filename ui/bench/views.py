@@ -1,0 +1,61 @@
+"""The ways to look at a race, and which of them a workload begins with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.bench.workloads import Workload
+from ui.bench.quantities import DISK, MEMORY, PROCESSOR, TIME, Quantity
+from ui.bench.race_plot import Scale
+
+
+class Shape(StrEnum):
+    LINES = "lines"
+    BARS = "bars"
+
+
+@dataclass(frozen=True)
+class View:
+    """One page of the results; only those of a quantity have lines as well as bars."""
+
+    id: str
+    title: str
+    about: str
+    quantity: Quantity | None = None
+
+
+VIEWS = (
+    View("time", "Time", "How long each operation takes", TIME),
+    View(
+        "normalised",
+        "Normalised",
+        "Each system as a multiple of SQLite as it was published, averaged over sizes",
+    ),
+    View("size", "Size on disk", "What the data take on disk", DISK),
+    View("memory", "Memory", "The most memory that an operation's process held", MEMORY),
+    View("processor", "Processor", "Processor time, of all cores together", PROCESSOR),
+    View("statistics", "Statistics", "Mean, percentiles and operations per second of each system and size"),
+)
+BY_ID = {view.id: view for view in VIEWS}
+
+SHAPES = {Shape.LINES: "Lines over rows", Shape.BARS: "Bars by operation"}
+LINE_SCALES = {
+    Scale.LOG: "Both axes logarithmic",
+    Scale.EVEN: "Linear",
+    Scale.INSET: "Linear, inset logarithmic",
+}
+BAR_SCALES = {Scale.EVEN: "Linear", Scale.LOG: "Logarithmic"}
+MULTIPLE_SCALES = {Scale.LOG: "Logarithmic", Scale.EVEN: "Linear"}
+
+
+def scales(view: View, shape: Shape) -> dict[Scale, str]:
+    """The usual one first; multiples lie on both sides of 1, and far from it."""
+    if view.quantity is None:
+        return MULTIPLE_SCALES
+    return LINE_SCALES if shape is Shape.LINES else BAR_SCALES
+
+
+def first_shape(view: View, workload: Workload) -> Shape:
+    """Lines want several sizes; sizes on disk are read off bars."""
+    return Shape.BARS if view.quantity is DISK or len(workload.default_rows) < 3 else Shape.LINES
