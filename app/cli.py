@@ -84,6 +84,10 @@ def _window(arguments: argparse.Namespace) -> int:
         from core.bench.worker import main as measure
 
         return measure()
+    if arguments.bench_systems:
+        from core.bench.introductions import tell_all
+
+        return tell_all(arguments.bench_systems.split(","))
     if arguments.tour:
         from app import tour
 
@@ -181,6 +185,7 @@ def _window_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"lamella {__version__}")
     parser.add_argument("--tour", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--bench-worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--bench-systems", metavar="FAMILIES", help=argparse.SUPPRESS)
     parser.set_defaults(work=_window)
     return parser
 

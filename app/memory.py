@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from app import settings_file
+from app import paths, servers, settings_file
 from app.settings import Settings, Value
 from app.state import State
 from core.errors import FileProblem
@@ -32,6 +32,19 @@ class Memory:
     @text_scale.setter
     def text_scale(self, scale: float) -> None:
         self._set("text_scale", scale)
+
+    @property
+    def mongodb_uri(self) -> str:
+        return str(self._settings["mongodb_uri"])
+
+    @mongodb_uri.setter
+    def mongodb_uri(self, uri: str) -> None:
+        servers.use(uri)
+        self._set("mongodb_uri", uri)
+
+    @property
+    def races(self) -> Path:
+        return paths.races()
 
     @property
     def recent(self) -> list[Path]:

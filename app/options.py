@@ -6,6 +6,7 @@ import argparse
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+from app.bench_options import of_bench
 from app.query_options import WHERE_HELP, of_index, of_query
 
 RAGGED_HELP = (
@@ -18,25 +19,7 @@ MOST_ROWS = 10**12
 
 
 def bench(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--list", action="store_true", help="name the workloads and the systems, and end")
-    parser.add_argument("--workload", default="small", help="what to ask of each system (%(default)s)")
-    parser.add_argument("--rows", type=whole_numbers, default=[1, 10, 100, 1000], metavar="N,N,…")
-    parser.add_argument("--backends", type=names, default=["lamella", "sqlite"], metavar="NAME,NAME,…")
-    parser.add_argument(
-        "--repeats", type=whole_number, help="samples of each operation (the workload's own number)"
-    )
-    parser.add_argument(
-        "--table-rows",
-        type=whole_number,
-        metavar="N",
-        help="of the table, where --rows are those that change",
-    )
-    parser.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
-    parser.add_argument("--fresh", action="store_true", help="a process for every step, so reads are cold")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write every sample to this file")
-    parser.add_argument(
-        "--report", type=Path, metavar="OUT.md", help="write tables, machine and versions to it"
-    )
+    of_bench(parser, names, whole_number)
 
 
 def import_file(parser: argparse.ArgumentParser) -> None:

@@ -51,5 +51,10 @@ def default_store() -> Path:
     return data_folder() / DEFAULT_STORE
 
 
+def races() -> Path:
+    """The file of the races that are kept."""
+    return data_folder() / "races.sqlite"
+
+
 def sample_store() -> Path:
     return data_folder() / SAMPLE_STORE

@@ -11,7 +11,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 import resources
-from app import __version__, limits, paths, sample, settings_file
+from app import __version__, limits, paths, sample, servers, settings_file
 from app.memory import Memory
 from app.settings import Settings
 from app.state import State
@@ -46,6 +46,7 @@ class Program:
     def __init__(self) -> None:
         settings, problems = settings_file.load(settings_file.settings_path())
         limits.apply(settings)
+        servers.apply(settings)
         look = theme.current()
         look.set_text_scale(settings["text_scale"])
         look.set_mode(settings["theme"])

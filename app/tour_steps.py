@@ -99,8 +99,7 @@ def race(tour: Tour) -> None:
     tour.window.commands["race"].trigger()
     panel = tour.window.race
     tour.camera.take(tour.window, "race-before")
-    for rows, box in panel.controls.sizes.items():
-        box.setChecked(rows in RACE_ROWS)
+    panel.controls.size_choice.choose(RACE_ROWS)
     panel.controls.repeats.setValue(2)
     panel.bar.start.click()
     tour.wait("the race is over", lambda: not panel.running)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
 
-from core.bench.protocol import Doing, Failure, Message, Spec, from_line
+from core.bench import interpreters
+from core.bench.limits import NO_LIMITS, START_SECONDS, Limits, Watch
+from core.bench.pause import Pause
+from core.bench.protocol import CRASHED, LIMIT, Doing, Failure, Message, Spec, Surroundings, from_line
 from core.errors import BadData
 from core.jobs import Job
 
@@ -21,39 +27,54 @@ KEPT_ERROR_CHARACTERS = 4000
 class Child:
     """Runs a `Spec` in a new process and passes on its messages; a crash becomes a `Failure`."""
 
-    def __init__(self, spec: Spec, listener: Callable[[Message], None], job: Job) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        listener: Callable[[Message], None],
+        job: Job,
+        limits: Limits = NO_LIMITS,
+        pause: Pause | None = None,
+    ) -> None:
         self.spec, self.listener, self.job = spec, listener, job
+        self._limits, self._pause = limits, pause or Pause()
         self._last = Doing(spec.backend, spec.rows, spec.repeats[0], spec.steps[0])
         self._failed = False
 
     def run(self) -> None:
         """Blocks until the process is gone. Raises Cancelled when the job was told to stop."""
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
-            with _start(self.spec, errors) as process:
-                try:
-                    with self.job.interrupted_by(process.kill):
-                        self._talk(process)
-                        status = process.wait()
-                finally:
-                    process.kill()
+            with _start(self.spec, errors) as process, _ended_with(process):
+                kill = partial(_kill, process)
+                watch = Watch(process.pid, self._limits, kill)
+                with self.job.interrupted_by(kill), watch:
+                    self._talk(process, watch)
+                    status = process.wait()
             self.job.check()
-            if status != 0 and not self._failed:
+            if watch.passed:
+                self._pass_on(self._failure(f"Ended: {watch.passed}", "", LIMIT))
+            elif status != 0 and not self._failed:
                 self._pass_on(self._crash(status, errors))
 
-    def _talk(self, process: subprocess.Popen[str]) -> None:
+    def _talk(self, process: subprocess.Popen[str], watch: Watch) -> None:
         assert process.stdin is not None and process.stdout is not None
+        watch.begin(at_least=START_SECONDS)
         try:
-            process.stdin.write(self.spec.to_json())
-            process.stdin.close()
+            _say(process.stdin, self.spec.to_json())
+            for line in process.stdout:
+                message = from_line(line)
+                if isinstance(message, (Surroundings, Doing)):
+                    watch.rest()
+                self._pass_on(message)
+                if isinstance(message, Doing):
+                    self._pause.wait(self.job)
+                    watch.begin()
+                    _say(process.stdin, "begin")
         except BrokenPipeError:  # it died before it listened: its exit status tells
             return
-        for line in process.stdout:
-            try:
-                self._pass_on(from_line(line))
-            except BadData as error:
-                self.job.check()  # a line cut short by the kill is nobody's fault
+        except BadData as error:
+            self.job.check()  # a line cut short by the kill is nobody's fault
+            if not watch.passed:
                 self._pass_on(self._failure(str(error), line))
-                return
 
     def _pass_on(self, message: Message) -> None:
         if isinstance(message, Doing):
@@ -69,30 +90,73 @@ class Child:
         last_line = f": {said.splitlines()[-1]}" if said else ""
         return self._failure(f"Its process {how}{hint}{last_line}", said)
 
-    def _failure(self, message: str, details: str) -> Failure:
-        at = self._last
-        return Failure(self.spec.workload, self.spec.backend, at.step, at.rows, at.repeat, message, details)
+    def _failure(self, message: str, details: str, kind: str = CRASHED) -> Failure:
+        return Failure(
+            workload=self.spec.workload,
+            backend=self.spec.backend,
+            operation=self._last.step,
+            rows=self._last.rows,
+            repeat=self._last.repeat,
+            message=message,
+            details=details,
+            kind=kind,
+        )
 
 
-def command() -> list[str]:
+def command(*words: str) -> list[str]:
     """The program itself with a hidden argument, so that it works from the bundle too."""
     if getattr(sys, "frozen", False):
-        return [sys.executable, HIDDEN_ARGUMENT]
-    return [sys.executable, "-m", "app", HIDDEN_ARGUMENT]
+        return [sys.executable, *words]
+    return [sys.executable, "-m", "app", *words]
 
 
 def _start(spec: Spec, errors: IO[str]) -> subprocess.Popen[str]:
+    """In a session of its own, so that what it starts can be ended with it, and Ctrl+C comes to us alone."""
+    program, environment = command(HIDDEN_ARGUMENT), own_environment()
+    if spec.interpreter is not None:
+        program = interpreters.command(spec.interpreter)
+        environment = interpreters.environment_of_other()
     return subprocess.Popen(
-        command(),
+        program,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
-        env=_environment(),
+        env=environment | _places_in(spec.folder),
         encoding="utf-8",
+        start_new_session=True,
     )
 
 
-def _environment() -> dict[str, str]:
+@contextmanager
+def _ended_with(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Whatever happens in the block, the process and what it started are gone after it."""
+    try:
+        yield
+    finally:
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _say(input_: IO[str], line: str) -> None:
+    input_.write(line + "\n")
+    input_.flush()
+
+
+def _places_in(folder: Path) -> dict[str, str]:
+    """Temporary files and caches, on the disk that was chosen and gone with the folder."""
+    temporary, home = folder / "temporary", folder / "home"
+    temporary.mkdir(exist_ok=True)
+    return {"LAMELLA_HOME": str(home)} | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
+
+
+def own_environment() -> dict[str, str]:
     """Ours, with where to import from."""
     return os.environ | {"PYTHONPATH": os.pathsep.join(_import_path())}
 

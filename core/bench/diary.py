@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from core.bench.environment import sentence
+from core.bench.kept_run import KeptRun, by_backend, described
 from core.bench.markdown import markdown_report
-from core.bench.protocol import Doing, Failure, Message, Surroundings, Unsupported
+from core.bench.protocol import LIMIT, TOO_LARGE, Doing, Failure, Message, Surroundings, Unsupported
 from core.bench.report import text_report
 from core.bench.results import Record, write_json, write_text
 
+__all__ = ["Diary", "described", "failed", "finish", "told", "write_results"]
+
 
 class Diary:
-    """Give `hear` to `core.bench.runner.run` as its listener, and its records to `close`."""
+    """Give `hear` to a race as its listener. Every line goes to `say`."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
@@ -29,31 +32,12 @@ class Diary:
                 self.say(f"{backend}: {rows:,} rows, {step.replace('_', ' ')}, repeat {repeat + 1}")
             case Failure():
                 self.failures.append(message)
-                self.say(_shown(message))
+                self.say(told(message))
             case Unsupported(_, backend, step, reason):
                 self.unsupported.append(message)
                 self.say(f"{backend}, {step.replace('_', ' ')}: cannot. {reason}")
             case Surroundings():
                 self._note(message)
-
-    def close(self, records: Sequence[Record], out: Path | None = None, report: Path | None = None) -> int:
-        """Say the ratios; the exit status is 1 when a system failed or answered wrongly.
-
-        `out` gets one JSON array of records, and machine and versions go to a file beside it:
-        `race.json` and `race.environment.json`; `report` gets all of it as Markdown. Raises FileProblem
-        when they cannot be written.
-        """
-        self.say("\n" + text_report(records) if records else "\nNothing was measured.")
-        for failure in self.failures:
-            self.say("\n" + _shown(failure))
-        if out is not None:
-            beside = write_results(records, self.surroundings, out)
-            self.say(f"\nSamples: {out}\nMachine and versions: {beside}")
-        if report is not None:
-            lost: list[Failure | Unsupported] = [*self.unsupported, *self.failures]
-            write_text(report, markdown_report(records, self.surroundings, lost))
-            self.say(f"Report: {report}")
-        return 1 if self.failures else 0
 
     def _note(self, found: Surroundings) -> None:
         if not self.surroundings:
@@ -63,12 +47,33 @@ class Diary:
         self.surroundings[found.backend] = described(found)
 
 
-def described(found: Surroundings) -> dict[str, Any]:
-    """What a file of results says of one system and the machine it ran on."""
-    return {"version": found.version, "description": found.description, **found.environment}
+def finish(
+    run: KeptRun, say: Callable[[str], None], out: Path | None = None, report: Path | None = None
+) -> None:
+    """Say the tables and what went wrong, and write the files.
+
+    `out` gets one JSON array of records, and machine and versions go to a file beside it: `race.json` and
+    `race.environment.json`; `report` gets all of it as Markdown. Raises FileProblem.
+    """
+    say("\n" + text_report(run.records) if run.records else "\nNothing was measured.")
+    for failure in run.failures:
+        say("\n" + told(failure))
+    if out is not None:
+        beside = write_results(run.records, by_backend(run.surroundings), out)
+        say(f"\nSamples: {out}\nMachine and versions: {beside}")
+    if report is not None:
+        write_text(report, markdown_report(run))
+        say(f"Report: {report}")
 
 
-def write_results(records: Sequence[Record], surroundings: dict[str, dict[str, Any]], out: Path) -> Path:
+def failed(run: KeptRun) -> bool:
+    """Whether a system failed, crashed or answered wrongly; to pass a limit, or not to fit, is a result."""
+    return any(failure.kind not in (LIMIT, TOO_LARGE) for failure in run.failures)
+
+
+def write_results(
+    records: Sequence[Record], surroundings: Mapping[str, Mapping[str, Any]], out: Path
+) -> Path:
     """Write the samples, and beside them the surroundings by backend; the second file's path."""
     beside = out.with_suffix(".environment.json")
     write_json(records, out)
@@ -76,6 +81,6 @@ def write_results(records: Sequence[Record], surroundings: dict[str, dict[str, A
     return beside
 
 
-def _shown(failure: Failure) -> str:
+def told(failure: Failure) -> str:
     doing = f"{failure.operation.replace('_', ' ')}, " if failure.operation else ""
     return f"{failure.backend}, {doing}{failure.rows:,} rows: {failure.message}"

@@ -1,4 +1,5 @@
-"""A race as Markdown: the machine, how each system was set up, a table per operation, what went wrong."""
+"""A race as Markdown: how to run it again, the machine, how each system was set up and why; then for each
+workload what was won and lost, a table per operation, and what went wrong."""
 
 from __future__ import annotations
 
@@ -6,42 +7,45 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.bench.backends import entry_named
+from core.bench.calls import by_workload
 from core.bench.environment import sentence
+from core.bench.kept_run import KeptRun, by_backend
 from core.bench.protocol import Failure, Unsupported
+from core.bench.ratios import in_order
 from core.bench.report import report_tables
 from core.bench.results import Record
-from core.bench.workloads import workload_named
+from core.bench.standings import standings, standings_table
+from core.bench.titles import workload_about, workload_title
 
 
-def markdown_report(
-    records: Sequence[Record],
-    surroundings: Mapping[str, Mapping[str, Any]],
-    lost: Iterable[Failure | Unsupported],
-) -> str:
-    """Of one workload. `surroundings` are as `diary.described` gives them, by backend."""
-    parts = [machine_and_systems(surroundings), *tables(records), *lost_lines(lost)]
+def markdown_report(run: KeptRun) -> str:
+    parts = [
+        f"# {run.title}",
+        _how(run),
+        machine_and_systems(by_backend(run.surroundings)),
+        _differences(run),
+    ]
+    for name, records in _groups(run).items():
+        parts += _section(name, records, run)
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def machine_and_systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
+    """`surroundings` are as `kept_run.described` gives them, by backend."""
     if not surroundings:
         return ""
     found = next(iter(surroundings.values()))
+    pythons = dict.fromkeys(one["python"] for one in surroundings.values())
     versions = ", ".join(f"{name} {number}" for name, number in found["libraries"].items())
-    systems = [
-        f"- {entry_named(name).title} {one['version']}: {one['description']}."
-        for name, one in sorted(surroundings.items())
-    ]
+    systems = [_system(name, surroundings[name], len(pythons) > 1) for name in in_order(surroundings)]
     return "\n".join([f"Machine: {sentence(dict(found))}. Libraries: {versions}.", "", *systems])
 
 
 def tables(records: Sequence[Record]) -> list[str]:
-    """A heading and the tables of one workload."""
-    if not records:
-        return []
-    asked = workload_named(records[0].workload)
-    heading = f"### {asked.title}\n\n{asked.about}"
-    return [heading, *(table.as_markdown() for table in report_tables(records))]
+    """A heading, what was won and lost, and the tables, for each workload."""
+    return [
+        text for name, group in by_workload(records).items() for text in [_heading(name), *_measured(group)]
+    ]
 
 
 def lost_lines(lost: Iterable[Failure | Unsupported]) -> list[str]:
@@ -50,8 +54,57 @@ def lost_lines(lost: Iterable[Failure | Unsupported]) -> list[str]:
     return ["Not measured:\n\n" + "\n".join(lines)] if lines else []
 
 
+def _how(run: KeptRun) -> str:
+    seed = "" if run.choice is None else f", the order of the systems shuffled by the seed {run.choice.seed}"
+    began = f"{run.started:%Y-%m-%d %H:%M} UTC, {run.seconds:,.0f} s{seed}."
+    note = f"\n\n{run.note}" if run.note else ""
+    return f"Run on {began} To run it again:\n\n```\n{run.command}\n```{note}"
+
+
+def _system(name: str, one: Mapping[str, Any], with_python: bool) -> str:
+    python = f" ({one['python']})" if with_python else ""
+    return f"- {entry_named(name).title} {one['version']}{python}: {one['description']}."
+
+
+def _differences(run: KeptRun) -> str:
+    """Systems that are set up otherwise for one workload than for another."""
+    shown = by_backend(run.surroundings)
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in run.surroundings:
+        if one.description != shown[one.backend]["description"]:
+            found.setdefault((one.backend, one.description), []).append(workload_title(one.workload))
+    others = [
+        f"- {entry_named(backend).title}, in {', '.join(titles)}: {description}."
+        for (backend, description), titles in found.items()
+    ]
+    return "Where a workload asks for another configuration:\n\n" + "\n".join(others) if others else ""
+
+
+def _groups(run: KeptRun) -> dict[str, list[Record]]:
+    """By workload; those that lost everything have no records."""
+    asked: list[Record | Failure | Unsupported] = [*run.records, *run.failures, *run.unsupported]
+    groups = by_workload(run.records)
+    return {one.workload: groups.get(one.workload, []) for one in asked}
+
+
+def _section(name: str, records: Sequence[Record], run: KeptRun) -> list[str]:
+    all_lost: list[Failure | Unsupported] = [*run.unsupported, *run.failures]
+    lost = [one for one in all_lost if one.workload == name]
+    return [_heading(name), *_measured(records), *lost_lines(lost)]
+
+
+def _heading(name: str) -> str:
+    return f"## {workload_title(name)}\n\n{workload_about(name)}"
+
+
+def _measured(records: Sequence[Record]) -> list[str]:
+    found = standings(records)
+    first = [standings_table(found).as_markdown()] if found else []
+    return [*first, *(table.as_markdown() for table in report_tables(records))]
+
+
 def _told(one: Failure | Unsupported) -> str:
     if isinstance(one, Unsupported):
         return f"{entry_named(one.backend).title}, {one.step.replace('_', ' ')}: {one.reason}."
     step = one.operation.replace("_", " ")
-    return f"{entry_named(one.backend).title}, {step}, {one.rows:,} rows: failed. {one.message}"
+    return f"{entry_named(one.backend).title}, {step}, {one.rows:,} rows: **{one.kind}**. {one.message}"

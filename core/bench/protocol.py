@@ -1,4 +1,8 @@
-"""What a runner and its child process say to each other: one JSON object in, lines of JSON out."""
+"""What a runner and its child process say to each other, in lines.
+
+In: the `Spec` as one line of JSON, then a line for each `Doing` that was heard, which says: begin. A child
+that finds its input at an end has no runner any more, and ends. Out: a message a line, as JSON.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ class Spec:
     """One child's work: a backend, one size, and the steps to do for each repeat.
 
     `answers` are the operations whose right answer the runner does not know yet; `table_rows` and `options`
-    stand for the workload's own.
+    stand for the workload's own. `interpreter` is another Python, whose worker has the data in the folder.
     """
 
     workload: str
@@ -29,6 +33,7 @@ class Spec:
     answers: tuple[str, ...] = ()
     table_rows: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    interpreter: str | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self) | {"folder": str(self.folder)})
@@ -42,7 +47,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Doing:
-    """What a child has begun."""
+    """What a child begins as soon as the runner lets it."""
 
     backend: str
     rows: int
@@ -53,6 +58,11 @@ class Doing:
 @dataclass(frozen=True)
 class Measured:
     record: Record
+
+
+FAILED, CRASHED, WRONG, LIMIT, TOO_LARGE = "failed", "crashed", "wrong answer", "limit", "too large"
+"""The kinds of failure: an exception, a process that died, an answer unlike the right one, more time or
+memory than a step may take, and a size that was not tried for want of room."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,7 @@ class Failure:
     repeat: int
     message: str
     details: str = ""
+    kind: str = FAILED
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,23 @@ class Surroundings:
     version: str
     description: str
     environment: dict[str, Any]
+    workload: str = ""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A child process has done all it was asked: how long it was there, its start included, and what it took
+    at the most."""
+
+    workload: str
+    backend: str
+    rows: int
+    table_rows: int
+    repeats: int
+    steps: int
+    seconds: float
+    memory_bytes: int
+    disk_bytes: int
 
 
 @dataclass(frozen=True)
@@ -97,10 +125,11 @@ class Expected:
     checksum: str
 
 
-Message = Doing | Measured | Failure | Unsupported | Surroundings | Expected
+Message = Doing | Measured | Failure | Unsupported | Surroundings | Expected | Ended
 
 _KINDS: dict[str, type[Message]] = {
-    kind.__name__.lower(): kind for kind in (Doing, Measured, Failure, Unsupported, Surroundings, Expected)
+    kind.__name__.lower(): kind
+    for kind in (Doing, Measured, Failure, Unsupported, Surroundings, Expected, Ended)
 }
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.bench.backends import ENTRIES, entry_named
-from core.bench.results import STATISTICS, Record, summaries
-from core.bench.workloads import Operation, workload_named
+from core.bench.results import STATISTICS, Point, Record, Summary, summaries
+from core.bench.workloads import Operation, Workload, workload_named
 
 EQUAL_WITHIN = 1.05
 """Closer than this, one run cannot say who was faster."""
@@ -62,10 +62,15 @@ def ratios(
     """
     if not records:
         return []
-    workload = workload_named(records[0].workload)
-    points = summaries(records, temperature)
-    names = competitors(records)
-    subject = names[0]
+    return ratios_between(workload_named(records[0].workload), summaries(records, temperature), statistic)
+
+
+def ratios_between(
+    workload: Workload, points: Mapping[Point, Summary], statistic: str = "median"
+) -> list[Ratio]:
+    """As `ratios`, of summaries of one workload by operation, system and rows."""
+    names = in_order(backend for _, backend, _ in points)
+    subject = names[0] if names else ""
     value = STATISTICS[statistic]
     return [
         Ratio(
@@ -79,7 +84,7 @@ def ratios(
             samples=min(len(own.samples), len(other.samples)),
         )
         for operation in workload.operations
-        for rows in sorted({record.rows for record in records}, reverse=True)
+        for rows in sorted({rows for _, _, rows in points}, reverse=True)
         for rival in names
         if rival != subject
         and (own := points.get((operation.id, subject, rows)))
@@ -89,9 +94,13 @@ def ratios(
 
 def competitors(records: Sequence[Record]) -> list[str]:
     """The backends of the records in the table's order, Lamella first, others' own last."""
+    return in_order(record.backend for record in records)
+
+
+def in_order(backends: Iterable[str]) -> list[str]:
+    """Each once, in the table's order."""
     known = list(ENTRIES)
-    names = {record.backend for record in records}
-    return sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
+    return sorted(set(backends), key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
 def shown_seconds(seconds: float) -> str:

@@ -6,9 +6,13 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from core.errors import BadData, FileProblem
 
@@ -43,10 +47,10 @@ class Record:
     def from_dict(cls, item: dict[str, Any]) -> Record:
         """Raises BadData unless `item` has exactly the fields of a record; latencies may be left out."""
         names = {field.name for field in fields(cls)}
-        if not isinstance(item, dict) or set(item) | {"latencies"} != names:
-            raise BadData(
-                "A benchmark record has the wrong fields", f"It is {item!r}", f"Needed: {sorted(names)}"
-            )
+        if not isinstance(item, dict):
+            raise BadData("A benchmark record must be a JSON object", f"It is {item!r}")
+        if wrong := _wrong_fields(names, set(item) | {"latencies"}):
+            raise BadData("A benchmark record has other fields than this version writes", wrong, _WRITE_AGAIN)
         return cls(**(item | {"latencies": tuple(item.get("latencies", ()))}))
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,19 +58,47 @@ class Record:
         return {name: value for name, value in asdict(self).items() if name != "latencies" or value}
 
 
+_WRITE_AGAIN = "It may be of another version of the program: write it again with this one"
+
+
+def _wrong_fields(needed: set[str], found: set[str]) -> str:
+    told = {"it lacks": needed - found, "unknown are": found - needed}
+    return "; ".join(f"{what} {', '.join(sorted(names))}" for what, names in told.items() if names)
+
+
 def to_json(records: Iterable[Record]) -> str:
     return json.dumps([record.to_dict() for record in records], indent=1)
 
 
 def from_json(text: str) -> list[Record]:
-    items = json.loads(text)
+    """Raises BadData for what is not an array of records of this version."""
+    try:
+        items = json.loads(text)
+    except ValueError as error:
+        raise BadData("Benchmark results must be JSON", str(error)) from error
     if not isinstance(items, list):
         raise BadData("Benchmark results must be one JSON array of records")
     return [Record.from_dict(item) for item in items]
 
 
+def read_json(path: Path) -> list[Record]:
+    """Raises FileProblem, for a file of another version too."""
+    try:
+        return from_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileProblem(path, "cannot be read", str(error), "Choose another file") from error
+    except BadData as error:
+        raise FileProblem(path, "these are no results of a race", str(error).rstrip(".")) from error
+
+
 def write_json(records: Iterable[Record], path: Path) -> None:
     write_text(path, to_json(records) + "\n")
+
+
+def need_folder(path: Path) -> None:
+    """Raises FileProblem where a file could not be written for want of its folder."""
+    if not path.absolute().parent.is_dir():
+        raise FileProblem(path, "cannot be written", "There is no such folder", "Choose another place")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -84,30 +116,33 @@ class Summary:
 
     samples: tuple[float, ...]
 
-    @property
+    @cached_property
     def mean(self) -> float:
         return fmean(self.samples)
 
-    @property
+    @cached_property
     def deviation(self) -> float:
-        mean = self.mean
-        return math.sqrt(fmean((sample - mean) ** 2 for sample in self.samples))
+        return math.sqrt(np.mean((self._ordered - self.mean) ** 2))
 
     @property
     def median(self) -> float:
-        return median(self.samples)
+        return self.percentile(50)
 
     @property
     def lowest(self) -> float:
-        return min(self.samples)
+        return float(self._ordered[0])
 
     def percentile(self, percent: float) -> float:
         """Linear between the two nearest samples."""
-        ordered = sorted(self.samples)
+        ordered = self._ordered
         place = (len(ordered) - 1) * percent / 100
         low = math.floor(place)
         high = min(low + 1, len(ordered) - 1)
-        return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+        return float(ordered[low] + (ordered[high] - ordered[low]) * (place - low))
+
+    @cached_property
+    def _ordered(self) -> npt.NDArray[np.float64]:
+        return np.sort(np.array(self.samples))
 
 
 def spread(summary: Summary, statistic: str) -> tuple[float, float]:

@@ -1,27 +1,28 @@
 """The child process of a race: one backend, one size, a fresh interpreter.
 
-It reads a `Spec` from standard input and writes messages to standard output, one JSON object a
-line. What a backend prints goes to standard error.
+It reads a `Spec` from standard input, where leave to begin each step follows, and writes messages to standard
+output, one JSON object a line. What a backend prints goes to standard error.
 """
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
-import shutil
-import sys
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, TextIO
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TextIO
 
-from core.bench import backends
-from core.bench.backends.base import Backend
+from core.bench import backends, outside
+from core.bench.backends.base import Backend, NotReady
 from core.bench.cycle import Cycle, Sample
 from core.bench.environment import environment
+from core.bench.expectations import expectations
 from core.bench.families import Family, family_of
+from core.bench.orders import Orders
 from core.bench.protocol import (
     Doing,
-    Expected,
     Failure,
     Measured,
     Message,
@@ -31,26 +32,33 @@ from core.bench.protocol import (
     to_line,
 )
 from core.bench.results import COLD, WARM, Record
-from core.bench.workloads import Workload, workload_named
+from core.bench.workloads import Workload, workload_given, workload_named
 
 
-def main() -> int:
-    """Exit status 0 unless the process itself breaks: a backend that fails is a message."""
-    spec = Spec.from_json(sys.stdin.read())
+def main() -> NoReturn:
+    """Exit status 0 unless the process itself breaks: a backend that fails is a message.
+
+    Ends the process: to free all that was imported would take longer than many a race.
+    """
+    orders = Orders()
+    spec = Spec.from_json(orders.spec)
     with _own_output() as output:
 
         def tell(message: Message) -> None:
             output.write(to_line(message))
             output.flush()
 
-        Worker(spec, tell).run()
-    return 0
+        Worker(spec, tell, orders.wait).run()
+    atexit._run_exitfuncs()
+    os._exit(0)
 
 
 @dataclass
 class Worker:
     spec: Spec
     tell: Callable[[Message], None]
+    wait: Callable[[], None]
+    """Blocks until the next step may begin."""
     _begun: tuple[int, str] = (0, "")
     _done_before: set[str] = field(default_factory=set)
 
@@ -62,6 +70,8 @@ class Worker:
             self._expect()
             for repeat in self.spec.repeats:
                 self._repeat(backend_class, repeat)
+        except NotReady as error:
+            self.tell(Unsupported(self.spec.workload, self.spec.backend, self.spec.steps[0], str(error)))
         except Exception as error:  # noqa: BLE001 -- a system may fail in any way, and it is told
             self.tell(self._failure(error))
 
@@ -69,27 +79,20 @@ class Worker:
     def _workload(self) -> Workload:
         named = workload_named(self.spec.workload)
         table_rows = self.spec.table_rows or named.table_rows
-        return replace(named, table_rows=table_rows, options=self.spec.options)
+        return workload_given(named.id, table_rows, self.spec.options)
 
     @property
     def _family(self) -> Family:
         return family_of(self._workload)
 
     def _introduce(self, backend: type[Backend]) -> None:
-        found = environment(self.spec.folder)
-        self.tell(Surroundings(self.spec.backend, backend.version(), backend.describe(), found))
+        found, version = environment(self.spec.folder), backend.answering_version()
+        spec = self.spec
+        self.tell(Surroundings(spec.backend, version, backend.describe(), found, spec.workload))
 
     def _expect(self) -> None:
-        workload, known = self._workload, dict[Any, str]()
-        expected = self._family.expected
-        if expected is None:
-            return
-        for name in self.spec.answers:
-            operation = workload.operation(name)
-            same = operation.answer if workload.family == "table" else name
-            if same not in known:
-                known[same] = expected(workload, operation, self.spec.rows)
-            self.tell(Expected(name, self.spec.rows, known[same]))
+        for expected in expectations(self._workload, self.spec.answers, self.spec.rows):
+            self.tell(expected)
 
     def _repeat(self, backend_class: type[Backend], repeat: int) -> None:
         workload = self._workload
@@ -97,8 +100,8 @@ class Worker:
         backend = backend_class(folder, workload)
         for sample in self._samples(self._family.cycle(backend, workload, self.spec.rows), repeat):
             self.tell(Measured(self._record(sample, repeat, backend.columns)))
-        if self.spec.steps[-1] == workload.steps[-1]:
-            shutil.rmtree(folder)
+        if self.spec.steps[-1] == workload.steps[-1] and folder.exists():
+            outside.remove(folder)
 
     def _samples(self, cycle: Cycle[Any], repeat: int) -> Iterator[Sample]:
         cannot = cycle.backend.cannot
@@ -108,6 +111,8 @@ class Worker:
                 continue
             self._begun = (repeat, step)
             self.tell(Doing(self.spec.backend, self.spec.rows, repeat, step))
+            _tidy_heap()
+            self.wait()
             yield from cycle.step(step)
         yield from cycle.settle()
 
@@ -142,6 +147,13 @@ class Worker:
             message=message,
             details=traceback.format_exc(),
         )
+
+
+def _tidy_heap() -> None:
+    """What was imported and made until now is looked through once, and not again before every measurement."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def _own_output() -> TextIO:

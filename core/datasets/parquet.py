@@ -11,7 +11,7 @@ from core.datasets.contents import Contents, look_into
 from core.datasets.hive import folder_columns, noted_types
 from core.datasets.locate import Found
 from core.errors import FileProblem
-from core.scan.footers import Footer, footer
+from core.scan.footers import Footer, UnknownType, footer
 from core.scan.snapshot import FileSegment, Snapshot
 
 MAGIC = b"PAR1"
@@ -47,8 +47,19 @@ def _footers(files: tuple[Path, ...]) -> list[Footer]:
 def _footer(path: Path) -> Footer:
     try:
         return footer(path)
+    except UnknownType as problem:
+        raise _naming_columns(problem) from problem
     except FileProblem as problem:
         raise _diagnosis(path, problem) from problem
+
+
+def _naming_columns(problem: UnknownType) -> FileProblem:
+    from core.datasets.untyped import untyped_columns
+
+    why = problem.why
+    if names := untyped_columns(problem.path):
+        why += f"; only the program that wrote it can tell the type of {', '.join(map(repr, names))}"
+    return FileProblem(problem.path, problem.what.removeprefix(f"{problem.path}: "), why, problem.fix)
 
 
 def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:

@@ -39,6 +39,14 @@ def keep(order: Order, positions: np.ndarray) -> np.ndarray:
     return positions
 
 
+def forget() -> None:
+    """Every order, and which were asked for."""
+    _orders.resize(0)
+    _orders.resize(MOST_BYTES)
+    with _lock:
+        _asked.clear()
+
+
 def asked_again(order: Order) -> bool:
     """Whether its first rows were asked for before, and not too long ago."""
     with _lock:

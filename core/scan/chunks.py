@@ -14,7 +14,7 @@ from core.arrays import take
 from core.errors import FileProblem
 from core.nested import project, type_at
 from core.scan.caches import ChunkCache, ChunkKey, Leaf, cache
-from core.scan.footers import Footer, unchanged, unreadable
+from core.scan.footers import REFUSALS, Footer, unchanged, unreadable
 from core.scan.snapshot import Column, FileSegment
 
 
@@ -79,7 +79,7 @@ def decode(
     try:
         with nullcontext(file) if file else told.open() as reader:
             read = reader.read_row_groups(list(row_groups), columns=names, use_threads=len(names) > 1)
-    except (OSError, pa.ArrowInvalid) as error:
+    except REFUSALS as error:
         raise unreadable(told.path, error) from error
     return [project(read.column(leaf[0]), leaf[1:]) for leaf in leaves]
 

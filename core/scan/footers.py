@@ -15,6 +15,9 @@ from core.errors import FileProblem
 from core.scan.snapshot import FileSegment
 
 KEPT_FOOTERS = 4096
+OTHER_TYPES = "Write the file again with another type: decimal(38, 0) or text for whole numbers of 128 bits"
+REFUSALS = (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError)
+"""What pyarrow raises for a file that it cannot open."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +90,12 @@ class Footer:
         """A reader of its own for the calling thread; the footer is not parsed again."""
         try:
             return pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False)
-        except (OSError, pa.ArrowInvalid) as error:
+        except REFUSALS as error:
             raise unreadable(self.path, error) from error
+
+
+class UnknownType(FileProblem):
+    """A whole file, one of whose types Arrow does not have."""
 
 
 _footers: dict[Path, Footer] = {}
@@ -123,6 +130,8 @@ def unreadable(path: Path, error: Exception) -> FileProblem:
     if isinstance(error, FileNotFoundError):
         why = "It was moved or removed, or the transaction that wrote it was taken back"
         return FileProblem(path, "is not there any more", why, "Begin again with what is there now")
+    if isinstance(error, pa.ArrowNotImplementedError):
+        return UnknownType(path, "has a column that cannot be read", str(error), OTHER_TYPES)
     return FileProblem(path, "could not be read", str(error), "Check that the file is whole")
 
 
@@ -146,7 +155,7 @@ def _parse(path: Path, fingerprint: tuple[int, int]) -> Footer:
     try:
         with pq.ParquetFile(path) as file:
             return Footer(path, fingerprint, file.metadata)
-    except (OSError, pa.ArrowInvalid) as error:
+    except REFUSALS as error:
         raise unreadable(path, error) from error
 
 

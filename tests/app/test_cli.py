@@ -199,47 +199,6 @@ def test_text_that_calls_itself_parquet_is_taken_for_what_it_is(tmp_path):
     assert [json.loads(line) for line in rows.splitlines()] == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
 
 
-def test_a_race_writes_every_sample(tmp_path):
-    out = tmp_path / "out.json"
-    words = ("--workload", "small", "--rows", "1,10", "--backends", "lamella,sqlite", "--repeats", "2")
-    done = lamella("bench", *words, "--json", out)
-    assert done.returncode == 0, done.stderr
-    records = json.loads(out.read_text())
-    assert {(r["backend"], r["rows"], r["repeat"]) for r in records} >= {
-        (backend, rows, repeat) for backend in ("lamella", "sqlite") for rows in (1, 10) for repeat in (0, 1)
-    }
-    assert set(records[0]) == {
-        "workload", "backend", "operation", "rows", "columns", "repeat", "seconds", "cpu_seconds",
-        "peak_rss_bytes", "disk_bytes", "checksum", "temperature",
-    }  # fmt: skip
-
-
-def test_the_race_names_what_it_has():
-    done = lamella("bench", "--list")
-    assert done.returncode == 0, done.stderr
-    assert {"small", "partial", "entity", "lamella", "pyarrow-tuned"} <= set(done.stdout.split())
-    assert "PyArrow (tuned). Ready." in done.stdout
-
-
-def test_a_race_inside_a_smaller_table_is_reported_with_the_machine(tmp_path):
-    report = tmp_path / "report.md"
-    words = ("--workload", "partial", "--rows", "1,5", "--table-rows", "20", "--backends", "sqlite,pyarrow")
-    done = lamella("bench", *words, "--report", report)
-    assert done.returncode == 0, done.stderr
-    text = report.read_text()
-    assert "Machine:" in text and "| 5 |" in text
-    assert "PyArrow (recipe), update some: PyArrow has no update" in text
-
-
-def test_a_table_size_where_it_means_nothing_is_refused():
-    assert "--table-rows 20" in refused(lamella("bench", "--workload", "small", "--table-rows", "20"))
-
-
-@pytest.mark.parametrize("words", [("--backends", "sqlit"), ("--workload", "smal"), ("--rows", "0")])
-def test_a_race_that_cannot_be_run_says_why(words):
-    assert words[1] in refused(lamella("bench", *words))
-
-
 def test_made_data_has_as_many_rows_as_asked(tmp_path):
     out = tmp_path / "made.parquet"
     assert lamella("make-data", "mixed", "--rows", "1_000", out).returncode == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -117,3 +118,25 @@ def test_tokens_tell_versions_of_a_file_apart(tmp_path: Path) -> None:
     first, same = open_dataset(path).snapshot().token, open_dataset(path).snapshot().token
     write(path, n=[1, 2])
     assert first == same != open_dataset(path).snapshot().token
+
+
+@pytest.mark.parametrize("kind", [pl.Int128, pl.List(pl.Int128), pl.Struct({"deep": pl.UInt128})])
+def test_a_type_that_arrow_has_not_is_refused_by_the_name_of_its_column(tmp_path, kind):
+    path = tmp_path / "wide.parquet"
+    pl.DataFrame({"ok": [1], "wide": pl.Series([None], dtype=kind), "last": ["a"]}).write_parquet(path)
+    with pytest.raises(FileProblem) as refused:
+        open_dataset(path)
+    assert str(refused.value) == (
+        f"{path}: has a column that cannot be read. Integers with more than 64 bits not implemented; only the "
+        "program that wrote it can tell the type of 'wide'. Write the file again with another type: "
+        "decimal(38, 0) or text for whole numbers of 128 bits."
+    )
+
+
+def test_a_file_that_takes_a_type_arrow_has_not_is_refused_while_it_is_open(tmp_path):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"n": [1]}).write_parquet(path)
+    dataset = open_dataset(path)
+    pl.DataFrame({"n": pl.Series([1], dtype=pl.Int128)}).write_parquet(path)
+    with pytest.raises(FileProblem, match=r"cannot be read|changed on disk"):
+        dataset.read()

@@ -40,6 +40,14 @@ def test_the_order_is_kept_from_the_second_page_on(table: Table) -> None:
     assert kept is not None and kept.tolist() == [3, 6, 0, 2, 4, 5, 1]
 
 
+def test_what_was_asked_for_before_can_be_forgotten(table: Table) -> None:
+    asked = orders.order_of(table.snapshot(), None, _keys(table))
+    assert _pages(table) == DESCENDING and orders.kept(asked) is not None
+    orders.forget()
+    table.read(sort=["-n"], limit=2)
+    assert orders.kept(asked) is None
+
+
 def _keys(table: Table) -> tuple[object, ...]:
     from core.query.local import sort_keys
 

@@ -1,0 +1,220 @@
+"""One workload of a race: its child processes one after the other, results as they come."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+
+from core.bench import backends, other_python, outside
+from core.bench.child import Child
+from core.bench.clock import Clock
+from core.bench.families import family_of
+from core.bench.interpreters import OtherPython
+from core.bench.judge import Judge
+from core.bench.limits import Limits
+from core.bench.pause import Pause
+from core.bench.plan import Trial
+from core.bench.protocol import (
+    TOO_LARGE,
+    Doing,
+    Ended,
+    Expected,
+    Failure,
+    Measured,
+    Message,
+    Spec,
+    Surroundings,
+    Unsupported,
+)
+from core.bench.results import Record
+from core.bench.workloads import Workload
+from core.jobs import Job
+
+LONGEST_NAME = 100
+"""Of a folder; systems of somebody's own are called by the path of their file."""
+
+Listener = Callable[[Message], None]
+Problem = Callable[[Trial], str]
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What holds for every child process of a race. `problem` says why a trial cannot be tried, if so."""
+
+    job: Job
+    clock: Clock
+    listener: Listener
+    problem: Problem
+    limits: Limits = field(default_factory=Limits)
+    pause: Pause = field(default_factory=Pause)
+    interpreter: OtherPython | None = None
+
+
+@dataclass
+class Race:
+    """A system that fails, crashes or answers wrongly is a result and the others go on."""
+
+    workload: Workload
+    folder: Path
+    under: Conditions
+    records: list[Record] = field(default_factory=list)
+    _judge: Judge = field(default_factory=Judge)
+    _out: set[tuple[str, int]] = field(default_factory=set)
+    _out_steps: set[tuple[str, int, str]] = field(default_factory=set)
+    _never: set[str] = field(default_factory=set)
+    _failures: list[Failure] = field(default_factory=list)
+    _unsupported: set[Unsupported] = field(default_factory=set)
+    _of_child: list[Record] = field(default_factory=list)
+
+    def run(self, trials: Sequence[Trial]) -> list[Record]:
+        for trial in trials:
+            self.under.clock.begin(trial)
+            if not self._is_out(trial):
+                self._try(trial)
+        return self.records
+
+    def _is_out(self, trial: Trial) -> bool:
+        if trial.backend in self._never or (trial.backend, trial.rows) in self._out:
+            return True
+        return not self._without_failed_steps(trial).steps
+
+    def _try(self, trial: Trial) -> None:
+        entry = backends.entry_named(trial.backend)
+        if not entry.takes(self.workload.family):
+            why = family_of(self.workload).absent.get(trial.backend)
+            reason = why or f"{entry.title} is not made for {self.workload.title.lower()}"
+            self._hear(Unsupported(self.workload.id, trial.backend, trial.steps[0], reason))
+        elif reason := self._objection(trial.backend):
+            self._hear(Unsupported(self.workload.id, trial.backend, trial.steps[0], reason))
+        elif problem := self.under.problem(trial):
+            self._out.add((trial.backend, trial.rows))
+            self._hear(self._too_large(trial, problem))
+        else:
+            self.under.pause.wait(self.under.job)
+            self._run_child(trial)
+
+    def _objection(self, backend: str) -> str:
+        other = self.under.interpreter
+        return other_python.objection(other, backend, self.workload) if other else ""
+
+    def _run_child(self, trial: Trial) -> None:
+        home = self.folder / re.sub(r"[^\w.-]", "-", f"{trial.backend}-{trial.rows}")[-LONGEST_NAME:]
+        home.mkdir(exist_ok=True)
+        began = monotonic()
+        self._of_child.clear()
+        failures = self._asked(trial, home)
+        out = (trial.backend, trial.rows) in self._out
+        if out or trial.steps[-1] == self.workload.steps[-1]:
+            outside.remove(home)  # what a failed system left must not fill the disk of the others
+        if not failures:
+            self._hear(_ended(trial, monotonic() - began, self._of_child))
+
+    def _asked(self, trial: Trial, home: Path) -> int:
+        """Run a trial; where a step fails that the others do not need, these go on in another child.
+
+        The number of failures.
+        """
+        left, failures, under = [trial], 0, self.under
+        while left:
+            one = self._without_failed_steps(left.pop(0))
+            if not (one.repeats and one.steps):
+                continue
+            self._failures.clear()
+            Child(self._made_ready(one, home), self._hear, under.job, under.limits, under.pause).run()
+            for failure in self._failures[:1]:
+                failures += 1
+                left = [*self._rest(one, failure), *left]
+        return failures
+
+    def _rest(self, trial: Trial, failure: Failure) -> list[Trial]:
+        """What is left to ask of a system that failed at a step."""
+        step, steps = failure.operation, trial.steps
+        if not self.workload.asks_only or step not in self.workload.steps[1:]:
+            self._out.add((trial.backend, trial.rows))
+            return []
+        self._out_steps.add((trial.backend, trial.rows, step))
+        after = steps[steps.index(step) + 1 :]
+        later = tuple(repeat for repeat in trial.repeats if repeat > failure.repeat)
+        return [replace(trial, repeats=(failure.repeat,), steps=after), replace(trial, repeats=later)]
+
+    def _without_failed_steps(self, trial: Trial) -> Trial:
+        left = (step for step in trial.steps if (trial.backend, trial.rows, step) not in self._out_steps)
+        return replace(trial, steps=tuple(left))
+
+    def _made_ready(self, trial: Trial, home: Path) -> Spec:
+        spec, other = self._spec(trial, home), self.under.interpreter
+        if other is None:
+            return spec
+        for message in other_python.made_ready(other, self.workload, spec):
+            self._hear(message)
+        return other_python.led_by(other, self.workload, spec)
+
+    def _spec(self, trial: Trial, home: Path) -> Spec:
+        names = (operation.id for operation in self.workload.operations)
+        return Spec(
+            workload=self.workload.id,
+            backend=trial.backend,
+            rows=trial.rows,
+            repeats=trial.repeats,
+            steps=trial.steps,
+            folder=home,
+            answers=tuple(name for name in names if not self._judge.knows(name, trial.rows)),
+            table_rows=self.workload.table_rows,
+            options=self.workload.options,
+        )
+
+    def _hear(self, message: Message) -> None:
+        match message:
+            case Expected():
+                self._judge.learn(message)
+                return
+            case Failure():
+                self._failures.append(message)
+            case Measured():
+                message = self._judged(message)
+            case Doing():
+                self.under.clock.step(message)
+            case Unsupported():
+                if message in self._unsupported:
+                    return
+                self._unsupported.add(message)
+                if message.step == self.workload.steps[0]:  # nothing for the other steps to stand on
+                    self._never.add(message.backend)
+            case Surroundings() | Ended():
+                pass
+        self.under.listener(message)
+
+    def _judged(self, message: Measured) -> Measured | Failure:
+        self._of_child.append(message.record)
+        objection = self._judge.objection(message.record)
+        if objection is None:
+            self.records.append(message.record)
+        return objection or message
+
+    def _too_large(self, trial: Trial, problem: str) -> Failure:
+        return Failure(
+            workload=self.workload.id,
+            backend=trial.backend,
+            operation=trial.steps[0],
+            rows=trial.rows,
+            repeat=trial.repeats[0],
+            message=problem,
+            kind=TOO_LARGE,
+        )
+
+
+def _ended(trial: Trial, seconds: float, records: Sequence[Record]) -> Ended:
+    return Ended(
+        workload=trial.workload.id,
+        backend=trial.backend,
+        rows=trial.rows,
+        table_rows=trial.table_rows,
+        repeats=len(trial.repeats),
+        steps=len(trial.steps),
+        seconds=seconds,
+        memory_bytes=max((record.peak_rss_bytes for record in records), default=0),
+        disk_bytes=max((record.disk_bytes for record in records), default=0),
+    )

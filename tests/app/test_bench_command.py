@@ -1,0 +1,223 @@
+"""`lamella bench` as people type it. Races are real, with few rows; each test has a home of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app import cli, paths
+from app.bench_options import byte_count
+from app.commands import bench_choice
+from app.commands.bench_screen import bar, left
+from core.bench.backends import ENTRIES
+from core.bench.kept import Kept
+from core.bench.results import write_json
+from core.jobs import Progress
+from tests.bench.made_records import record
+
+ROOT = Path(__file__).resolve().parents[2]
+FEW = ("--workload", "small", "--rows", "3", "--backends", "sqlite,sqlite-wal", "--repeats", "1")
+ODD = "tests.bench.odd_backends:"
+
+Said = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def bench(capsys: pytest.CaptureFixture[str]) -> Said:
+    """Runs the command here; its exit status, what it said and what went wrong."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        status = cli.main(["bench", *map(str, words)])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_a_race_is_told_written_reported_and_kept(bench: Said, tmp_path: Path) -> None:
+    out, report = tmp_path / "out.json", tmp_path / "report.md"
+    status, said, problems = bench(*FEW, "--json", out, "--report", report, "--note", "first", "--seed", 5)
+    assert (status, problems) == (0, "")
+    assert said.startswith("About ") and "sqlite: 3 rows, create, repeat 1" in said
+    assert "Read again (median)" in said
+    records = json.loads(out.read_text())
+    assert {item["backend"] for item in records} == {"sqlite", "sqlite-wal"}
+    assert set(records[0]) == {
+        "workload", "backend", "operation", "rows", "columns", "repeat", "seconds", "cpu_seconds",
+        "peak_rss_bytes", "disk_bytes", "checksum", "temperature",
+    }  # fmt: skip
+    page = report.read_text()
+    assert "Machine:" in page and "synchronous=OFF" in page and "--seed 5" in page
+    assert "lamella bench --workload small --backends sqlite,sqlite-wal --rows 3 --repeats 1" in page
+    (kept,) = Kept(paths.races()).runs()
+    assert (kept.note, kept.samples, kept.failures) == ("first", len(records), 0)
+
+
+def test_several_workloads_stand_in_one_report(bench: Said, tmp_path: Path) -> None:
+    report = tmp_path / "report.md"
+    words = ("--workload", "small,floats", "--workload", "needle", "--backends", "sqlite,sqlite-fts5")
+    status, said, _ = bench(*words, "--rows", 2, "--repeats", 1, "--report", report, "--no-save", "--quiet")
+    assert status == 0 and "repeat 1" not in said
+    page = report.read_text()
+    titles = ("## Small benchmark", "## Random floats", "## Needle in a haystack")
+    assert [title in page for title in titles] == [True] * 3
+    assert page.count("SQLite FTS5, ") == 3
+    assert not paths.races().exists()
+
+
+def test_a_race_inside_a_smaller_table(bench: Said) -> None:
+    words = ("--workload", "partial", "--rows", "1,5", "--table-rows", "20", "--backends", "sqlite")
+    status, said, _ = bench(*words, "--repeats", 1, "--no-save")
+    assert status == 0 and "Update some (median)" in said
+
+
+def test_a_system_that_answers_wrongly_ends_it_with_1(bench: Said) -> None:
+    status, said, _ = bench(*FEW[:4], "--backends", f"{ODD}Liar,sqlite", "--repeats", 1, "--quiet")
+    assert status == 1
+    assert "Wrong answer: 2 rows" in said and "Kept as run 1" in said
+
+
+def test_a_limit_that_is_passed_is_a_result(bench: Said) -> None:
+    status, said, _ = bench(*FEW[:4], "--backends", f"{ODD}Sleeper", "--repeats", 1, "--limit", "2")
+    assert status == 0
+    assert "Ended: the limit of 2 s passed" in said
+
+
+def test_kept_runs_are_listed_shown_noted_raced_again_compared_and_forgotten(
+    bench: Said, tmp_path: Path
+) -> None:
+    assert "No run is kept" in bench("--runs")[1]
+    bench(*FEW[:4], "--backends", "sqlite", "--repeats", 3, "--seed", 1)
+    status, said, _ = bench("--again", 1, "--quiet")
+    assert status == 0 and "Kept as run 2" in said
+    first, second = Kept(paths.races()).run(1), Kept(paths.races()).run(2)
+    assert first.choice == second.choice
+    status, said, _ = bench("--show", 1, "--note", "before", "--json", tmp_path / "one.json")
+    assert status == 0 and "Read (median)" in said and first.command in said
+    listed = bench("--runs")[1].splitlines()
+    assert listed[2].split()[0] == "2" and listed[3].split()[0] == "1" and listed[3].endswith("before")
+    status, said, _ = bench("--compare", 1, tmp_path / "one.json")
+    assert status == 0 and "6 measured in both: 6 same." in said
+    assert bench("--delete", 1, 2)[0] == 0
+    assert "No run is kept" in bench("--runs")[1]
+
+
+def test_compare_ends_with_1_when_something_became_slower(bench: Said, tmp_path: Path) -> None:
+    for name, seconds in (("before", 0.1), ("after", 0.3)):
+        write_json([record("sqlite", seconds, repeat=n) for n in range(3)], tmp_path / f"{name}.json")
+    status, said, _ = bench("--compare", tmp_path / "before.json", tmp_path / "after.json")
+    assert status == 1
+    assert "slower" in said and "3.0 × slower" in said and "1 measured in both: 1 slower." in said
+    assert bench("--compare", tmp_path / "after.json", tmp_path / "before.json")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--backends", "sqlit"), "Did you mean 'sqlite'"),
+        (("--workload", "smal"), "Did you mean 'small'"),
+        (("--rows", "0"), "at least 1"),
+        (("--scale", "tiny"), "--scale tiny is neither small or published nor numbers of rows"),
+        (("--table-rows", "20"), "--table-rows 20 means nothing here"),
+        (("--where", "a > 1"), "Name it with --table"),
+        (("--json", "/nowhere/out.json"), "/nowhere/out.json: cannot be written"),
+        (("--rows", "1e12"), "This race does not fit on this computer"),
+        (("--show", "7"), "No kept run has the number 7"),
+        (("--again", "7"), "No kept run has the number 7"),
+        (("--compare", "7", "8"), "No kept run has the number 7"),
+        (("--compare", "absent.json", "8"), "absent.json: cannot be read"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is_measured(
+    bench: Said, words: tuple[str, ...], told: str
+) -> None:
+    status, said, problems = bench(*words)
+    assert (status, said) == (2, "") and told in problems
+
+
+def test_a_damaged_file_of_kept_runs_is_said_before_the_race(bench: Said) -> None:
+    paths.races().write_text("damaged " * 1000)
+    status, said, problems = bench(*FEW)
+    assert (status, said) == (2, "")
+    assert str(paths.races()) in problems and "Move the file away" in problems
+
+
+def test_the_list_names_workloads_groups_and_what_systems_need(
+    bench: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking = ENTRIES["polars"]
+    monkeypatch.setitem(ENTRIES, "polars", type(lacking)("polars", "Polars", (("no_such_module", "polars"),)))
+    status, said, _ = bench("--list")
+    assert status == 0
+    assert {"small", "partial", "entity-changes", "lamella", "pyarrow-tuned"} <= set(said.split())
+    assert "PyArrow (tuned). Ready." in said
+    assert f"Run: {sys.executable} -m pip install polars" in said
+
+
+def test_all_backends_are_those_that_are_ready_for_the_workload() -> None:
+    words = ["--workload", "entity", "--backends", "all", "--scale", "small"]
+    choice = bench_choice.choice_of(cli._command_parser("bench").parse_args(words))
+    assert len(choice.parts) > 3
+    assert all("lamella" in part.systems for part in choice.parts)
+    assert all(ENTRIES[name].takes(part.workload.family) for part in choice.parts for name in part.systems)
+
+
+def test_ctrl_c_ends_the_race_and_what_was_measured_is_kept(tmp_path: Path) -> None:
+    words = (*FEW[:2], "--rows", "3", "--backends", f"{ODD}Sleeper", "--repeats", "1", "--folder", tmp_path)
+    command = [sys.executable, "-m", "app", "bench", *map(str, words)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as race:
+        assert race.stdout is not None
+        assert any("read, repeat 1" in line for line in race.stdout)
+        race.send_signal(signal.SIGINT)
+        said = race.stdout.read()
+    assert race.returncode == 130
+    assert "Stopped. This was measured until then:" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo-terminal")
+def test_on_a_terminal_one_line_tells_how_far_it_is(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "app", "bench", *FEW, "--folder", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=slave, text=True, check=True)
+    os.close(slave)
+    shown = os.read(master, 100_000).decode()
+    os.close(master)
+    assert "left  sqlite, 3 rows, query" in shown and "[#" in shown and "\n" not in shown
+    assert "repeat 1" not in done.stdout and "Read (median)" in done.stdout
+
+
+def test_the_time_left_follows_the_pace() -> None:
+    assert bar(Progress(500, 1000)) == "[##########----------]  50%"
+    assert left(Progress(0, 60_000), 0.0) == "60 s left"
+    assert left(Progress(30_000, 60_000), 15.0) == "15 s left"
+    assert left(Progress(60_000, 600_000), 120.0) == "18 min left"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("4GB", 4_000_000_000), ("500 mb", 500_000_000), ("12", 12), ("1.5kB", 1500)]
+)
+def test_sizes_have_units(text: str, size: int) -> None:
+    assert byte_count(text) == size
+
+
+@pytest.mark.parametrize("words", [("--limit", "soon"), ("--limit", "0"), ("--limit-memory", "much")])
+def test_limits_that_mean_nothing_are_refused(
+    words: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["bench", *words])
+    assert ended.value.code == 2 and f"'{words[1]}' is not a" in capsys.readouterr().err
+
+
+def test_the_help_says_what_the_exit_status_means(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["bench", "--help"])
+    assert "exit status: 0 when all went well; 1 when a system failed" in capsys.readouterr().out
