@@ -53,6 +53,9 @@ X11_LIBRARIES = {
     "libxcb-xkb.so.1": "libxcb-xkb1",
     "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
 }
+WORKERS = ("-n", "2", "--dist", "loadfile")
+"""Files of tests run in two processes; what comes after `test` may say otherwise."""
+
 FONT_PACKAGE = "fonts-dejavu-core"
 FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
 FONT_SUFFIXES = {".ttf", ".otf", ".ttc", ".pfb"}
@@ -201,7 +204,7 @@ def test(rest: list[str]) -> int:
         "ruff": [python, "-m", "ruff", "check", "."],
         "mypy": [python, "-m", "mypy"],
         "import-linter": [str(tools / "lint-imports")],
-        "pytest": [python, "-m", "pytest", *rest],
+        "pytest": [python, "-m", "pytest", *WORKERS, *rest],
     }
     failed = []
     for name, command in checks.items():

@@ -54,12 +54,15 @@ def claims() -> tuple[Claim, ...]:
 
 
 def claims_table(records: Sequence[Record]) -> ReportTable:
-    """Every claim with what a run says of it, and what its own document does."""
+    """What a run says of every claim, and what its own document does: of documents that the run touches."""
     tallies = {name: Tally(group) for name, group in by_workload(records).items()}
-    lines = []
-    for claim in claims():
-        verdict, measured = judged(claim, tallies)
-        lines.append((claim.document, claim.claim, verdict, measured or "–", claim.itself or "–"))
+    found = [(claim, *judged(claim, tallies)) for claim in claims()]
+    touched = {claim.document for claim, verdict, _ in found if verdict not in (NOT_MEASURED, CANNOT)}
+    lines = [
+        (claim.document, claim.claim, verdict, measured or "–", claim.itself or "–")
+        for claim, verdict, measured in found
+        if claim.document in touched
+    ]
     header = ("document", "it claims", "here", "measured here", "what its own figures say")
     return ReportTable("Claims of the documents", header, tuple(lines))
 

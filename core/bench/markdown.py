@@ -8,6 +8,7 @@ from typing import Any
 
 from core.bench.backends import entry_named
 from core.bench.calls import by_workload
+from core.bench.claims import claims_table
 from core.bench.environment import sentence
 from core.bench.kept_run import KeptRun, by_backend
 from core.bench.protocol import Failure, Unsupported
@@ -27,7 +28,16 @@ def markdown_report(run: KeptRun) -> str:
     ]
     for name, records in _groups(run).items():
         parts += _section(name, records, run)
+    parts.append(_claims(run.records))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _claims(records: Sequence[Record]) -> str:
+    table = claims_table(records)
+    if not table.lines:
+        return ""
+    about = "What the documents say that this race goes back to, of those that this run touches."
+    return f"## Claims of the documents\n\n{about}\n\n{table.as_markdown()}"
 
 
 def machine_and_systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:

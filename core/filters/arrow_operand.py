@@ -18,7 +18,7 @@ from core.filters.arrow_pairs import Side, compare_arrays
 from core.filters.arrow_values import array_of, scalar_of
 from core.filters.kinds import AS_THEY_ARE, COUNTED, Kind, kind_of, value_type
 from core.filters.like import as_regex
-from core.filters.narrowing import float_width, narrow, narrow_division, narrow_float
+from core.filters.narrowing import float_width, narrow, narrow_division, narrow_each, narrow_float
 from core.filters.operand import Operand
 from core.filters.values import value_range
 
@@ -139,13 +139,11 @@ class ArrowOperand(Operand[pa.BooleanArray]):
 
     def _wanted(self, values: Sequence[Any]) -> Wanted:
         if self._kind in AS_THEY_ARE:
-            return Wanted(array_of([self._folded(value) for value in values], self._array.type))
+            folded = [self._folded(value) for value in values] if self._ignore_case else values
+            return Wanted(array_of(folded, self._array.type))
         if self._kind is Kind.FLOAT:
             return self._wanted_floats(values)
-        low, high = value_range(self._type)
-        narrowed = (narrow("eq", value, low, high) for value in values)
-        counts = [found[1] for found in narrowed if not isinstance(found, bool)]
-        return Wanted(array_of(counts, self._array.type))
+        return Wanted(array_of(narrow_each(values, *value_range(self._type)), self._array.type))
 
     def _wanted_floats(self, values: Sequence[Any]) -> Wanted:
         narrowed = (narrow_float("eq", value, float_width(self._type)) for value in values)

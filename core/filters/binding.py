@@ -44,7 +44,7 @@ class Bound(Predicate):
     @cached_property
     def plain(self) -> bool:
         """Whether it compares with values alone: no columns, no conditions on items."""
-        return not any(isinstance(value, BoundReference | Filter) for value in self.exact)
+        return not any(issubclass(kind, BoundReference | Filter) for kind in set(map(type, self.exact)))
 
 
 def bind(filter: Filter, schema: pa.Schema, name: str) -> Filter:
@@ -66,10 +66,9 @@ def bind_predicate(predicate: Predicate, types: Types, name: str) -> Bound:
         met = _met_by_null(operator, Asked(predicate, place.type, types, name, _bound))
         return _made(place, "is_null" if met else "not_null")
     _refuse_unfit(predicate, operator, place.type)
-    values = Asked(predicate, place.type, types, name, _bound).read(counted(predicate, operator))
-    if any(value.exact is None for value in values):
+    shown, exact = Asked(predicate, place.type, types, name, _bound).read(counted(predicate, operator))
+    if None in exact:
         return _made(place, "has_any")
-    shown, exact = tuple(v.shown for v in values), tuple(v.exact for v in values)
     return Bound(predicate.column, operator.id, shown, predicate.ignore_case, place.type, exact, place)
 
 
@@ -124,7 +123,7 @@ def _met_by_null(operator: Operator, asked: Asked) -> bool:
     for value in values:
         if isinstance(value, Reference):
             place_in(asked.types, value.name, asked.name)
-    exact = [v.exact for v in asked.read(values)] if operator.takes is Takes.TYPES else values
+    exact = asked.read(values)[1] if operator.takes is Takes.TYPES else values
     return bool(operator.test(NullOperand(), exact))
 
 

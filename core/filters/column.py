@@ -158,8 +158,9 @@ class Column(Computable):
         return list(values)
 
     def _predicate(self, operator: str, *values: Any, ignore_case: bool = False) -> Filter:
-        given = tuple(Reference(value.name) if isinstance(value, Column) else value for value in values)
-        return Predicate(self.name, operator, given, ignore_case)
+        if any(issubclass(kind, Column) for kind in set(map(type, values))):
+            values = tuple(Reference(value.name) if isinstance(value, Column) else value for value in values)
+        return Predicate(self.name, operator, values, ignore_case)
 
 
 def col(name: str) -> Column:

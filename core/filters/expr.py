@@ -62,9 +62,10 @@ class Predicate(Filter):
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
-        if any(isinstance(value, (float, bytearray)) for value in self.values):
+        kinds = set(map(type, self.values))
+        if any(issubclass(kind, float | bytearray) for kind in kinds):
             object.__setattr__(self, "values", tuple(map(_frozen, self.values)))
-        if self._depth > DEEPEST:
+        if any(issubclass(kind, Filter) for kind in kinds) and self._depth > DEEPEST:
             raise BadFilter(f"Conditions on items are nested more than {DEEPEST} deep", fix="Ask of fewer")
 
     def __eq__(self, other: object) -> bool:
@@ -82,7 +83,7 @@ class Predicate(Filter):
     @cached_property
     def _asked(self) -> tuple[object, ...]:
         values = self.values
-        if not all(type(value) in _TOLD_BY_EQUALITY for value in values):
+        if not _TOLD_BY_EQUALITY.issuperset(map(type, values)):
             values = tuple(map(_told_apart, values))
         return self.column, self.operator, values, tuple(map(type, self.values)), self.ignore_case
 

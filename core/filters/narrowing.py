@@ -7,8 +7,9 @@ dates, times and timestamps are whole numbers too, counted in the type's own uni
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,14 @@ def narrow(how: str, value: Exact, low: int, high: int) -> Narrowed:
     if bound > high - (how in ("gt", "lte")):
         return not above
     return how, bound
+
+
+def narrow_each(values: Sequence[Exact], low: int, high: int) -> Sequence[int]:
+    """Those of the values that a column of whole numbers from `low` to `high` can hold."""
+    if set(map(type, values)) == {int} and low <= min(values) and max(values) <= high:
+        return cast(Sequence[int], values)
+    narrowed = (narrow("eq", value, low, high) for value in values)
+    return [found[1] for found in narrowed if not isinstance(found, bool)]
 
 
 def narrow_division(divisor: int, remainder: int, low: int, high: int) -> list[int] | None:

@@ -19,7 +19,7 @@ from core.filters.like import as_regex
 from core.filters.operators import OPERATORS, Takes
 from core.filters.pairs import refusal
 from core.filters.type_words import asked_types
-from core.filters.values import Value, convert, told
+from core.filters.values import Value, are_exact, convert, told
 from core.nested import Place, names_within, place_of
 
 Types = Mapping[str, pa.DataType]
@@ -52,9 +52,15 @@ class Asked:
     name: str
     bind: Bind
 
-    def read(self, values: Sequence[Any]) -> list[Value]:
-        """Raises `BadFilter`, and `UnknownColumn` for a column to compare with."""
-        return _READERS[OPERATORS[self.predicate.operator].takes](self, values)
+    def read(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """As they are shown, and as they are compared (see `Value`). Raises `BadFilter`, and `UnknownColumn`
+        for a column to compare with."""
+        takes = OPERATORS[self.predicate.operator].takes
+        if takes in _OF_THE_COLUMN and are_exact(values, self.type):
+            given = tuple(values)
+            return given, given
+        read = _READERS[takes](self, values)
+        return tuple(value.shown for value in read), tuple(value.exact for value in read)
 
     def refused(self, value: Any, why: str) -> BadFilter:
         what = f"Column '{self.predicate.column}' ({self.type}) cannot be compared with {told(value)}"
@@ -228,6 +234,7 @@ def _filter(asked: Asked, values: Sequence[Any]) -> list[Value]:
     return [Value(where, bound)]
 
 
+_OF_THE_COLUMN = (Takes.VALUES, Takes.COLUMNS)
 _READERS: dict[Takes, Callable[[Asked, Sequence[Any]], list[Value]]] = {
     Takes.VALUES: _values,
     Takes.COLUMNS: _values_or_columns,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -47,6 +47,15 @@ def convert(value: Any, type_: pa.DataType) -> Value:
     if plain is None:
         raise ValueError("null is compared with 'is null' and 'is not null' only")
     return _CONVERTERS[kind_of(type_)](plain, value_type(type_))
+
+
+def are_exact(values: Sequence[Any], type_: pa.DataType) -> bool:
+    """Whether `convert` gives each of these as it is, to be shown and to be compared. It is told of all at
+    once: to convert thousands one by one takes many times as long. It may say no where they are."""
+    kinds, kind = set(map(type, values)), kind_of(type_)
+    if kinds == {int}:
+        return kind in (Kind.INTEGER, Kind.FLOAT)
+    return kinds == {str} and kind is Kind.TEXT and _has_whole_characters("".join(values))
 
 
 def natural(value: Any) -> Any:
@@ -143,6 +152,14 @@ def _text(value: Any, _type: pa.DataType) -> Value:
     except UnicodeEncodeError as error:
         raise ValueError(f"the text holds half a character at position {error.start}") from None
     return Value(value, value)
+
+
+def _has_whole_characters(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _binary(value: Any, type_: pa.DataType) -> Value:

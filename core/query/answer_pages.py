@@ -19,9 +19,9 @@ from core.query.nodes import Needed, Node, Order, Running
 from core.query.pages import Page
 from core.query.returned import returned
 from core.query.source import OWN_NAMES
-from core.query.sql_parts import alias, column, every, number, paren, quoted
+from core.query.sql_parts import alias, cast, column, every, number, paren, quoted
 
-_QUERY = b"query"
+_QUERY, _UUIDS = b"query", b"uuids"
 _AFTER = f"{OWN_NAMES}after"
 
 
@@ -31,14 +31,17 @@ def page(node: Node, asked: dict[str, Any], size: int, after: str | None, job: J
     with computing(node.fields.place, job) as own:
         query = _ranked(node, Running(own, job))
         if after is not None:
-            own.register(_AFTER, _parsed(after, told, node))
-            query = query.join(exp.Table(this=quoted(_AFTER)), join_type="cross").where(_behind(node.order))
+            last = _parsed(after, told, node)
+            own.register(_AFTER, last)
+            query = query.join(_typed(last), join_type="cross").where(_behind(node.order))
         query = query.order_by(*(rank.sql for rank in node.order)).limit(number(size + 1))
         job.check()
-        found = own.sql(query.sql("duckdb")).to_arrow_table()
+        relation = own.sql(query.sql("duckdb"))
+        uuids = [kind == "UUID" for kind in relation.types[len(node.fields.all) :]]
+        found = relation.to_arrow_table()
     rows, ranks = found.slice(0, size), found.select(range(len(node.fields.all), found.num_columns))
     values = returned(rows.select(range(len(node.fields.all))), node.fields.schema)
-    return Page(values, _written(ranks.slice(size - 1, 1), told) if found.num_rows > size else None)
+    return Page(values, _written(ranks.slice(size - 1, 1), uuids, told) if found.num_rows > size else None)
 
 
 def _ranked(node: Node, running: Running) -> exp.Select:
@@ -67,9 +70,20 @@ def _behind(order: Order) -> exp.Expr:
     return paren(exp.or_(*later)) if later else exp.false()
 
 
-def _written(row: pa.Table, told: str) -> str:
+def _typed(row: pa.Table) -> exp.Subquery:
+    """What the rows were ordered by, UUIDs as such again: DuckDB gives them away as text."""
+    uuids = json.loads(row.schema.metadata[_UUIDS])
+    values = [
+        alias(cast(column(name), "UUID") if is_uuid else column(name), name)
+        for name, is_uuid in zip(row.schema.names, uuids, strict=True)
+    ]
+    return exp.select(*values).from_(exp.Table(this=quoted(_AFTER))).subquery(_AFTER)
+
+
+def _written(row: pa.Table, uuids: list[bool], told: str) -> str:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, row.schema.with_metadata({_QUERY: told})) as stream:
+    noted = {_QUERY: told, _UUIDS: json.dumps(uuids)}
+    with pa.ipc.new_stream(sink, row.schema.with_metadata(noted)) as stream:
         stream.write_table(row)
     return base64.urlsafe_b64encode(sink.getvalue()).decode()
 
@@ -79,6 +93,7 @@ def _parsed(after: str, told: str, node: Node) -> pa.Table:
         with pa.ipc.open_stream(pa.py_buffer(base64.urlsafe_b64decode(after))) as stream:
             row = stream.read_all()
         of = row.schema.metadata[_QUERY].decode()
+        json.loads(row.schema.metadata[_UUIDS])
     except (binascii.Error, ValueError, TypeError, KeyError, OSError, pa.ArrowException) as error:
         raise BadData(
             f"{node.fields.place}: {after!r} is no cursor", fix="Give what the page before has as `next`"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 
 from core.jobs import Job
@@ -19,14 +21,38 @@ from core.query.returned import returned
 from core.query.streamed import ROWS_A_BATCH, collected, streamed
 
 
+@dataclass(frozen=True)
+class Statement:
+    """A query as SQL, with the schema of its answer; `place` is what messages call it."""
+
+    text: str
+    schema: pa.Schema
+    place: str
+
+
 def read(node: Node, job: Job, most: int | None = None) -> pa.Table:
     """At most so many rows. Columns keep the types that they have in the datasets."""
+    return written_and_read(node, job, most)[1]
+
+
+def written_and_read(node: Node, job: Job, most: int | None = None) -> tuple[Statement, pa.Table]:
+    """The same, and what was asked for it."""
     with computing(node.fields.place, job) as own:
         query = whole(node, Running(own, job))
         asked = (query if most is None else query.limit(most)).sql("duckdb")
-        job.check()
-        found = collected(own.sql(asked), memory_limit(), job)
-    return returned(found, node.fields.schema)
+        statement = Statement(asked, node.fields.schema, node.fields.place)
+        return statement, _read(statement, own, job)
+
+
+def read_written(statement: Statement, job: Job) -> pa.Table:
+    """The answer of a statement that reads files alone."""
+    with computing(statement.place, job) as own:
+        return _read(statement, own, job)
+
+
+def _read(statement: Statement, own: duckdb.DuckDBPyConnection, job: Job) -> pa.Table:
+    job.check()
+    return returned(collected(own.sql(statement.text), memory_limit(), job), statement.schema)
 
 
 def count(node: Node, job: Job) -> int:

@@ -114,11 +114,13 @@ class Asking(Fluent):
         Raises `UnknownColumn`, `BadFilter` or `BadQuery` for a step that does not fit the rows before it, and
         `NoRoom` where neither memory nor disk suffice.
         """
-        from core.query import answers, local
+        from core.query import answers, local, statements
 
         query, job = plain(self.pipeline.steps), job or Job()
         if query is not None:
             return local.answer(self._snapshot(self.pipeline.source, job), query, job)
+        if statements.is_kept(self.pipeline):
+            return statements.read(self.pipeline, self._snapshot(self.pipeline.source, job), job)
         return answers.read(self._node(job), job)
 
     def tables(self, job: Job | None = None) -> dict[str, pa.Table]:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from core.filters.kinds import NUMBERS, Kind, kind_of
 from core.query.duckdb_types import sql_type
+from core.query.once import once
 from core.query.operand import Value
 from core.query.sql_parts import case, cast, cast_to, func, paren, text, try_cast
 from core.query.typed import written
@@ -66,8 +67,16 @@ def brought(value: Value, kind: pa.DataType) -> exp.Expr:
     if is_.is_duration(kind):
         factor = per_second(kind.unit) // per_second(value.type.unit)
         return exp.Mul(this=exp.Paren(this=value.sql), expression=exp.Literal.number(factor))
+    if not may_round(value.type, kind):
+        return cast_to(value.sql, kind)
+    found = once([value], lambda values: (_unrounded(values[0], kind), kind))
+    assert found is not None
+    return found[0]
+
+
+def _unrounded(value: Value, kind: pa.DataType) -> exp.Expr:
     made = cast_to(value.sql, kind)
-    return or_error(value, kind, changed(value, made), made) if may_round(value.type, kind) else made
+    return or_error(value, kind, changed(value, made), made)
 
 
 def changed(value: Value, made: exp.Expr) -> exp.Expr:

@@ -62,6 +62,13 @@ def handed(column: pa.ChunkedArray, huge_as_text: bool = False) -> pa.ChunkedArr
     return pa.chunked_array([_handed(chunk, made) for chunk in chunks])
 
 
+def made_otherwise(kind: pa.DataType) -> bool:
+    """Whether a Parquet file may call values of this type an interval or a variant."""
+    if is_.is_struct(kind):
+        return [field.name for field in kind][:2] == ["metadata", "value"]
+    return bool(is_.is_fixed_size_binary(kind) and kind.byte_width == 12)
+
+
 def comes_back(kind: pa.DataType) -> bool:
     """Whether values come back from DuckDB unharmed, after a cast at the most."""
     return bool(

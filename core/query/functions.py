@@ -13,6 +13,7 @@ from core.query import arithmetic, choosing
 from core.query import number_functions as numbers
 from core.query import text_functions as texts
 from core.query import time_functions as times
+from core.query.once import once
 from core.query.operand import Value
 
 Made = tuple[exp.Expr, pa.DataType] | None
@@ -22,7 +23,8 @@ Made = tuple[exp.Expr, pa.DataType] | None
 class Function:
     """`make` gives the SQL and the type for values, or None where they do not fit: `takes` says what does.
 
-    It is called with at least `least` values, and at most `most`.
+    It is called with at least `least` values, and at most `most`. One that chooses leaves values that it does
+    not take uncomputed.
     """
 
     id: str
@@ -30,12 +32,13 @@ class Function:
     least: int
     most: int
     make: Callable[[Sequence[Value]], Made]
+    chooses: bool = False
 
     def applied(self, values: Sequence[Value], place: str) -> Value:
         """Raises `BadQuery`, which names what does not fit."""
         if not self.least <= len(values) <= self.most:
             raise BadQuery(f"{place}: '{self.id}' was given {len(values)} values", f"It takes {self.takes}")
-        made = self.make(values)
+        made = self.make(values) if self.chooses else once(values, self.make)
         if made is None:
             given = " and ".join(f"{value.said} ({value.type})" for value in values)
             raise BadQuery(f"{place}: '{self.id}' does not fit {given}", f"It takes {self.takes}")
@@ -89,10 +92,10 @@ _TABLE = (
     Function("second", _CLOCK, 1, 1, times.part("second")),
     Function("date", _DAY, 1, 1, times.day),
     Function("truncate", _UNIT, 2, 2, times.truncated),
-    Function("coalesce", _ALIKE, 1, _MANY, choosing.coalesce),
+    Function("coalesce", _ALIKE, 1, _MANY, choosing.coalesce, chooses=True),
     Function("least", _ALIKE, 1, _MANY, choosing.extreme("least")),
     Function("greatest", _ALIKE, 1, _MANY, choosing.extreme("greatest")),
-    Function("when", "a condition and two values of one type", 3, 3, choosing.when),
+    Function("when", "a condition and two values of one type", 3, 3, choosing.when, chooses=True),
     Function("cast", "a value and a type that it can be read as", 2, 2, choosing.as_type),
 )
 

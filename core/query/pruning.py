@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -17,7 +17,7 @@ from pyarrow import types as is_
 from core.filters.binding import Bound
 from core.filters.expr import And, Branch, Filter, Not, Predicate
 from core.filters.like import ESCAPE
-from core.filters.narrowing import narrow
+from core.filters.narrowing import narrow, narrow_each
 from core.filters.operand import Operand
 from core.filters.operators import OPERATORS
 from core.filters.values import value_range
@@ -128,22 +128,23 @@ class StatisticsOperand:
             return Might(held.values and bool(values))
         wanted = self._made.get(StatisticsOperand)
         if wanted is None:
-            wanted = self._made[StatisticsOperand] = sorted(self._told(values))
+            wanted = self._made[StatisticsOperand] = sorted(self._all_told(values))
         if wanted and not isinstance(held.low, type(wanted[0])):
             return Might()
         first = bisect_left(wanted, held.low)
         meets = first < len(wanted) and wanted[first] <= held.high
         return Might(meets, held.nulls or not (meets and held.low == held.high))
 
-    def _told(self, values: Sequence[Any]) -> Iterator[Any]:
+    def _all_told(self, values: Sequence[Any]) -> Sequence[Any]:
         """As statistics have them."""
-        for value in values:
-            if isinstance(value, str | bytes):
-                yield value.encode() if isinstance(value, str) else value
-            elif not _is_number(value):
-                raise NotTold("eq")
-            elif not isinstance(narrowed := narrow("eq", value, *value_range(self._type)), bool):
-                yield narrowed[1]
+        kinds = set(map(type, values))
+        if all(issubclass(kind, str) for kind in kinds):
+            return [value.encode() for value in values]
+        if all(issubclass(kind, bytes) for kind in kinds):
+            return values
+        if not all(issubclass(kind, _NUMBERS) and kind is not bool for kind in kinds):
+            raise NotTold("eq")
+        return narrow_each(values, *value_range(self._type))
 
     def starts_with(self, text: str) -> Might:
         start, (low, high) = text.encode(), (self._extent.low, self._extent.high)

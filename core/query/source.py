@@ -19,7 +19,7 @@ from core.ascending import EMPTY, union, without
 from core.filters.to_sql import field_in
 from core.jobs import Job
 from core.nested import type_at
-from core.query.duckdb_types import handed, holds, sql_type
+from core.query.duckdb_types import handed, holds, made_otherwise, sql_type
 from core.scan.footers import Footer, unchanged
 from core.scan.pieces import changed_cells, in_memory, schema_of
 from core.scan.rows import live_positions, take_rows
@@ -53,7 +53,7 @@ def relation(
     Each column comes in the form that `core.query.duckdb_types` tells of its type, also from files that were
     written when it had another one.
     """
-    decoded = [c for c in columns if not _read_exactly(snapshot, c)]
+    decoded = [c for c in columns if not _read_exactly(snapshot, c, typed_sql=huge_as_text)]
     if not decoded:
         return _live(snapshot, columns, cursor).subquery("rows")
     rows = read_all(snapshot, decoded, job or Job())
@@ -74,16 +74,24 @@ def relation_at(
     return _registered(positions, take_rows(snapshot, positions, columns), columns, cursor).subquery("rows")
 
 
-def _read_exactly(snapshot: Snapshot, column: Column) -> bool:
+def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
     """Whether DuckDB can read the column itself: it rounds long decimals, and what it reads from files for
-    durations are counts of the file's unit, which it cannot bring to another inside nested values."""
+    durations are counts of the file's unit, which it cannot bring to another inside nested values. Of calendar
+    intervals and variants it makes types of its own, which only SQL that people type has a use for."""
     if holds(column.type, pa.types.is_decimal256):
+        return False
+    files = [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
+    if not typed_sql and holds(column.type, made_otherwise) and any(_is_otherwise(f, column) for f in files):
         return False
     if not pa.types.is_nested(column.type) or not holds(column.type, pa.types.is_duration):
         return True
-    files = [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
     held = [_held_type(file, column) for file in files]
     return all(kind is None or kind.equals(column.type) for kind in held)
+
+
+def _is_otherwise(file: FileSegment, column: Column) -> bool:
+    name = file.names.get(column.key)
+    return name is not None and unchanged(file).has_intervals_or_variants(name)
 
 
 def _held_type(file: FileSegment, column: Column) -> pa.DataType | None:

@@ -69,6 +69,17 @@ class Footer:
         groups = range(metadata.num_row_groups)
         return any(metadata.row_group(g).column(leaf).is_stats_set for g in groups for leaf in leaves)
 
+    def has_intervals_or_variants(self, name: str) -> bool:
+        """Whether the column, or something inside it, is a calendar interval or a variant."""
+        return any(name == held or held.startswith(f"{name}.") for held in self._intervals_and_variants)
+
+    @cached_property
+    def _intervals_and_variants(self) -> set[str]:
+        """Their paths. A variant's own name is of a group: of its leaves, `metadata` is always there."""
+        leaves = [self.metadata.schema.column(place) for place in range(self.metadata.num_columns)]
+        intervals = {leaf.path for leaf in leaves if leaf.converted_type == "INTERVAL"}
+        return intervals | {leaf.path for leaf in leaves if leaf.name == "metadata"}
+
     @cached_property
     def _of_one_text(self) -> dict[str, bool]:
         return {}

@@ -3,10 +3,10 @@
     python -m tests.bench.harness_bench
 
 First a backend that does nothing is raced, in processes of its own as any other: what its operations take is
-what the harness adds, beside the bare call. Then one that adds up 50,000 numbers in each operation goes through
-the steps of a workload in this process, and after each does the same once more, bare: on a computer that has
-other things to do, only neighbours can be compared. Less than 50 microseconds or 2% is little, by medians; exit
-status 1 when it is more.
+what the harness adds, beside the bare call. Then one that adds up 50,000 numbers in each operation goes
+through the steps of a workload in this process, and after each does the same once more, bare: on a computer
+that has other things to do, only neighbours can be compared. Less than 50 microseconds or 2% is little, by
+medians; exit status 1 when it is more.
 """
 
 from __future__ import annotations

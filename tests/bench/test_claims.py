@@ -115,7 +115,11 @@ def test_what_cannot_be_asked_says_why() -> None:
     )
 
 
-def test_the_table_has_a_line_for_every_claim_whatever_was_measured() -> None:
-    table = claims_table([record("sqlite", 1.0)])
-    assert len(table.lines) == len(claims())
+def test_the_table_tells_all_claims_of_the_documents_that_a_run_touches() -> None:
+    assert claims_table([]).lines == ()
+    table = claims_table([record("sqlite", 1.0), record("pyarrow", 0.01)])
+    document = "ParquetDB, Small Benchmark"
+    assert len(table.lines) == sum(claim.document == document for claim in claims())
+    assert {line[0] for line in table.lines} == {document}
     assert {len(line) for line in table.lines} == {len(table.header)}
+    assert {line[2] for line in table.lines} >= {NOT_MEASURED, CANNOT, REPRODUCED}

@@ -18,8 +18,9 @@ from ui.bench.quantities import TIME
 from ui.bench.race_plot import Scale
 from ui.bench.race_results import Display, RaceResults, samples_of
 from ui.bench.views import BY_ID, LINE_SCALES, SHAPES, VIEWS, Shape, View, first_shape, scales
+from ui.filters.flow import FlowLayout
 
-STATISTIC_TITLES = {"mean": "Mean ± deviation", "median": "Median, middle half", "lowest": "Lowest"}
+STATISTIC_TITLES = {"mean": "Mean ± deviation", "median": "Median, quartiles", "lowest": "Lowest"}
 LARGEST = 0
 LEAST_WIDTH = 80
 """Of a choice where the window is narrow."""
@@ -135,7 +136,7 @@ class DisplayBar(QWidget):
         self.statistic.setVisible(drawn)
         operation = self._workload.operation(self.operation.currentData()) if self._workload else None
         told = operation.about if operation and not self.operation.isHidden() else f"{self.view.about}."
-        self.about.tell(told)
+        self.about.tell(f"{self._workload.title}: {told}" if self._workload else told)
 
     # ------------------------------------------------------------------- building
 
@@ -148,20 +149,18 @@ class DisplayBar(QWidget):
         for suffix, title in FORMATS.items():
             menu.addAction(title.partition(" (")[0] + " …", lambda s=suffix: self.export_asked.emit(s))
         self.export.setMenu(menu)
-        first, choices = QHBoxLayout(), QHBoxLayout()
-        first.addWidget(self.views, 1)
-        first.addWidget(self.export)
+        choices, told = FlowLayout(theme.S), QHBoxLayout()
         boxes = (self.shown, self.operation, self.shape, self.rows, self.scale, self.statistic, self.samples)
-        choices.setSpacing(theme.S)
         for box in boxes:
             choices.addWidget(box)
-        choices.addStretch(1)
+        told.addWidget(self.about, 1)
+        told.addWidget(self.export, 0, Qt.AlignmentFlag.AlignTop)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
-        layout.addLayout(first)
+        layout.addWidget(self.views)
         layout.addLayout(choices)
-        layout.addWidget(self.about)
+        layout.addLayout(told)
         self.views.currentChanged.connect(self._take_view)
         self.shape.currentIndexChanged.connect(self._take_shape)
         self.operation.currentIndexChanged.connect(lambda _: self._show_choices())

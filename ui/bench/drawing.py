@@ -90,7 +90,7 @@ def _group(results: RaceResults, operation: Operation, rows: int, display: Displ
     made += [bar for bar in _lost(results, operation.id, rows) if bar.series.system not in there]
     made += [_published_bar(one, rows, display.quantity) for one in
              _dashed(results.workload.id, operation.id, display.quantity)]  # fmt: skip
-    return ranked(operation.title, made, display.quantity)
+    return ranked(f"{operation.title}, {shown_rows(rows)}", made, display.quantity)
 
 
 def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:

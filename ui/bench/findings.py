@@ -9,7 +9,7 @@ from core.bench.protocol import CRASHED, LIMIT, TOO_LARGE, WRONG, Failure, Unsup
 from core.bench.ratios import Ratio, shown_rows
 from ui.bench.race_results import title_of
 
-VERDICTS = {WRONG: "✕ Wrong answer", CRASHED: "✕ Crashed", LIMIT: "⏱ Limit", TOO_LARGE: "✕ Too large"}
+VERDICTS = {WRONG: "✕ Wrong answer", CRASHED: "✕ Crashed", LIMIT: "■ Limit", TOO_LARGE: "✕ Too large"}
 FAILED, CANNOT = "✕ Failed", "– Cannot"
 
 

@@ -1,4 +1,4 @@
-"""The kept runs as a list: when, what, and a note that is written in place."""
+"""The kept runs as a list: their numbers, when, what, and a note that is written in place."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ui import theme
 from ui.bench.durations import about
 
 Index = QModelIndex | QPersistentModelIndex
-TITLES = ("When", "What", "Note")
-WHEN, WHAT, NOTE = range(3)
-HOW_TO_NOTE = "Double-click to write a note"
+TITLES = ("Run", "When", "What", "Note")
+RUN, WHEN, WHAT, NOTE = range(4)
+HOW_TO_NOTE = "Double-click or press F2 to write a note"
 
 
 class KeptModel(QAbstractTableModel):
@@ -46,12 +46,10 @@ class KeptModel(QAbstractTableModel):
     def data(self, index: Index, role: int = 0) -> Any:
         run = self.runs[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
-            return (shown_moment(run), run.title, run.note)[index.column()]
+            return (run.id, shown_moment(run), run.title, run.note)[index.column()]
         if role == Qt.ItemDataRole.ToolTipRole:
-            return (
-                "Double-click to write a note" if index.column() == NOTE and not run.note else described(run)
-            )
-        if role == Qt.ItemDataRole.ForegroundRole and index.column() == WHEN:
+            return HOW_TO_NOTE if index.column() == NOTE and not run.note else described(run)
+        if role == Qt.ItemDataRole.ForegroundRole and index.column() in (RUN, WHEN):
             return theme.current().color("muted")
         return None
 
@@ -71,7 +69,6 @@ class KeptTable(QTableView):
     """Several can be chosen: two are compared."""
 
     chosen_changed = Signal()
-    delete_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -115,6 +112,8 @@ class KeptTable(QTableView):
         for row in rows:
             both = selection.SelectionFlag.Select | selection.SelectionFlag.Rows
             selection.select(self.kept.index(row, 0), both)
+        if rows:
+            selection.setCurrentIndex(self.kept.index(rows[0], NOTE), selection.SelectionFlag.NoUpdate)
         self.chosen_changed.emit()
 
     def edit_note(self, row: int) -> None:
@@ -122,12 +121,13 @@ class KeptTable(QTableView):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.setColumnWidth(NOTE, self.viewport().width() // 4)
+        self.setColumnWidth(NOTE, self.viewport().width() // 5)
 
     def _fit(self) -> None:
         self.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.M)
-        self.resizeColumnToContents(WHEN)
-        self.setColumnWidth(WHEN, self.columnWidth(WHEN) + theme.XL)
+        for column in (RUN, WHEN):
+            self.resizeColumnToContents(column)
+            self.setColumnWidth(column, self.columnWidth(column) + theme.M)
 
 
 def shown_moment(run: RunSummary) -> str:

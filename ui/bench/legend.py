@@ -28,6 +28,7 @@ class Legend(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.hidden: set[str] = set()
         self.entries: dict[str, LegendEntry] = {}
+        self._limit = WIDEST
         holder = QWidget()
         self._list = QVBoxLayout(holder)
         self._list.setContentsMargins(0, theme.S, 0, theme.S)
@@ -47,9 +48,17 @@ class Legend(QScrollArea):
             entry.alone_asked.connect(lambda label=one.label: self.show_alone(label))
             self.entries[one.label] = entry
             self._list.insertWidget(place, entry)
-        widths = [entry.sizeHint().width() for entry in self.entries.values()]
-        self.setFixedWidth(min(WIDEST, max(widths, default=0)) + theme.M)
+        self._fit()
         self.setVisible(bool(labels))
+
+    def limit(self, width: int) -> None:
+        """Names that need more are cut; their tooltips are not."""
+        self._limit = width
+        self._fit()
+
+    def _fit(self) -> None:
+        widths = [entry.sizeHint().width() for entry in self.entries.values()]
+        self.setFixedWidth(min(self._limit, max(widths, default=0) + theme.M))
 
     def show_alone(self, label: str) -> None:
         """Only this line; all again when it is alone already."""

@@ -20,8 +20,8 @@ from ui.bench.series import Series, SeriesPoint
 BAND_HEIGHT = 0.55
 """Of the strip for values below the clock's resolution, in decades."""
 
-RIGHT_ROOM = 0.45
-"""Beside the last point, in decades: half of "1,000,000" needs it."""
+RIGHT_ROOM = 0.6
+"""Beside the last point, in decades: half of "1,000,000" needs it, also beside a wide legend."""
 
 HOVER_PIXELS = 14
 BEAM = 0.01

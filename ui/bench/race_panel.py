@@ -28,10 +28,7 @@ from ui.widgets.message_bar import MessageBar
 
 LEFT_WIDTH, RIGHT_WIDTH = 320, 900
 BUSY = "A race is running. Another can begin when it is over."
-EMPTY = (
-    "Nothing is measured here yet. Choose a workload and systems on the left and press Start: "
-    "dashed lines are what others published, on their machine."
-)
+EMPTY = "Nothing is measured here yet. Choose a workload and systems on the left and press Start."
 
 
 class RacePanel(QWidget):
@@ -244,5 +241,5 @@ class RacePanel(QWidget):
 def _told(how: End, error: Exception | None, samples: int, failures: int) -> str:
     if how is End.FAILED:
         return f"Not finished: {error}".rstrip(".")
-    told = f"{samples:,} samples" + (f", {failures} failed" if failures else "")
+    told = f"{samples:,} samples" + (f" and {failures:,} failures" if failures > 1 else " and 1 failure" if failures else "")
     return f"Stopped with {told}" if how is End.STOPPED else f"Done: {told}"

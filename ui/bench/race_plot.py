@@ -23,6 +23,9 @@ INSET_WIDTH, INSET_HEIGHT = 0.4, 0.48
 """Of the linear plot, as in the notebook of the small benchmark."""
 
 SMALLEST_INSET = 140
+LEAST_HEIGHT = 140
+LEGEND_SHARE = 0.38
+"""Of the width, at most: the rest is for lines and bars."""
 
 
 class Scale(StrEnum):
@@ -37,7 +40,7 @@ class RacePlot(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName("Plot of the race")
-        self.setMinimumSize(320, 220)
+        self.setMinimumSize(320, LEAST_HEIGHT)
         self.legend, self.bars = Legend(), BarChart()
         self.log = LineCanvas(log=True)
         self._again: Callable[[], None] = lambda: None
@@ -87,6 +90,10 @@ class RacePlot(QWidget):
         self._stack.setCurrentWidget(self._area)
         self.legend.show_series(bars.series)
         self._draw(lambda: self.bars.show_bars(bars.without(self.legend.hidden)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.legend.limit(round(event.size().width() * LEGEND_SHARE))
 
     def _draw(self, draw: Callable[[], None]) -> None:
         self._again = draw

@@ -145,7 +145,7 @@ class RaceThisTable(QDialog):
             item = QListWidgetItem(field.name, self.columns)
             wanted = shown is None or field.name in shown
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable)
-            item.setToolTip(str(field.type))
+            item.setToolTip(f"{field.name}: {field.type}")
             if compared_type(field.type) is None:
                 wanted = False
                 item.setFlags(Qt.ItemFlag.NoItemFlags)
@@ -162,6 +162,7 @@ class RaceThisTable(QDialog):
         theme.variant(self.summary, "title")
         theme.variant(self.start, "primary")
         self.start.setDefault(True)
+        self.columns.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         body = QHBoxLayout()
         body.setSpacing(theme.XL)
         body.addLayout(_titled("Columns", self.columns), 2)

@@ -103,7 +103,7 @@ class ResultsView(QWidget):
         if self._pages.currentWidget() is not self.plot or not self._shows_published():
             return ""
         told = dict.fromkeys(map(_published_by, published(results.workload.id)))
-        return f"Dashed: {'. '.join(told)}."
+        return f"Dashed is what was published, on another machine: {'. '.join(told)}."
 
     def _reference(self, results: RaceResults) -> str:
         name = reference_of(results.tally.summaries())

@@ -30,20 +30,20 @@ VIEWS = (
     View(
         "normalised",
         "Normalised",
-        "Each system as a multiple of SQLite as it was published, averaged over sizes",
+        "Each system as a multiple of SQLite, set up as in the published benchmarks, averaged over sizes",
     ),
-    View("size", "Size on disk", "What the data take on disk", DISK),
+    View("size", "Size", "What the data take on disk", DISK),
     View("memory", "Memory", "The most memory that an operation's process held", MEMORY),
     View("processor", "Processor", "Processor time, of all cores together", PROCESSOR),
     View("statistics", "Statistics", "Mean, percentiles and operations per second of each system and size"),
 )
 BY_ID = {view.id: view for view in VIEWS}
 
-SHAPES = {Shape.LINES: "Lines over rows", Shape.BARS: "Bars by operation"}
+SHAPES = {Shape.LINES: "Lines", Shape.BARS: "Bars"}
 LINE_SCALES = {
-    Scale.LOG: "Both axes logarithmic",
+    Scale.LOG: "Log–log",
     Scale.EVEN: "Linear",
-    Scale.INSET: "Linear, inset logarithmic",
+    Scale.INSET: "Linear, inset",
 }
 BAR_SCALES = {Scale.EVEN: "Linear", Scale.LOG: "Logarithmic"}
 MULTIPLE_SCALES = {Scale.LOG: "Logarithmic", Scale.EVEN: "Linear"}

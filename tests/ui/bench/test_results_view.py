@@ -157,11 +157,11 @@ def test_bars_rank_the_systems_of_each_operation_and_tell_who_is_missing(
     pick(shape="bars")
     told = words(panel)
     own = [place.bar.series.system for place in panel.view.plot.bars.places
-           if place.group.title == "Read" and not place.bar.series.published]  # fmt: skip
+           if place.group.title == "Read, 10 rows" and not place.bar.series.published]  # fmt: skip
     assert own == ["lamella", "sqlite"]
-    assert told["Read", "Lamella"] == "100 ms" and told["Read", "SQLite (synchronous off)"] == "200 ms  2.0 ×"
-    assert told["Query", "SQLite (synchronous off)"] == "wrong answer: Wrong answer: 1 instead of 2"
-    assert told["Query", "CSV"] == "cannot: it has no queries"
+    assert told["Read, 10 rows", "Lamella"] == "100 ms" and told["Read, 10 rows", "SQLite (synchronous off)"] == "200 ms  2.0 ×"
+    assert told["Query, 10 rows", "SQLite (synchronous off)"] == "wrong answer: Wrong answer: 1 instead of 2"
+    assert told["Query, 10 rows", "CSV"] == "cannot: it has no queries"
     assert panel.view.table.rowCount() == 3
 
 
@@ -183,7 +183,7 @@ def test_multiples_of_sqlite_are_averaged_over_sizes(panel: RacePanel, tell: Mak
     )
     panel.view.display.show_view("normalised")
     told = words(panel)
-    assert told["Read", "Lamella"] == "2.0 ×" and told["Read", "SQLite (synchronous off)"] == "1.0 ×"
+    assert told["Read, 10 rows", "Lamella"] == "2.0 ×" and told["Read, 10 rows", "SQLite (synchronous off)"] == "1.0 ×"
     assert ("Read", "CSV") not in told, "it shares no size with SQLite"
     assert "SQLite (synchronous off)" in panel.view.source.text()
 
@@ -235,7 +235,7 @@ def test_failures_limits_and_what_cannot_be_asked_stand_among_the_sentences(
         "CSV, 10 rows, read: Ended: the limit of 5 s passed",
         "JSON lines, query, read: no means",
     ]
-    assert [table.item(row, 0).text() for row in range(3)] == ["✕ Failed", "⏱ Limit", "– Cannot"]
+    assert [table.item(row, 0).text() for row in range(3)] == ["✕ Failed", "■ Limit", "– Cannot"]
     assert table.item(0, 1).toolTip() == "all of it"
 
 

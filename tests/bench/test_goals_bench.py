@@ -12,10 +12,10 @@ from core import Store
 from core.bench.results import Record
 from core.bench.workloads import WORKLOADS
 from core.errors import BadData
-from tests.bench import memory_bench, store_bench
+from tests.bench import goals_bench, memory_bench
 from tests.bench.goals import GOALS, Goal, goal_table, verdicts
+from tests.bench.goals_bench import FULL
 from tests.bench.page import put_into
-from tests.bench.store_bench import FULL
 
 
 def record(backend: str, operation: str, seconds: float, rows: int = 100_000) -> Record:
@@ -82,7 +82,7 @@ def test_the_tiny_form_measures_reports_and_leaves_nothing_behind(
     out, page, work = tmp_path / "out.json", tmp_path / "page.md", tmp_path / "work"
     work.mkdir()
     words = ["--tiny", "--only", "small", "--systems", "lamella,sqlite", "--folder", str(work)]
-    assert store_bench.main([*words, "--json", str(out), "--report", str(page)]) == 0
+    assert goals_bench.main([*words, "--json", str(out), "--report", str(page)]) == 0
     records = json.loads(out.read_text(encoding="utf-8"))
     assert {item["backend"] for item in records} == {"lamella", "sqlite"}
     text = page.read_text(encoding="utf-8")

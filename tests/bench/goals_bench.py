@@ -1,4 +1,4 @@
-"""The store's numbers beside its rivals', with the goals: `python -m tests.bench.store_bench`.
+"""What the goals are set for, beside the rivals: `python -m tests.bench.goals_bench`.
 
 From 100,000 rows on every step of every repeat is a process of its own and the systems take turns.
 Results come as JSON and, with --report, replace the measured part of a Markdown page.
@@ -55,6 +55,11 @@ def _sizes(name: str, systems: tuple[str, ...], at_most: int = 5) -> list[Plan]:
     ]
 
 
+def _questions(name: str, systems: tuple[str, ...], rows: tuple[int, ...]) -> Plan:
+    """One process for each system: questions tell the first call from those after it themselves."""
+    return Plan(workload_named(name), systems, rows, fresh=False)
+
+
 FULL = (
     *_sizes("small", ("lamella", *RIVALS)),
     *_sizes("update", ("lamella", *DURABLE), at_most=1),
@@ -62,11 +67,13 @@ FULL = (
     Plan(workload_named("scattered"), ("lamella",), (*MANY, *MOST)),
     Plan(workload_named("entity-changes"), ("lamella", "sqlite", "sqlite-wal"), (1_000, 10_000, 100_000)),
     *_sizes("needle", ("lamella", *RIVALS)),
-    Plan(workload_named("entity-queries"), ("lamella", "sqlite", "duckdb"), (1_000, 10_000, 100_000)),
-    Plan(workload_named("entity-storage"), ("lamella", "sqlite", "jsonl"), (1_000, 10_000, 100_000)),
-    Plan(workload_named("entity-indexes"), ("lamella", "sqlite", "duckdb"), (10_000, 100_000)),
-    Plan(workload_named("entity-text"), ("lamella", "sqlite-fts5", "tantivy"), (10_000, 50_000, 100_000)),
-    Plan(workload_named("entity-relations"), ("lamella", "sqlite", "duckdb"), (10_000, 100_000)),
+    _questions("entity-queries", ("lamella", "sqlite", "duckdb"), (1_000, 10_000, 100_000)),
+    _questions("entity-storage", ("lamella", "sqlite", "jsonl"), (1_000, 10_000, 100_000)),
+    _questions("entity-indexes", ("lamella", "sqlite", "duckdb"), (10_000, 100_000)),
+    _questions("entity-text", ("lamella", "sqlite-fts5", "tantivy"), (10_000, 50_000, 100_000)),
+    _questions("entity-relations", ("lamella", "sqlite", "duckdb"), (10_000, 100_000)),
+    _questions("taxi", ("lamella", "duckdb", "duckdb-parquet", "polars", "sqlite"), (1_000_000,)),
+    _questions("bridge", ("sqlite-parquet", "sqlite", "duckdb"), (100_000,)),
     Plan(PARTIAL, ("lamella", *DURABLE), ALL_SIZES, repeats=1),
 )
 
@@ -186,7 +193,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     records = told.records
     print("\n" + goal_table(verdicts(records)).as_text())
     if arguments.report and not stopped:
-        command = shlex.join(["python", "-m", "tests.bench.store_bench", *words])
+        command = shlex.join(["python", "-m", "tests.bench.goals_bench", *words])
         put_into(arguments.report, "measured", report(records, told, command))
     for one in told.diary.failures:
         print(f"{one.backend}, {one.operation}, {one.rows:,} rows: {one.message}", file=sys.stderr)

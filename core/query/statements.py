@@ -1,0 +1,79 @@
+"""Queries of one dataset as the SQL that was written for them, kept for as long as its snapshot is: to write
+it anew takes about as long as to group a hundred thousand rows by it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from core.jobs import Job
+from core.query import answers
+from core.query.aggregate import Aggregate
+from core.query.answers import Statement
+from core.query.compile import compiled
+from core.query.expressions import Named
+from core.query.found import files_of
+from core.query.pipeline import Pipeline
+from core.query.source import OWN_NAMES
+from core.query.steps import Group, Limit, Select, Sort, Step, Where
+from core.scan.footers import unchanged
+from core.scan.snapshot import Snapshot
+
+MOST_KEPT = 64
+LONGEST = 16_384
+
+_kept: WeakKeyDictionary[Snapshot, OrderedDict[Pipeline, Statement]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def is_kept(pipeline: Pipeline) -> bool:
+    """Whether its SQL may be kept for pipelines equal to it. Nothing computed is among them: to Python 1, 1.0
+    and True are equal, though what is computed with them is not."""
+    return all(map(_is_plain, pipeline.steps))
+
+
+def read(pipeline: Pipeline, snapshot: Snapshot, job: Job) -> pa.Table:
+    """The answer of one that `is_kept`."""
+    statement = _known(pipeline, snapshot)
+    if statement is not None:
+        for file in files_of(snapshot):
+            unchanged(file)
+        return answers.read_written(statement, job)
+    statement, rows = answers.written_and_read(compiled(pipeline, lambda _name: snapshot, job), job)
+    if len(statement.text) <= LONGEST and OWN_NAMES not in statement.text:
+        _keep(pipeline, snapshot, statement)
+    return rows
+
+
+def _is_plain(step: Step) -> bool:
+    if isinstance(step, Group):
+        return all(_is_of_a_column(aggregate) for _name, aggregate in step.aggregates)
+    return isinstance(step, Where | Sort | Limit | Select)
+
+
+def _is_of_a_column(aggregate: Aggregate) -> bool:
+    return aggregate.parameter is None and isinstance(aggregate.value, Named | None)
+
+
+def _known(pipeline: Pipeline, snapshot: Snapshot) -> Statement | None:
+    """None also where an index may have come to serve it."""
+    if snapshot.indexes is not None and snapshot.indexes.any_sorted and _is_filtered(pipeline):
+        return None
+    with _lock:
+        kept = _kept.get(snapshot)
+        return None if kept is None else kept.get(pipeline)
+
+
+def _is_filtered(pipeline: Pipeline) -> bool:
+    return any(isinstance(step, Where) for step in pipeline.steps)
+
+
+def _keep(pipeline: Pipeline, snapshot: Snapshot, statement: Statement) -> None:
+    with _lock:
+        kept = _kept.setdefault(snapshot, OrderedDict())
+        kept[pipeline] = statement
+        if len(kept) > MOST_KEPT:
+            kept.popitem(last=False)
