@@ -106,7 +106,12 @@ def _kept(group: argparse._ArgumentGroup, number: Number) -> None:
     one.add_argument("--list", action="store_true", help="the workloads, and the systems with what they need")
     one.add_argument("--runs", action="store_true", help="the runs that were kept, newest first")
     one.add_argument(
-        "--show", type=number, metavar="RUN", help="report a kept run; --json and --report write it"
+        "--show",
+        type=number,
+        nargs="+",
+        metavar="RUN",
+        help="report a kept run, or several in one: of each workload the last that has it;"
+        " --json and --report write it",
     )
     one.add_argument("--again", type=number, metavar="RUN", help="race what a kept run raced once more")
     one.add_argument("--delete", type=number, nargs="+", metavar="RUN", help="forget kept runs")

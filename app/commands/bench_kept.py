@@ -10,7 +10,7 @@ from core.bench.compare import SLOWER, comparison_table
 from core.bench.compare import compare as compared
 from core.bench.diary import finish
 from core.bench.kept import Kept
-from core.bench.kept_run import RunSummary
+from core.bench.kept_run import RunSummary, together
 from core.bench.ratios import shown_seconds
 from core.bench.report_table import ReportTable
 from core.bench.results import Record, read_json
@@ -30,8 +30,9 @@ def show_runs(kept: Kept) -> int:
 
 def show_run(kept: Kept, arguments: argparse.Namespace) -> int:
     if arguments.note is not None:
-        kept.note(arguments.show, arguments.note)
-    run = kept.run(arguments.show)
+        for number in arguments.show:
+            kept.note(number, arguments.note)
+    run = together([kept.run(number) for number in arguments.show])
     print(f"{run.title}\n{run.started.astimezone():%Y-%m-%d %H:%M}. {run.note}\n{run.command}")
     finish(run, print, arguments.json, arguments.report)
     return OK

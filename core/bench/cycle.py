@@ -24,13 +24,15 @@ ENOUGH_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Sample:
-    """`again` marks an operation that the open database has just done before."""
+    """`again` marks an operation that the open database has just done before, `first` the one before it where
+    both go by one name."""
 
     operation: str
     cost: Cost
     disk_bytes: int
     checksum: str
     again: bool = False
+    first: bool = False
 
 
 class Cycle(ABC, Generic[B]):

@@ -99,6 +99,29 @@ class Recording:
             self.surroundings.append(found)
 
 
+def together(runs: Sequence[KeptRun]) -> KeptRun:
+    """One run of them all: of each workload what the last of them has that raced it."""
+    if len(runs) == 1:
+        return runs[0]
+    last: dict[str, KeptRun] = {}
+    for run in runs:
+        told: list[Record | Failure | Unsupported] = [*run.records, *run.failures, *run.unsupported]
+        last |= {one.workload: run for one in told}
+    return KeptRun(
+        started=min(run.started for run in runs),
+        title="; ".join(dict.fromkeys(run.title for run in runs)),
+        command="\n".join(run.command for run in runs),
+        seconds=sum(run.seconds for run in runs),
+        choice=None,
+        records=tuple(one for run in runs for one in run.records if last[one.workload] is run),
+        failures=tuple(one for run in runs for one in run.failures if last[one.workload] is run),
+        unsupported=tuple(one for run in runs for one in run.unsupported if last[one.workload] is run),
+        surroundings=tuple(one for run in runs for one in run.surroundings if last.get(one.workload) is run),
+        ended=tuple(one for run in runs for one in run.ended),
+        note=" ".join(run.note for run in runs if run.note),
+    )
+
+
 def by_backend(
     surroundings: Sequence[Surroundings], workload: str | None = None
 ) -> dict[str, dict[str, Any]]:

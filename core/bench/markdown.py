@@ -18,6 +18,11 @@ from core.bench.results import Record
 from core.bench.standings import standings, standings_table
 from core.bench.titles import workload_about, workload_title
 
+HOW_TO_READ = (
+    "Times are medians; ± is the standard deviation of the samples. In brackets: how Lamella, or else the"
+    " first system, did against that one."
+)
+
 
 def markdown_report(run: KeptRun) -> str:
     parts = [
@@ -25,6 +30,7 @@ def markdown_report(run: KeptRun) -> str:
         _how(run),
         machine_and_systems(by_backend(run.surroundings)),
         _differences(run),
+        HOW_TO_READ,
     ]
     for name, records in _groups(run).items():
         parts += _section(name, records, run)

@@ -1,6 +1,7 @@
 """A race as tables: times by system and size, latencies where there are many, sizes on disk.
 
-A question's first call and its later ones are two tables.
+A question's first call and its later ones are two tables. Where no right answer was known beforehand, the
+last one says who agreed.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from core.bench.agreement import agreement_tables
 from core.bench.backends import entry_named
 from core.bench.calls import by_call, by_workload
-from core.bench.ratios import Ratio, competitors, ratios, shown_bytes, shown_seconds
+from core.bench.ratios import Ratio, competitors, ratios, shown_bytes, shown_rows, shown_seconds
 from core.bench.report_table import ReportTable
 from core.bench.results import STATISTICS, Point, Record, Summary, summaries
 from core.bench.workloads import Operation, workload_named
@@ -24,7 +26,7 @@ __all__ = ["ReportTable", "report_tables", "text_report"]
 
 
 def report_tables(records: Sequence[Record], statistic: str = "median") -> list[ReportTable]:
-    """Workload by workload: times, latencies, then sizes on disk. None for no records."""
+    """Workload by workload: times, latencies, sizes on disk, then who agreed. None for no records."""
     groups = by_workload(records)
     several = len(groups) > 1
     return [
@@ -50,7 +52,8 @@ def _of_workload(name: str, records: Sequence[Record], statistic: str, titled: b
     ]
     sizes = {one.operation.id: one.sizes() for one in told if one.operation.resizes}
     memory = [one.memory() for one in told if one.operation.holds]
-    return [*memory, *(table for one in told for table in one.times()), *sizes.values()]
+    times = (table for one in told for table in one.times())
+    return [*memory, *times, *sizes.values(), *agreement_tables(workload, records, before)]
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class _Told:
         if len(self.names) <= MANY_SYSTEMS:
             lines = tuple((f"{rows:,}", *(cell(name, rows) for name in self.names)) for rows in self.rows)
             return ReportTable(title, ("rows", *titles), lines)
-        header = ("system", *(f"{rows:,} rows" for rows in self.rows))
+        header = ("system", *map(shown_rows, self.rows))
         told = zip(titles, self.names, strict=True)
         return ReportTable(
             title, header, tuple((shown, *(cell(name, rows) for rows in self.rows)) for shown, name in told)

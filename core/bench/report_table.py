@@ -17,7 +17,7 @@ class ReportTable:
         return "\n".join([self.title, *(_aligned(line, widths) for line in (self.header, *self.lines))])
 
     def as_markdown(self) -> str:
-        ruler = "|" + "---:|" * len(self.header)
+        ruler = "|:---|" + "---:|" * (len(self.header) - 1)
         return "\n".join([f"**{self.title}**", "", _piped(self.header), ruler, *map(_piped, self.lines)])
 
 

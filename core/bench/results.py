@@ -24,7 +24,8 @@ class Record:
     """One sample.
 
     `seconds` is wall-clock, `cpu_seconds` of the process and its children. `temperature` is "cold"
-    for the first time its process does this, "warm" afterwards; the file cache is warm in both.
+    for the first time its process does this, and for the first call of a question since its database was
+    opened; "warm" afterwards. The file cache is warm in both.
     `latencies` are the seconds of each where one sample did the operation many times in a row, and
     then `seconds` and `cpu_seconds` are means.
     """

@@ -17,8 +17,9 @@ SAMPLES: dict[str | None, Callable[[Record], bool]] = {
     FIRST: lambda record: not record.latencies,
     AGAIN: lambda record: bool(record.latencies),
 }
-"""All of them; the first of its kind in its process, and the later ones; of a question the first call since
-its database was opened, and the later calls: of what is done once, like filling it, these are all of them."""
+"""All of them; the first of its kind in its process, or of a question since its database was opened, and the
+later ones; of a question alone the first call, and the later calls: of what is done once, like filling it,
+these are all of them."""
 
 
 class Tally:

@@ -117,7 +117,7 @@ class Worker:
         yield from cycle.settle()
 
     def _record(self, sample: Sample, repeat: int, columns: int) -> Record:
-        warm = sample.again or sample.operation in self._done_before
+        warm = sample.again or (not sample.first and sample.operation in self._done_before)
         self._done_before.add(sample.operation)
         return Record(
             workload=self.spec.workload,

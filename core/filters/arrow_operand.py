@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ _COMPARISONS = {
     "gt": pc.greater,
     "gte": pc.greater_equal,
 }
+
+
+FEW_WANTED = 4
+"""So many values are compared one after the other: to look each row up in a set takes longer."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         wanted = self._made.get(self._array.type)
         if wanted is None:
             wanted = self._made[self._array.type] = self._wanted(values)
-        found = pc.is_in(self._array, value_set=wanted.values)
+        found = self._among(wanted.values)
         return pc.or_(found, self._is_nan) if wanted.nan else found
 
     def contains(self, text: str) -> pa.BooleanArray:
@@ -121,6 +126,11 @@ class ArrowOperand(Operand[pa.BooleanArray]):
 
     def either(self, one: pa.BooleanArray, other: pa.BooleanArray) -> pa.BooleanArray:
         return pc.or_(one, other)
+
+    def _among(self, wanted: pa.Array) -> pa.BooleanArray:
+        if not 0 < len(wanted) <= FEW_WANTED:
+            return pc.is_in(self._array, value_set=wanted)
+        return _sure(reduce(pc.or_, (pc.equal(self._array, value) for value in wanted)))
 
     @property
     def _side(self) -> Side:

@@ -41,5 +41,6 @@ def columns_read(root: Filter) -> list[str]:
     found: dict[str, None] = {}
     for predicate in predicates(root):
         found[predicate.column] = None
-        found.update((value.name, None) for value in predicate.values if isinstance(value, Reference))
+        if any(issubclass(kind, Reference) for kind in set(map(type, predicate.values))):
+            found.update((value.name, None) for value in predicate.values if isinstance(value, Reference))
     return list(found)

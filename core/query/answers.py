@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +64,8 @@ def count(node: Node, job: Job) -> int:
 
 
 def explain(node: Node, job: Job) -> Explain:
-    """Run the query and say what of the files it read. Columns of several datasets are named with theirs."""
+    """Run the query and say what of the files it read. Columns of several datasets are named with theirs, and
+    with a number from the second time on that one is read: `f.n`, `f#2.n`."""
     started = time.perf_counter()
     with computing(node.fields.place, job) as own:
         running = Running(own, job)
@@ -91,8 +93,11 @@ def _scanned(profile: dict[str, Any]) -> int:
 def _columns(running: Running) -> tuple[tuple[str, ...], tuple[str, ...]]:
     read: list[str] = []
     skipped: list[str] = []
+    times = Counter[str]()
     for snapshot, columns in running.read:
-        ends = f"{snapshot.name}." if len(running.read) > 1 else ""
+        times[snapshot.name] += 1
+        again = f"#{times[snapshot.name]}" if times[snapshot.name] > 1 else ""
+        ends = f"{snapshot.name}{again}." if len(running.read) > 1 else ""
         for column in snapshot.columns:
             (read if column in columns else skipped).append(ends + column.name)
     return tuple(read), tuple(skipped)

@@ -20,7 +20,7 @@ def faceted(rows: Asking, queries: Mapping[str, Question]) -> Asking:
     sources, found = dict(rows.sources), []
     for name, query in queries.items():
         if not callable(query):
-            found.append((name, _counted(names_of(query, f"{rows.name}: facets"))))
+            found.append((name, _counted(names_of(query, f"{rows.name}: facets"), rows.name)))
             continue
         answer = query(rows)
         if not isinstance(answer, Asking):
@@ -34,8 +34,13 @@ def faceted(rows: Asking, queries: Mapping[str, Question]) -> Asking:
     return Asking(sources, Pipeline(rows.pipeline.source, (*rows.pipeline.steps, Facets(tuple(found)))))
 
 
-def _counted(keys: list[str]) -> tuple[Step, ...]:
+def _counted(keys: list[str], place: str) -> tuple[Step, ...]:
     """Each value with its count, the most frequent first."""
+    if "n" in keys:
+        raise BadQuery(
+            f"{place}: a facet counts as 'n', which is a column of it too",
+            fix="Give a function that names its count: lambda r: r.group_by('n').agg(times=agg.count())",
+        )
     return (Group(tuple(keys), (("n", Aggregate("count")),)), Sort((SortKey("n", True),)))
 
 

@@ -132,7 +132,7 @@ class Fluent:
 
     def join(
         self,
-        other: Fluent,
+        other: Fluent | str,
         on: str | Iterable[str] | None = None,
         *,
         left_on: str | Iterable[str] | None = None,
@@ -141,7 +141,8 @@ class Fluent:
         suffix: str | None = None,
         through: str | None = None,
     ) -> Asking:
-        """Together with the rows of another dataset or query whose keys are equal; null equals nothing.
+        """Together with the rows of another dataset or query whose keys are equal; null equals nothing. A
+        name is that of a table of the same store.
 
         Keys that are called the same are given as `on`, others as `left_on` and `right_on`; without any the
         relation declared between the two tables says them, the one named `through` where there are several.
@@ -149,9 +150,10 @@ class Fluent:
         another is given. `how`: "inner", "left", "right", "full", "semi" for the rows that have a partner,
         "anti" for those that have none.
         """
-        from core.query.joins import join, keys
+        from core.query.joins import join, keys, other_side
 
-        left, right = self.asking(), other.asking()
+        left = self.asking()
+        right = other_side(left, other)
         return join(left, right, keys(left, right, on, left_on, right_on, through), how, suffix)
 
     def aggregate(self, stages: Sequence[Mapping[str, Any]]) -> Asking:

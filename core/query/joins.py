@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from core.arguments import names_of
 from core.errors import BadQuery
@@ -10,6 +11,9 @@ from core.query.asking import Asking
 from core.query.pipeline import Pipeline
 from core.query.steps import How, Join
 from core.query.together import renamed, together
+
+if TYPE_CHECKING:
+    from core.query.fluent import Fluent
 
 Keys = str | Iterable[str] | None
 Names = tuple[str, ...]
@@ -21,6 +25,23 @@ def join(left: Asking, right: Asking, on: tuple[Names, Names], how: How, suffix:
     sources, names = together(left.sources, right.sources)
     steps = (*left.pipeline.steps, Join(renamed(right.pipeline, names), *on, how, ends))
     return Asking(sources, Pipeline(left.pipeline.source, steps))
+
+
+def other_side(left: Asking, other: Fluent | str) -> Asking:
+    """What is joined: a name is that of a table of the same store."""
+    from core.query.fluent import Fluent
+    from core.store.handle import TableHandle
+
+    if isinstance(other, Fluent):
+        return other.asking()
+    ours = left.sources[left.pipeline.source]
+    if isinstance(other, str) and isinstance(ours, TableHandle):
+        return ours.store[other].asking()
+    raise BadQuery(
+        f"{left.name}: {other!r} cannot be joined",
+        "It is no table, no other dataset and no query",
+        "Give what open_dataset gives, or a table of a store",
+    )
 
 
 def keys(

@@ -22,6 +22,7 @@ from core.query.found import Found, files_of, row_groups_of
 from core.query.indexed import find_by_index
 from core.query.query import SortKey
 from core.query.source import POSITION, identifier, relation
+from core.query.streamed import streamed
 from core.scan.paths import chosen
 from core.scan.snapshot import Column, Snapshot
 
@@ -102,7 +103,7 @@ def _order(sort: Sequence[SortKey], columns: Sequence[Column]) -> list[exp.Expr]
 def _collect(found: duckdb.DuckDBPyRelation, at_most: int, job: Job) -> np.ndarray:
     answer, filled = np.empty(0, np.int64), 0
     job.check()
-    for batch in found.to_arrow_reader(ROWS_A_BATCH):
+    for batch in streamed(found.to_arrow_reader(ROWS_A_BATCH), job):
         if filled + batch.num_rows > len(answer):
             answer = _grown(answer, filled, filled + batch.num_rows, at_most)
         answer[filled : filled + batch.num_rows] = to_numpy(batch.column(0))

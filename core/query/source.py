@@ -76,8 +76,8 @@ def relation_at(
 
 def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
     """Whether DuckDB can read the column itself: it rounds long decimals, and what it reads from files for
-    durations are counts of the file's unit, which it cannot bring to another inside nested values. Of calendar
-    intervals and variants it makes types of its own, which only SQL that people type has a use for."""
+    durations are counts of the file's unit, which it cannot bring to another inside nested values. Of
+    calendar intervals and variants it makes types of its own, of use only to SQL that people type."""
     if holds(column.type, pa.types.is_decimal256):
         return False
     files = [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]

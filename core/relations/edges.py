@@ -18,6 +18,7 @@ from core.relations.following import COUNT, condition, counts, of_keys
 from core.relations.relation import Relation
 from core.scan.rows import take_rows
 from core.schema import ID
+from core.store.state import State
 from core.store.table import Table
 
 if TYPE_CHECKING:
@@ -54,8 +55,10 @@ class Edges:
 
         The row is one of the table where edges begin, or end. Raises `UnknownRow`.
         """
-        chosen = self._at(row_id, direction, where, job or Job())
-        return self.table.read(columns, chosen, sort, limit, offset, job)
+        table, work = self.table, job or Job()
+        edges = table.state()
+        begun = any_of(self._beginning(near, row_id, edges, work) for near, _ in self._ways(direction))
+        return table.read(columns, self._joined(table, where, begun), sort, limit, offset, job)
 
     def neighbours(
         self,
@@ -70,17 +73,15 @@ class Edges:
     ) -> pa.Table:
         """The rows at the other ends of those edges, each once. `where` is a condition on the edges; all else
         is as for `read` of the neighbours' table."""
-        work = job or Job()
+        table, work, ways = self.table, job or Job(), self._ways(direction)
+        edges, nodes = table.state(), self.store[ways[0][1].to_table]
         far: list[Filter] = []
-        for near, other in self._ways(direction):
-            edges = self.table.state()
-            chosen = self._joined(where, self._beginning(near, row_id, work))
+        for near, other in ways:
+            chosen = self._joined(table, where, self._beginning(near, row_id, edges, work))
             positions = find(edges.snapshot, chosen, (), work)
             ends = take_rows(edges.snapshot, positions, edges.snapshot.select(other.from_columns))
-            nodes = self.store[other.to_table].state()
-            far.append(of_keys(ends.columns, other.to_columns, nodes, work))
-        table = self.store[self._ways(direction)[0][1].to_table]
-        return table.read(columns, any_of(far), sort, limit, offset, job)
+            far.append(of_keys(ends.columns, other.to_columns, nodes.state(), work))
+        return nodes.read(columns, any_of(far), sort, limit, offset, job)
 
     def degrees(
         self,
@@ -93,7 +94,8 @@ class Edges:
 
         An edge from a row to itself counts twice for "both".
         """
-        edges, met = self.table.snapshot(), self._joined(where)
+        table = self.table
+        edges, met = table.snapshot(), self._joined(table, where)
         found = [
             counts(near.seen("in"), self.store[near.to_table].state(), row_ids, edges, met, job or Job())
             for near, _ in self._ways(direction)
@@ -130,17 +132,13 @@ class Edges:
             self, condition_of(where, f"{self.table.name}: where", self.table), directed, missing, key, job
         )
 
-    def _at(self, row_id: int, direction: Way, where: Condition | None, job: Job) -> Filter | None:
-        ways = self._ways(direction)
-        return self._joined(where, any_of(self._beginning(near, row_id, job) for near, _ in ways))
-
-    def _beginning(self, near: Relation, row_id: int, job: Job) -> Filter:
+    def _beginning(self, near: Relation, row_id: int, edges: State, job: Job) -> Filter:
         nodes = self.store[near.to_table].state()
-        return condition(near.seen("in"), nodes, row_id, self.table.state(), job)
+        return condition(near.seen("in"), nodes, row_id, edges, job)
 
-    def _joined(self, where: Condition | None, *chosen: Filter) -> Filter | None:
+    def _joined(self, table: Table, where: Condition | None, *chosen: Filter) -> Filter | None:
         """What is chosen, of those rows that meet `where` and lack neither end."""
-        met = condition_of(where, f"{self.table.name}: where", self.table)
+        met = condition_of(where, f"{table.name}: where", table)
         ends = dict.fromkeys((*self.source.from_columns, *self.target.from_columns))
         there = [Predicate(name, "not_null") for name in ends if name != ID]
         parts = (*chosen, *([] if met is None else [met]), *there)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -49,10 +50,13 @@ class Keys:
         rows = np.flatnonzero(valid_in_all(given))
         self.first = np.full(len(values[0]), -1, np.int64)
         """For each key the number of the first that is equal to it; -1 for one that holds a null."""
-        self.first[rows] = rows[KeyCodes([take(value, rows) for value in given]).first]
+        self.first[rows] = rows[KeyCodes([_those(value, rows) for value in given]).first]
         self._rows = np.flatnonzero(self.first == np.arange(len(self.first)))
-        self._values = [take(value, self._rows) for value in given]
-        self._codes = KeyCodes(self._values)
+        self._values = [_those(value, self._rows) for value in given]
+
+    @cached_property
+    def _codes(self) -> KeyCodes:
+        return KeyCodes(self._values)
 
     def found(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
         """The rows that have a key, and the number of the first such key."""
@@ -106,6 +110,11 @@ def valid_in_all(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
     for column in columns:
         valid &= to_numpy(column.is_valid())
     return valid
+
+
+def _those(values: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
+    """At these rows, which ascend: where they are all, there is nothing to copy."""
+    return values if len(rows) == len(values) else take(values, rows)
 
 
 def _can_be_told(values: pa.ChunkedArray) -> bool:

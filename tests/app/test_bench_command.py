@@ -101,6 +101,12 @@ def test_kept_runs_are_listed_shown_noted_raced_again_compared_and_forgotten(
     assert first.choice == second.choice
     status, said, _ = bench("--show", 1, "--note", "before", "--json", tmp_path / "one.json")
     assert status == 0 and "Read (median)" in said and first.command in said
+    page = tmp_path / "both.md"
+    bench("--workload", "needle", "--rows", "3", "--backends", "sqlite", "--repeats", 1)
+    assert bench("--show", 1, 2, 3, "--report", page)[0] == 0
+    both = page.read_text()
+    assert first.command in both and "## Small benchmark" in both and "## Needle in a haystack" in both
+    bench("--delete", 3)
     listed = bench("--runs")[1].splitlines()
     assert listed[2].split()[0] == "2" and listed[3].split()[0] == "1" and listed[3].endswith("before")
     status, said, _ = bench("--compare", 1, tmp_path / "one.json")

@@ -8,6 +8,7 @@ Results come as JSON and, with --report, replace the measured part of a Markdown
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import sys
 import time
@@ -20,8 +21,8 @@ from core.bench.backends import ENTRIES
 from core.bench.diary import Diary, write_results
 from core.bench.markdown import lost_lines, machine_and_systems, tables
 from core.bench.protocol import Failure, Measured, Message, Unsupported
-from core.bench.results import Record
-from core.bench.workloads import ALL_SIZES, PARTIAL, Workload, workload_named
+from core.bench.results import Record, read_json
+from core.bench.workloads import ALL_SIZES, PARTIAL, WORKLOADS, Workload, workload_named
 from core.jobs import Job, Progress
 from tests.bench.goals import goal_table, verdicts
 from tests.bench.page import put_into
@@ -130,6 +131,14 @@ def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | 
                 write_results(told.records, told.diary.surroundings, out)
 
 
+def recall(files: Sequence[Path], told: Told) -> None:
+    """What earlier races wrote."""
+    for file in files:
+        told.records += read_json(file)
+        beside = file.with_suffix(".environment.json")
+        told.diary.surroundings |= json.loads(beside.read_text(encoding="utf-8"))
+
+
 def finished(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | None) -> bool:
     """Measure; False when Ctrl+C ended it."""
     try:
@@ -184,13 +193,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
     parser.add_argument("--json", type=Path, metavar="OUT", help="every sample")
+    parser.add_argument(
+        "--of", type=Path, nargs="+", metavar="FILE.json", help="judge what earlier races wrote instead"
+    )
     parser.add_argument("--report", type=Path, metavar="PAGE.md", help="the page whose measured part it is")
     parser.add_argument("--tiny", action="store_true", help="few rows, one repeat: only to see that it runs")
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = parser.parse_args(words)
     told = Told()
-    stopped = not finished(chosen(arguments), told, arguments.folder, arguments.json)
-    records = told.records
+    if arguments.of:
+        recall(arguments.of, told)
+    stopped = not arguments.of and not finished(chosen(arguments), told, arguments.folder, arguments.json)
+    records = [record for record in told.records if record.workload in (arguments.only or WORKLOADS)]
     print("\n" + goal_table(verdicts(records)).as_text())
     if arguments.report and not stopped:
         command = shlex.join(["python", "-m", "tests.bench.goals_bench", *words])

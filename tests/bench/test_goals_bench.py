@@ -40,6 +40,14 @@ def test_a_percentile_is_judged_where_the_goal_is_one() -> None:
     assert "MISSED" in goal_table([p99]).as_text() and "p99" in goal_table([p99]).as_text()
 
 
+def test_a_goal_of_a_question_is_met_by_the_time_it_takes_to_ask_again() -> None:
+    first = replace(record("lamella", "count", 9.0), workload="entity-queries")
+    slow = replace(first, latencies=(0.0003, 0.0004), temperature="warm")
+    quick = replace(first, latencies=(0.0001, 0.0001), temperature="warm")
+    assert [v.met for v in verdicts([first] * 5 + [quick])] == [True]
+    assert [v.met for v in verdicts([first, slow])] == [False]
+
+
 def test_a_size_that_no_goal_was_set_for_is_shown_and_not_judged() -> None:
     found = verdicts([record("lamella", "create", 9.0, rows=20), record("sqlite", "create", 1.0, rows=20)])
     assert found and not any(verdict.counts for verdict in found)
@@ -89,6 +97,9 @@ def test_the_tiny_form_measures_reports_and_leaves_nothing_behind(
     assert "Machine:" in text and "durable" in text and "| small | Create | 20 |" in text
     assert "goals met" in text and "Small benchmark" in text
     assert "Goals" in capsys.readouterr().out
+    again = tmp_path / "again.md"
+    assert goals_bench.main(["--of", str(out), "--report", str(again)]) == 0
+    assert again.read_text(encoding="utf-8").count("|") == text.count("|")
     assert list(work.iterdir()) == []
 
 

@@ -50,6 +50,18 @@ def test_the_first_call_of_a_question_and_its_later_ones_are_two_tables() -> Non
     assert again.lines[0][1].startswith("200 ms")
 
 
+def test_answers_that_nobody_knew_beforehand_are_told_with_who_agreed() -> None:
+    def asked(backend: str, operation: str, rows: int = 1000) -> Record:
+        return replace(record(backend, 0.5, rows=rows), workload="entity-indexes", operation=operation)
+
+    both = [asked(name, "point_keys") for name in ("lamella", "sqlite", "duckdb")]
+    (agreed,) = (table.lines for table in report_tables(both) if "known beforehand" in table.title)
+    assert agreed == (("agreed by 3 systems", "all"),)
+    text = text_report([*both, asked("lamella", "range_keys"), asked("sqlite", "range_keys", rows=10)])
+    assert "alone: checked against nobody" in text
+    assert "beforehand" not in text_report([record("lamella", 0.5)]), "those of whole tables are known"
+
+
 def test_many_systems_stand_below_each_other() -> None:
     names = ("lamella", "sqlite", "sqlite-wal", "duckdb", "polars")
     (table,) = report_tables([record(name, 0.5, rows=rows) for name in names for rows in (10, 1000)])

@@ -58,6 +58,12 @@ def test_only_the_first_time_in_a_process_is_cold(tmp_path: Path) -> None:
     assert cold == {(o.id, 0) for o in SMALL.operations if not o.id.endswith("_again")}
 
 
+def test_the_first_call_of_a_question_is_cold_each_time_its_database_was_opened(tmp_path: Path) -> None:
+    records = run("entity-indexes", [40], ["sqlite"], repeats=2, folder=tmp_path)
+    told = {(r.repeat, r.temperature, bool(r.latencies)) for r in records if r.operation == "point_keys"}
+    assert told == {(repeat, *call) for repeat in (0, 1) for call in (("cold", False), ("warm", True))}
+
+
 def test_with_a_process_for_every_step_each_sample_is_cold(tmp_path: Path) -> None:
     records = run("needle", [5], ["sqlite"], repeats=2, folder=tmp_path, fresh=True)
     assert {r.operation for r in records} == {operation.id for operation in NEEDLE.operations}

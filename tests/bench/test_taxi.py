@@ -26,12 +26,13 @@ from core.bench.published import published_lines
 from core.bench.questions.answers import digest
 from core.bench.runner import run
 from core.bench.taxi import SYSTEMS
-from core.bench.taxi.answers import comparable, expected
+from core.bench.taxi.answers import SAMPLED, comparable, expected
 from core.bench.taxi.backend import TaxiBackend
 from core.bench.taxi.columns import SCHEMA
 from core.bench.taxi.csv_files import files_of, make_files, rows_of_files
 from core.bench.taxi.cycle import TaxiCycle
 from core.bench.taxi.data import trips
+from core.bench.taxi.duckdb import DuckDBTaxi
 from core.bench.taxi.pyarrow import CONVERTED
 from core.bench.taxi.queries import QUERIES
 from core.bench.workloads.taxi import TAXI
@@ -67,6 +68,20 @@ def test_every_system_answers_every_query_rightly_first_and_again(imported: Impo
         ("import", False): right["import"]
     }
     assert samples[0].disk_bytes > 0
+
+
+def test_an_import_that_spoils_a_column_no_query_asks_about_is_noticed(race_folder: Path) -> None:
+    class Careless(DuckDBTaxi):
+        def fill(self, rows: int) -> None:
+            super().fill(rows)
+            self.open(writing=True)
+            self._connection.execute("UPDATE trips SET dropoff_ntaname = upper(dropoff_ntaname)")
+            self.close()
+
+    (sample,) = TaxiCycle(Careless(race_folder / "careless" / "0", TAXI), TAXI, ROWS).step("import")
+    rows, digest_ = expected(TAXI, TAXI.operation("import"), ROWS).split(":")
+    assert rows == str(SAMPLED) == sample.checksum.split(":")[0]
+    assert sample.checksum.split(":")[1] != digest_
 
 
 def test_the_fourth_query_comes_in_order_of_year_and_count(imported: Imported) -> None:

@@ -16,6 +16,7 @@ from core.filters import Filter
 from core.query.aggregate import Aggregate
 from core.query.asking import Asking
 from core.query.expressions import Expression, coalesce, when
+from core.query.steps import Facets
 
 ZONE = "Europe/Berlin"
 SCHEMA = pa.schema(
@@ -85,6 +86,8 @@ def questions(draw: st.DrawFn, table: Asking, other: Asking) -> list[Asking]:
         longer = make(draw, grown[-1], other)
         if longer is not None:
             grown.append(longer)
+        if any(isinstance(step, Facets) for step in grown[-1].pipeline.steps):
+            break
     return grown
 
 
@@ -150,6 +153,23 @@ def buckets(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
     return rows.buckets(name, EDGES[rows.schema.field(name).type], **aggregates(draw, rows, prefix="£"))
 
 
+def buckets_by_number(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+    name = one_of(draw, rows, is_.is_integer)
+    if name is None:
+        return None
+    return rows.buckets(name, draw(st.integers(1, 7)), **aggregates(draw, rows, prefix="£"))
+
+
+def sample(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking:
+    return rows.sample(draw(st.integers(0, 20)), draw(st.integers(-3, 3)))
+
+
+def facets(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+    """The last step: its answer is one row of lists."""
+    keys = [name for name in some_of(draw, rows, comparable, 1, 3) if name != "n"]
+    return rows.facets(**{f"facet {name}": name for name in keys}) if keys else None
+
+
 def join(draw: st.DrawFn, rows: Asking, other: Asking) -> Asking | None:
     how = draw(st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]))
     suffix = f" {len(rows.pipeline.steps)}"
@@ -162,6 +182,7 @@ def join(draw: st.DrawFn, rows: Asking, other: Asking) -> Asking | None:
 
 
 STEPS = [where, compute, compute, select, group, group, sort, limit, pivot, unpivot, unwind, buckets, join]
+STEPS += [buckets_by_number, sample, facets]
 EDGES: dict[pa.DataType, list[Any]] = {
     pa.int64(): [-1, 1, 3],
     pa.float64(): [-2.25, 0.5, 8.0],

@@ -18,6 +18,7 @@ from core.query.expressions import Call, Condition, Constant, Expression, Named
 from core.query.steps import (
     Buckets,
     Compute,
+    Facets,
     Group,
     Join,
     Limit,
@@ -100,8 +101,11 @@ def unwound(step: Unwind, rows: list[Row], _types: Types) -> list[Row]:
 
 
 def bucketed(step: Buckets, rows: list[Row], types: Types) -> list[Row]:
-    assert not isinstance(step.edges, int)
-    ends = list(step.edges)
+    ends = (
+        of_one_width([row[step.column] for row in rows], step.edges)
+        if isinstance(step.edges, int)
+        else list(step.edges)
+    )
 
     def place(row: Row) -> int | None:
         value = row[step.column]
@@ -123,11 +127,32 @@ def bucketed(step: Buckets, rows: list[Row], types: Types) -> list[Row]:
     ]
 
 
+def of_one_width(values: list[int | None], parts: int) -> list[int]:
+    """The ends of so many ranges of whole numbers, at most."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return []
+    first, last = min(known), max(known)
+    width = max(1, math.ceil(Fraction(last - first, parts)))
+    return [*range(first, last, width), last] if first < last else [first, last]
+
+
+def faceted(step: Facets, rows: list[Row], types: Types) -> list[Row]:
+    """Each facet groups and sorts."""
+    made: Row = {}
+    for name, inside in step.queries:
+        made[name] = rows
+        for one in inside:
+            made[name] = answered(one, made[name], types, types)
+    return [made]
+
+
 RESHAPED: dict[type, Callable[[Any, list[Row], Types], list[Row]]] = {
     Pivot: pivoted,
     Unpivot: unpivoted,
     Unwind: unwound,
     Buckets: bucketed,
+    Facets: faceted,
 }
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from core import Store, open_dataset
 from core.dataset import Dataset
-from core.query.steps import Join
+from core.query.steps import Join, Sample
 from tests.property.query_cases import OTHER, SCHEMA, questions, rows
 from tests.property.query_model import Row, answered
 
@@ -90,11 +90,24 @@ def test_queries_mean_what_the_model_says(sources, data, which):
         step = after.pipeline.steps[-1]
         types = dict(zip(before.schema.names, before.schema.types, strict=True))
         given = dict(zip(after.schema.names, after.schema.types, strict=True))
+        if isinstance(step, Sample):
+            found = sampled(after.read().to_pylist(), step.count, found)
+            continue
         found = answered(step, found, types, given, other if isinstance(step, Join) else None)
     answer = grown[-1].read()
     assert answer.schema.equals(grown[-1].schema)
     agree(answer.to_pylist(), found)
     assert grown[-1].count() == len(found)
+
+
+def sampled(answer: list[Row], count: int, rows: list[Row]) -> list[Row]:
+    """Which rows are drawn is not told: so many of those there are, each at most once."""
+    assert len(answer) == min(count, len(rows))
+    left, drawn = list(rows), []
+    for got in answer:
+        place = next(n for n, row in enumerate(left) if all(alike(got[name], row[name]) for name in row))
+        drawn.append(left.pop(place))
+    return drawn
 
 
 def agree(answer: list[Row], expected: list[Row]) -> None:
@@ -107,6 +120,8 @@ def alike(got: Any, wanted: Any) -> bool:
     """Sums and means of floats may differ in the last digits; their order is not told."""
     if isinstance(got, list) and isinstance(wanted, list):
         return len(got) == len(wanted) and all(map(alike, got, wanted))
+    if isinstance(got, dict) and isinstance(wanted, dict):
+        return list(got) == list(wanted) and all(alike(got[name], wanted[name]) for name in got)
     if isinstance(got, float) and wanted is not None:
         close = math.isclose(got, float(wanted), rel_tol=1e-9, abs_tol=1e-9)
         return close or (math.isnan(got) and math.isnan(wanted))

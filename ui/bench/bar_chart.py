@@ -14,7 +14,9 @@ from ui.bench.bars import Bar, BarGroup, Bars
 from ui.theme import TextSize
 
 NOTHING = "Nothing is measured here yet."
-LARGEST_NAME = 220
+LARGEST_NAME, NAME_SHARE = 220, 0.4
+"""What names take at most, in pixels and of the width."""
+
 LOG_ROOM = 0.3
 """Below the smallest value, in decades, so that its bar can be seen."""
 
@@ -173,7 +175,8 @@ class BarChart(QWidget):
         """Of the bars, between names and words."""
         metrics = QFontMetrics(theme.current().font(TextSize.CAPTION))
         names = {place.bar.series.label for place in self.places}
-        widest = min(LARGEST_NAME, max(map(metrics.horizontalAdvance, names), default=0) + theme.XS)
+        limit = min(LARGEST_NAME, round(NAME_SHARE * self.width()))
+        widest = min(limit, max(map(metrics.horizontalAdvance, names), default=0) + theme.XS)
         words = max((metrics.horizontalAdvance(p.bar.words) for p in self.places if p.bar.point), default=0)
         left = theme.M + widest + theme.S
         return QRectF(left, 0, max(40, self.width() - left - words - theme.L), self.height())

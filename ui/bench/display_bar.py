@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QTabBar, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QMenu, QTabBar, QToolButton, QVBoxLayout, QWidget
 
 from core.bench.ratios import shown_rows
 from core.bench.results import STATISTICS
@@ -34,6 +34,7 @@ class DisplayBar(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.views = QTabBar(drawBase=False, expanding=False, usesScrollButtons=True)
+        self.views.setStyleSheet(f"QTabBar::tab {{ padding: 7px {theme.S}px; }}")
         self.about = Caption()
         self.shown = _choice("Workload shown")
         self.operation = _choice("Operation")
@@ -141,6 +142,7 @@ class DisplayBar(QWidget):
     # ------------------------------------------------------------------- building
 
     def _build(self) -> None:
+        self.views.setAccessibleName("Views")
         for view in VIEWS:
             place = self.views.addTab(view.title)
             self.views.setTabData(place, view.id)
@@ -149,18 +151,16 @@ class DisplayBar(QWidget):
         for suffix, title in FORMATS.items():
             menu.addAction(title.partition(" (")[0] + " …", lambda s=suffix: self.export_asked.emit(s))
         self.export.setMenu(menu)
-        choices, told = FlowLayout(theme.S), QHBoxLayout()
+        choices = FlowLayout(theme.S)
         boxes = (self.shown, self.operation, self.shape, self.rows, self.scale, self.statistic, self.samples)
-        for box in boxes:
-            choices.addWidget(box)
-        told.addWidget(self.about, 1)
-        told.addWidget(self.export, 0, Qt.AlignmentFlag.AlignTop)
+        for widget in (*boxes, self.export):
+            choices.addWidget(widget)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
         layout.addWidget(self.views)
         layout.addLayout(choices)
-        layout.addLayout(told)
+        layout.addWidget(self.about)
         self.views.currentChanged.connect(self._take_view)
         self.shape.currentIndexChanged.connect(self._take_shape)
         self.operation.currentIndexChanged.connect(lambda _: self._show_choices())

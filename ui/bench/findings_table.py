@@ -23,6 +23,7 @@ class FindingsTable(QTableWidget):
         self.verticalHeader().setVisible(False)
         self.setShowGrid(False)
         self.setWordWrap(True)
+        self.setTabKeyNavigation(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)

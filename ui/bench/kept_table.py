@@ -82,6 +82,7 @@ class KeptTable(QTableView):
         )
         theme.variant(self, "figures")
         self.setShowGrid(False)
+        self.setTabKeyNavigation(False)
         self.setWordWrap(False)
         self.verticalHeader().hide()
         header = self.horizontalHeader()

@@ -241,5 +241,6 @@ class RacePanel(QWidget):
 def _told(how: End, error: Exception | None, samples: int, failures: int) -> str:
     if how is End.FAILED:
         return f"Not finished: {error}".rstrip(".")
-    told = f"{samples:,} samples" + (f" and {failures:,} failures" if failures > 1 else " and 1 failure" if failures else "")
+    lost = f" and {failures:,} failure" + ("" if failures == 1 else "s")
+    told = f"{samples:,} samples" + (lost if failures else "")
     return f"Stopped with {told}" if how is End.STOPPED else f"Done: {told}"

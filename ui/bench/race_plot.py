@@ -23,7 +23,7 @@ INSET_WIDTH, INSET_HEIGHT = 0.4, 0.48
 """Of the linear plot, as in the notebook of the small benchmark."""
 
 SMALLEST_INSET = 140
-LEAST_HEIGHT = 140
+LEAST_HEIGHT = 120
 LEGEND_SHARE = 0.38
 """Of the width, at most: the rest is for lines and bars."""
 

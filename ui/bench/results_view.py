@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QLabel, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from core.bench.normalised import reference_of
@@ -26,6 +26,9 @@ from ui.bench.statistics_table import StatisticsTable, statistics_rows
 REDRAW_MILLISECONDS = 120
 SHARE_OF_TIME = 12
 """A redraw is followed by so many times its own length in which nothing is drawn."""
+
+LOW = 540
+"""A view that is not this high has its captions on one line: the plot needs the room."""
 
 
 class ResultsView(QWidget):
@@ -53,6 +56,12 @@ class ResultsView(QWidget):
     def redraw_soon(self) -> None:
         if not self._redraw.isActive() and self.isVisible():
             self._redraw.start()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        low = event.size().height() < LOW
+        for caption in (self.display.about, self.source, self.remark):
+            caption.set_short(low)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -103,7 +112,7 @@ class ResultsView(QWidget):
         if self._pages.currentWidget() is not self.plot or not self._shows_published():
             return ""
         told = dict.fromkeys(map(_published_by, published(results.workload.id)))
-        return f"Dashed is what was published, on another machine: {'. '.join(told)}."
+        return f"Dashed, as published: {'. '.join(told)}."
 
     def _reference(self, results: RaceResults) -> str:
         name = reference_of(results.tally.summaries())
@@ -162,8 +171,22 @@ def _published_by(line: PublishedLine) -> str:
     return f"{line.source}; {counted} on {line.machine}"
 
 
+class Stacked(QWidget):
+    """A splitter asks for the least height of no width; this one is of lines that wrap at the present one."""
+
+    def minimumSizeHint(self) -> QSize:
+        least = super().minimumSizeHint()
+        wrapped = self.layout().totalMinimumHeightForWidth(self.width())
+        return QSize(least.width(), max(least.height(), wrapped))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self.updateGeometry()
+
+
 def _stacked(*widgets: QWidget, stretched: QWidget) -> QWidget:
-    holder = QWidget()
+    holder = Stacked()
     layout = QVBoxLayout(holder)
     layout.setContentsMargins(theme.L, theme.XS, theme.L, theme.S)
     layout.setSpacing(theme.S)

@@ -99,6 +99,17 @@ class SizeChoice(QWidget):
         for place, (_, box) in enumerate(sorted(self.boxes.items())):
             self._grid.addWidget(box, place % half, place // half)
             box.show()
+        self._order_by_tab()
+
+    def _order_by_tab(self) -> None:
+        """Sizes come one after the other and before the field for another, whenever they were added."""
+        boxes = self.boxes.values()
+        before = self.own.previousInFocusChain()
+        while before is not self.own and (before in boxes or not before.focusPolicy()):
+            before = before.previousInFocusChain()
+        for _, box in sorted(self.boxes.items()):
+            self.setTabOrder(before, box)
+            before = box
 
     def _clear(self) -> None:
         for box in self.boxes.values():

@@ -75,6 +75,7 @@ class StatisticsTable(QTableView):
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         theme.variant(self, "figures")
         self.setShowGrid(False)
+        self.setTabKeyNavigation(False)
         self.setAlternatingRowColors(True)
         self.verticalHeader().setVisible(False)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

@@ -28,7 +28,7 @@ class SystemRow(QWidget):
 
     @property
     def chosen(self) -> bool:
-        return self.box.isChecked() and self.box.isEnabled()
+        return self.box.isChecked() and self.ready
 
     @property
     def takes_part(self) -> bool:
@@ -36,7 +36,8 @@ class SystemRow(QWidget):
 
     @property
     def ready(self) -> bool:
-        return self.box.isEnabled()
+        """Whether it can be ticked, also while a race runs and all choices are off."""
+        return not (self._missing or self._part)
 
     def set_part(self, reason: str) -> None:
         """Why it takes no part in what is raced; empty when it does."""
@@ -64,7 +65,7 @@ class SystemRow(QWidget):
         return self._missing.partition("Run: ")[2]
 
     def _tell(self) -> None:
-        self.box.setEnabled(not (self._missing or self._part))
+        self.box.setEnabled(self.ready)
         self.copy.setVisible(bool(self.command) and not self._part)
         self.version.setVisible(not self.copy.isVisibleTo(self))
         reason = self._part or self._missing

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
+from core.bench.backends.duckdb_file import DuckDBFile
 from core.bench.entities.backend import EntityBackend
 from core.bench.entities.data import FIELDS, SCHEMA, Entity
 
@@ -21,23 +21,10 @@ INSERT_ONE = f"INSERT INTO entities ({NAMES}) VALUES ({', '.join('?' for _ in FI
 INSERT_MANY = f"INSERT INTO entities ({NAMES}) SELECT {NAMES} FROM given"
 
 
-class DuckDBEntities(EntityBackend):
-    id = "duckdb"
-
-    @classmethod
-    def version(cls) -> str:
-        return duckdb.__version__
-
+class DuckDBEntities(DuckDBFile, EntityBackend):
     @classmethod
     def describe(cls) -> str:
         return "its own file with a primary key; every commit is durable (write-ahead log, synced)"
-
-    def open(self, writing: bool) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._connection = duckdb.connect(self.folder / "benchmark.duckdb")
-
-    def close(self) -> None:
-        self._connection.close()
 
     def fill(self, made: list[Entity]) -> None:
         self._connection.execute(TABLE)

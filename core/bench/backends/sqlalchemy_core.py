@@ -29,8 +29,8 @@ from core.bench.backends.base import Row, Rows
 from core.bench.backends.python_rows import tuple_blocks
 from core.bench.backends.sqlalchemy_table import SQLAlchemyTable
 from core.bench.backends.sqlite import AsPublished
-from core.bench.data import BLOCK_ROWS, Numbers, dicts
-from core.bench.workloads import Columns, Values, Workload
+from core.bench.data import BLOCK_ROWS, Numbers
+from core.bench.workloads import Values, Workload
 
 Answer = Sequence[Found[Any]]
 WANTED = "wanted"
@@ -65,12 +65,6 @@ class SQLAlchemyCore(SQLAlchemyTable):
     def close(self) -> None:
         self._connection.close()
         self._engine.dispose()
-
-    def create(self, prepared: Rows) -> None:
-        self._create([prepared])
-
-    def fill(self, made: Iterable[Columns]) -> None:
-        self._create(self.prepare(dicts(block)) for block in made)
 
     def _create(self, blocks: Iterable[Rows]) -> None:
         self._table.create(self._connection)

@@ -14,8 +14,8 @@ from core.bench.backends.base import Row, Rows
 from core.bench.backends.python_rows import object_blocks
 from core.bench.backends.sqlalchemy_table import SQLAlchemyTable
 from core.bench.backends.sqlite import AsPublished
-from core.bench.data import BLOCK_ROWS, Numbers, dicts
-from core.bench.workloads import Columns, Values, Workload
+from core.bench.data import BLOCK_ROWS, Numbers
+from core.bench.workloads import Values, Workload
 
 Objects = Sequence[Any]
 ROW_ID = "row_id"
@@ -51,12 +51,6 @@ class SQLAlchemyORM(SQLAlchemyTable):
     def close(self) -> None:
         self._session.close()
         self._engine.dispose()
-
-    def create(self, prepared: Rows) -> None:
-        self._create([prepared])
-
-    def fill(self, made: Iterable[Columns]) -> None:
-        self._create(self.prepare(dicts(block)) for block in made)
 
     def _create(self, blocks: Iterable[Rows]) -> None:
         self._record.metadata.create_all(self._session.connection())

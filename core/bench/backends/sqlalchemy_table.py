@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from sqlalchemy.types import TypeEngine
 
 from core.bench.backends.base import Row, Rows, TableBackend
 from core.bench.backends.sqlite import AsPublished
-from core.bench.workloads import Workload
+from core.bench.data import dicts
+from core.bench.workloads import Columns, Workload
 
 
 class SQLAlchemyTable(TableBackend):
@@ -31,6 +33,16 @@ class SQLAlchemyTable(TableBackend):
 
     def prepare(self, rows: Rows) -> Rows:
         return rows if self.workload.key is None else [self._own(row) for row in rows]
+
+    def create(self, prepared: Rows) -> None:
+        self._create([prepared])
+
+    def fill(self, made: Iterable[Columns]) -> None:
+        self._create(self.prepare(dicts(block)) for block in made)
+
+    @abstractmethod
+    def _create(self, blocks: Iterable[Rows]) -> None:
+        """One commit."""
 
     def _own(self, row: Mapping[str, Any]) -> Row:
         """The columns that this table has."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from core import col
@@ -15,8 +14,6 @@ from core.bench.entity_indexes.data import TYPES, items, owners
 from core.bench.entity_indexes.lookups import Lookup, questions
 from core.bench.questions.backend import Question, QuestionBackend, Questions
 from core.bench.workloads.entity_indexes import ALIKE, INDEXED, KEYS, NEXT, SORTS, build, sort
-from core.jobs import Job
-from core.query import local
 from core.store import Table
 
 KEYS_OF_SORTS = {"number": "-number", "code": "code"}
@@ -43,15 +40,8 @@ class LamellaIndexes(LamellaStore, QuestionBackend):
 
 
 def _lookup(table: Table, lookup: Lookup, what: str) -> Callable[[int], Any]:
-    """Keys are the places of the rows, which are as many as their ids."""
-
-    def keys(owner: int) -> np.ndarray:
-        return local.find(table.snapshot(), lookup.where(owner), (), Job())
-
-    def rows(owner: int) -> pa.Table:
-        return table.read(where=lookup.where(owner))
-
-    return keys if what == KEYS else rows
+    names = ["_id"] if what == KEYS else None
+    return lambda owner: table.read(names, where=lookup.where(owner))
 
 
 def _build(table: Table, column: str) -> Question:

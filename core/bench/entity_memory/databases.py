@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from core import col
+from core.bench.backends.duckdb_file import DuckDBFile
 from core.bench.backends.lamella import LamellaStore
 from core.bench.backends.sqlite import AsPublished
 from core.bench.entity_memory.backend import EntityMemory
@@ -62,23 +62,10 @@ class SQLiteMemory(AsPublished, EntityMemory):
         return [row[0] for row in answer]
 
 
-class DuckDBMemory(EntityMemory):
-    id = "duckdb"
-
-    @classmethod
-    def version(cls) -> str:
-        return duckdb.__version__
-
+class DuckDBMemory(DuckDBFile, EntityMemory):
     @classmethod
     def describe(cls) -> str:
         return "a file of its own, every commit durable; memory and threads as it chooses; answers in Arrow"
-
-    def open(self, writing: bool) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._connection = duckdb.connect(self.folder / "benchmark.duckdb")
-
-    def close(self) -> None:
-        self._connection.close()
 
     def fill(self, table: str, made: pa.RecordBatchReader) -> None:
         self._connection.register("given", made)

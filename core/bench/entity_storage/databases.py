@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
+from core.bench.backends.duckdb_file import DuckDBFile
 from core.bench.backends.lamella import NAME, LamellaStore
 from core.bench.backends.sqlite import AsPublished
 from core.bench.backends.sqlite_entities import INSERT, SELECT, TABLE, as_entities, as_row
@@ -43,23 +43,10 @@ class SQLiteStorage(AsPublished, EntityStorage):
         return pa.Table.from_pylist(as_entities(answer), SCHEMA)
 
 
-class DuckDBStorage(EntityStorage):
-    id = "duckdb"
-
-    @classmethod
-    def version(cls) -> str:
-        return duckdb.__version__
-
+class DuckDBStorage(DuckDBFile, EntityStorage):
     @classmethod
     def describe(cls) -> str:
         return "a file of its own, every commit durable, compressed as it chooses; answers in Arrow"
-
-    def open(self, writing: bool) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._connection = duckdb.connect(self.folder / "benchmark.duckdb")
-
-    def close(self) -> None:
-        self._connection.close()
 
     def write(self, prepared: pa.Table) -> None:
         self._connection.register("given", prepared)

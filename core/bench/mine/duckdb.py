@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import duckdb
 import pyarrow as pa
 
+from core.bench.backends.duckdb_file import DuckDBFile
 from core.bench.mine.answers import change_sql, condition_sql
 from core.bench.mine.backend import MineBackend
 
 
-class DuckDB(MineBackend):
-    id = "duckdb"
-
-    @classmethod
-    def version(cls) -> str:
-        return duckdb.__version__
-
+class DuckDB(DuckDBFile, MineBackend):
     @classmethod
     def describe(cls) -> str:
         return "a database file, as installed: every commit is durable (write-ahead log); read as Arrow"
-
-    def open(self, writing: bool) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._connection = duckdb.connect(self.folder / "mine.duckdb")
-
-    def close(self) -> None:
-        self._connection.close()
 
     def load(self, rows: int) -> None:
         """By DuckDB's own reader of Parquet, its columns called by their place: SQL does not tell the cases

@@ -25,7 +25,10 @@ class Pandas(MineFile):
 
     @classmethod
     def describe(cls) -> str:
-        return "one Parquet file, columns of Arrow's types; filters pushed down; a change writes it anew"
+        return (
+            "one Parquet file, columns of Arrow's types; filters pushed down; a change writes it anew; not "
+            "durable (no sync)"
+        )
 
     def load(self, rows: int) -> None:
         frame = pd.read_parquet(self.copied.path, dtype_backend="pyarrow")

@@ -25,7 +25,7 @@ class Polars(MineFile):
 
     @classmethod
     def describe(cls) -> str:
-        return "one Parquet file, scanned lazily; a change writes it anew; not durable"
+        return "one Parquet file, scanned lazily; a change writes it anew; not durable (no sync)"
 
     def load(self, rows: int) -> None:
         pl.scan_parquet(self.copied.path).head(rows).sink_parquet(self.file)

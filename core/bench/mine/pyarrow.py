@@ -23,7 +23,9 @@ class PyArrow(MineFile):
 
     @classmethod
     def describe(cls) -> str:
-        return "one Parquet file; filters are pushed down to it; a change writes it anew; not durable"
+        return (
+            "one Parquet file; filters are pushed down to it; a change writes it anew; not durable (no sync)"
+        )
 
     def load(self, rows: int) -> None:
         with pq.ParquetWriter(self.file, self.copied.schema, write_statistics=self.statistics) as writer:

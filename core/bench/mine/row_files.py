@@ -95,7 +95,10 @@ class Csv(RowFile):
 
     @classmethod
     def describe(cls) -> str:
-        return "Python's csv module, values made again by their column's type; a change writes the file anew"
+        return (
+            "Python's csv module, values made again by their column's type; a change writes the file anew; "
+            "not durable (no sync)"
+        )
 
     def made(self, values: Sequence[Any]) -> Sequence[Any]:
         return values
@@ -116,7 +119,7 @@ class JsonLines(RowFile):
 
     @classmethod
     def describe(cls) -> str:
-        return "Python's json module, an object a line; a change writes the file anew"
+        return "Python's json module, an object a line; a change writes the file anew; not durable (no sync)"
 
     def key(self, column: str) -> str:
         return column
@@ -143,7 +146,9 @@ class Pickle(RowFile):
 
     @classmethod
     def describe(cls) -> str:
-        return "a list of tuples through Python's pickle; a change writes the file anew"
+        return (
+            "a list of tuples through Python's pickle; a change writes the file anew; not durable (no sync)"
+        )
 
     def made(self, values: Sequence[Any]) -> Sequence[Any]:
         return values

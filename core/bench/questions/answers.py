@@ -20,7 +20,7 @@ DIGITS = 9
 
 
 def digest(answer: Any) -> str:
-    """"rows:digest" of a list of rows, an Arrow table or an array of numbers; a single value as one row."""
+    """As "rows:digest", of a list of rows, an Arrow table or an array of numbers; one value as one row."""
     told = sorted(map(repr, map(_row, _rows(answer))))
     return f"{len(told)}:{hashlib.sha256(chr(10).join(told).encode()).hexdigest()[:16]}"
 

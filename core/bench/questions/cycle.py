@@ -1,7 +1,7 @@
 """The steps of a workload of questions: fill the database, then ask each question on it, first and again.
 
-The first call of a question in a process is its cold sample; those after it make one warm sample whose
-latencies are all kept.
+The first call of a question since its database was opened is a cold sample; those after it make one warm
+sample whose latencies are all kept.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class QuestionCycle(Cycle[QuestionBackend]):
         first, again, told = _of_each(question) if question.of else _of_the_same(question)
         self.backend.close()
         size, checksum = self.backend.disk_bytes(), told[0] if len(set(told)) == 1 else together(told)
-        yield Sample(name, replace(first, latencies=()), size, checksum)
+        yield Sample(name, replace(first, latencies=()), size, checksum, first=True)
         yield Sample(name, again, size, checksum, again=True)
 
     def _digest_of_all(self) -> str:

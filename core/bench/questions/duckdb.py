@@ -5,29 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
+from core.bench.backends.duckdb_file import DuckDBFile
 from core.bench.questions.backend import QuestionBackend
 
 
-class DuckDBQuestions(QuestionBackend):
-    id = "duckdb"
-
-    @classmethod
-    def version(cls) -> str:
-        return duckdb.__version__
-
+class DuckDBQuestions(DuckDBFile, QuestionBackend):
     @classmethod
     def describe(cls) -> str:
         return "a file of its own, every commit durable; memory and threads as it chooses"
-
-    def open(self, writing: bool) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._connection = duckdb.connect(str(self.folder / "benchmark.duckdb"))
-
-    def close(self) -> None:
-        self._connection.close()
 
     def ask(self, sql: str, *values: Any) -> pa.Table | None:
         """The answer in Arrow: quickest where it is of many rows."""

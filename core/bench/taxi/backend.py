@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from core.bench.questions.backend import Question, QuestionBackend
 from core.bench.taxi.answers import comparable
 from core.bench.taxi.columns import SCHEMA
@@ -36,6 +38,11 @@ class TaxiBackend(QuestionBackend):
     @abstractmethod
     def ask(self, query: str) -> Any:
         """The answer as the system gives it."""
+
+    @abstractmethod
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table | list[Sequence[Any]]:
+        """All that is held of these trips, not timed: the columns of SCHEMA in its order, what is absent as
+        None, times as datetimes."""
 
     def rows_of(self, answer: Any) -> Iterable[Sequence[Any]]:
         """An answer as rows, columns in the order of the published query; here that of an Arrow table."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import duckdb
 import pyarrow as pa
 
@@ -29,6 +31,10 @@ class DuckDB(TaxiBackend):
 
     def ask(self, query: str) -> pa.Table:
         return self._connection.sql(DUCKDB[query]).to_arrow_table()
+
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table:
+        asked = f"SELECT {', '.join(SCHEMA.names)} FROM trips WHERE trip_id IN (SELECT unnest(?::BIGINT[]))"
+        return self._connection.sql(asked, params=[list(ids)]).to_arrow_table()
 
     def _given(self, rows: int) -> str:
         """The CSV files, for a FROM."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from core import Store
+from core import Store, col
 from core.bench.backends.lamella import LamellaStore
 from core.bench.taxi.backend import TaxiBackend
+from core.bench.taxi.columns import SCHEMA
 from core.bench.taxi.queries import DUCKDB
 from core.datasets import open_dataset
 from core.datasets.text.dataset import TextDataset
@@ -31,6 +33,17 @@ class LamellaTaxi(LamellaStore, TaxiBackend):
 
     def ask(self, query: str) -> pa.Table:
         return self._store.sql(DUCKDB[query])
+
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table:
+        found = self._store[TRIPS].read(SCHEMA.names, where=col("trip_id").is_in(list(ids)))
+        return pa.table([_as_written(found[field.name], field.type) for field in SCHEMA], SCHEMA)
+
+
+def _as_written(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """Texts that look like numbers are imported as numbers: the labels of tracts, which have two decimals."""
+    if pa.types.is_string(kind) and pa.types.is_floating(column.type):
+        return pa.array([None if label is None else f"{label:.2f}" for label in column.to_pylist()])
+    return column.cast(kind)
 
 
 def _insert(file: Path, table: Table) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from core.bench.backends.parquetdb import ParquetDBFolder
 from core.bench.taxi.backend import TaxiBackend
+from core.bench.taxi.columns import SCHEMA
 from core.bench.taxi.pyarrow import CONVERTED, answer
 
 
@@ -30,3 +33,7 @@ class ParquetDBTaxi(ParquetDBFolder, TaxiBackend):
             return self._db.read(columns=names)
 
         return answer(query, read)
+
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table:
+        found: pa.Table = self._db.read(columns=SCHEMA.names, filters=[pc.field("trip_id").isin(ids)])
+        return found.select(SCHEMA.names)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from core.bench.taxi.backend import TaxiBackend
 from core.bench.taxi.columns import SCHEMA
@@ -53,6 +54,10 @@ class PolarsTaxi(TaxiBackend):
 
     def ask(self, query: str) -> pl.DataFrame:
         return _query(query, self._trips).collect()
+
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table:
+        found = self._trips.filter(pl.col("trip_id").is_in(list(ids))).select(SCHEMA.names)
+        return found.collect().to_arrow()
 
     def rows_of(self, answer: pl.DataFrame) -> Iterable[Sequence[Any]]:
         return answer.rows()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -74,3 +74,6 @@ class PyArrowTaxi(TaxiBackend):
 
     def ask(self, query: str) -> pa.Table:
         return answer(query, lambda names: self._dataset.to_table(columns=names))
+
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table:
+        return self._dataset.to_table(SCHEMA.names, filter=pc.field("trip_id").isin(ids))

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from core.bench.taxi.backend import TaxiBackend
+from core.bench.taxi.columns import SCHEMA
 from core.bench.taxi.pyarrow import CONVERTED
 from core.bench.taxi.queries import QUERIES, SQLITE_MILLISECONDS, SQLITE_VIEWS, view
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 64 << 20
 """Of text, which becomes a row group: about 130,000 rows."""
+
+_HELD = pa.schema([f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in SCHEMA])
 
 
 class OverParquet(TaxiBackend):
@@ -53,6 +57,18 @@ class OverParquet(TaxiBackend):
     def rows_of(self, answer: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
         return answer
 
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table:
+        marks = ", ".join("?" * len(ids))
+        asked = f"SELECT {', '.join(SCHEMA.names)} FROM {{}} WHERE trip_id IN ({marks})"
+        rows = [row for table in self._tables for row in self._connection.execute(asked.format(table), ids)]
+        columns = zip(zip(*rows, strict=True), _HELD, strict=True)
+        return pa.table([pa.array(cells, field.type) for cells, field in columns], _HELD).cast(SCHEMA)
+
+    @property
+    @abstractmethod
+    def _tables(self) -> Sequence[str]:
+        """Those that hold the trips together."""
+
     @abstractmethod
     def _connected(self) -> apsw.Connection:
         """With the tables that `statements` name."""
@@ -61,6 +77,10 @@ class OverParquet(TaxiBackend):
 class TableForEachFile(OverParquet):
     id = "sqlite-parquet"
     statements = SQLITE_VIEWS
+
+    @property
+    def _tables(self) -> Sequence[str]:
+        return [file.stem for file in sorted(self._parquet.iterdir())]
 
     @classmethod
     def describe(cls) -> str:
@@ -72,16 +92,16 @@ class TableForEachFile(OverParquet):
     def _connected(self) -> apsw.Connection:
         from core.bridge import connect
 
-        files = sorted(self._parquet.iterdir())
-        connection = connect(files)
+        connection = connect(sorted(self._parquet.iterdir()))
         for query in QUERIES:
-            connection.execute(view(query, [file.stem for file in files]))
+            connection.execute(view(query, list(self._tables)))
         return connection
 
 
 class OneTable(OverParquet):
     id = "sqlite-parquet-one-table"
     statements = SQLITE_MILLISECONDS
+    _tables = ("trips",)
 
     @classmethod
     def describe(cls) -> str:
@@ -97,11 +117,10 @@ class OneTable(OverParquet):
 
 
 def _convert(source: Path, target: Path) -> None:
-    block = pyarrow.csv.ReadOptions(block_size=_BLOCK_BYTES)
-    with pyarrow.csv.open_csv(source, read_options=block, convert_options=CONVERTED) as reader:
-        whole_times = pyarrow.schema(
-            [f.with_type(pyarrow.int64()) if pyarrow.types.is_timestamp(f.type) else f for f in reader.schema]
-        )
-        with pq.ParquetWriter(target, whole_times, compression="snappy") as writer:
-            for batch in reader:
-                writer.write_table(pyarrow.Table.from_batches([batch]).cast(whole_times))
+    block = pa.csv.ReadOptions(block_size=_BLOCK_BYTES)
+    with (
+        pa.csv.open_csv(source, read_options=block, convert_options=CONVERTED) as reader,
+        pq.ParquetWriter(target, _HELD, compression="snappy") as writer,
+    ):
+        for batch in reader:
+            writer.write_table(pa.Table.from_batches([batch]).cast(_HELD))

@@ -41,7 +41,9 @@ def _creating(name: str) -> Operation:
 ENTITY_CHANGES = Workload(
     id="entity-changes",
     title="Entities",
-    about="Text, numbers, a list of tags and a nested profile: made, read and changed, by one and by many.",
+    about="Text, numbers, a list of tags and a nested profile: made, read and changed, by one and by many. A "
+    "sample leaves out what a system puts off until it is closed: Lamella's flush of 1,000 pending rows and "
+    "more, SQLite's checkpoint of its write-ahead log.",
     steps=(
         *("fill", "get", "create_one", "update_set", "update_inc", "update_push"),
         *("update_set_several", "update_add_to_set", "update_pull", "update_unset"),

@@ -35,7 +35,7 @@ PROJECTIONS: dict[str, tuple[str, ...]] = {
 
 _WHOLE = "All columns of every row found. "
 _ANEW = "Of every row. The database is opened anew before each time, untimed, with nothing kept in memory."
-_TIES = " Equal ones come in the order of their ids."
+_TIES = " Equal ones come in the order of their ids. Asked again, a system may answer from an order it kept."
 
 
 def by_offset(depth: int) -> str:
@@ -69,7 +69,12 @@ def _projection(name: str, title: str, does: str) -> Operation:
 
 
 _OPERATIONS = (
-    Operation("find_all", "Full scan", "finds all of {rows}", "Every row, all columns, no filter."),
+    Operation(
+        "find_all",
+        "Full scan",
+        "finds all of {rows}",
+        "Every row, all columns, no filter. Polars and pandas give a frame that is in memory already.",
+    ),
     *map(_filter, FILTERS),
     Operation(
         "point",

@@ -125,7 +125,9 @@ def _reading(name: str, title: str, pending: str, answer: Answer) -> tuple[Opera
 SINGLE = Workload(
     id="single",
     title="One row at a time",
-    about="100 integer columns: get, update and delete single rows by id, each in a commit of its own.",
+    about="100 integer columns: get, update and delete single rows by id, each in a commit of its own. A "
+    "sample leaves out what a system puts off until it is closed: Lamella's flush of 1,000 pending rows and "
+    "more, SQLite's checkpoint of its write-ahead log.",
     steps=("fill", "get", "update_one", "update_cell", "delete_one", "vacuum"),
     operations=(FILL, GET, GET_AGAIN, UPDATE_ONE, UPDATE_CELL, DELETE_ONE, VACUUM_SINGLE),
     data_columns=WIDE,

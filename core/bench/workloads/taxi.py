@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.bench.workloads.model import Operation, Workload
 
-_ASKED = " Its first time in a process is cold, those after it are warm."
+_ASKED = " Its first time since the database was opened is cold, those after it are warm."
 
 TAXI = Workload(
     id="taxi",

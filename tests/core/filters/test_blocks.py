@@ -25,9 +25,9 @@ ROWS = 3 * ROWS_AT_ONCE
 
 def test_many_values_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    real = operands.narrow
+    real = operands.narrow_each
     monkeypatch.setattr(
-        operands, "narrow", lambda how, value, *ends: (asked.append(value), real(how, value, *ends))[1]
+        operands, "narrow_each", lambda values, *ends: (asked.extend(values), real(values, *ends))[1]
     )
     rows = pa.table({"n": from_numpy(np.arange(ROWS))})
     wanted = list(range(0, ROWS, 1000))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core import Store, col
 from core.errors import BadQuery
+from core.query.expressions import DEEPEST
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +54,11 @@ def test_a_caller_deep_in_calls_is_told_so(table):
     assert calls_away(300, query.count) == 3
     with pytest.raises(BadQuery, match="deep in calls itself"):
         calls_away(700, query.count)
+
+
+def test_the_limits_of_nesting_are_those_that_the_page_of_queries_tells():
+    page = (Path(__file__).parents[3] / "docs" / "queries.md").read_text(encoding="utf-8")
+    assert f"Calls nest up to {DEEPEST} deep, and {DEEPEST} steps may build on each other" in page
 
 
 def summed(times: int) -> Any:

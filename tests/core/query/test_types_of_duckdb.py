@@ -62,8 +62,8 @@ def test_uuids_inside_structs_lists_and_maps_are_read_whole(tmp_path):
     row = {"s": {"u": one.bytes, "n": 1}, "l": [one.bytes, None], "m": [(one.bytes, [one.bytes])]}
     assert nested.read().to_pylist() == [row]
     assert nested.compute(n=1).read().to_pylist() == [row | {"n": 1}]
-    for name in row:
-        assert nested.group_by(name).agg(n=agg.count()).read().to_pylist() == [{name: row[name], "n": 1}]
+    for name, value in row.items():
+        assert nested.group_by(name).agg(n=agg.count()).read().to_pylist() == [{name: value, "n": 1}]
 
 
 @pytest.mark.parametrize("value", ["INTERVAL '1 month 2 days'", "{'a': 1}::VARIANT"])

@@ -165,3 +165,18 @@ def test_another_address_of_mongodb_is_kept_and_asked(panel: RacePanel, qtbot: Q
     field.uri.editingFinished.emit()
     assert addresses == ["mongodb://elsewhere:1"] and panel.controls.systems.asking.running
     panel.controls.systems.asking.stop()
+
+
+def test_tab_goes_through_the_sizes_in_their_order_also_those_that_were_added(
+    panel: RacePanel, qtbot: QtBot
+) -> None:
+    choice = panel.controls.size_choice
+    choice.own.setText("250k")
+    choice.add.click()
+    at = choice.boxes[1]
+    at.setFocus()
+    walked = [at.text()]
+    while panel.focusWidget() is not choice.own:
+        qtbot.keyClick(panel.focusWidget(), Qt.Key.Key_Tab)
+        walked.append(getattr(panel.focusWidget(), "text", str)())
+    assert walked[:-1] == [f"{rows:,}" for rows in sorted(choice.boxes)]

@@ -26,7 +26,7 @@ def labels(panel: RacePanel) -> set[str]:
 def test_before_a_race_the_published_lines_are_there_and_what_to_do_is_said(panel: RacePanel) -> None:
     assert labels(panel) == {"ParquetDB, published", "PyArrow, published", "SQLite, published"}
     assert panel.view.empty.isVisible() and "press Start" in panel.view.empty.text()
-    assert "mean of 5 runs" in panel.view.source.text()
+    assert "mean of 5 runs" in panel.view.source.told
     assert not panel.view.display.export.isEnabled()
     assert panel.bar.more.isHidden()
 

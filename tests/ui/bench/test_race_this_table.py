@@ -178,6 +178,8 @@ def test_the_table_on_screen_is_raced_kept_and_shown(qtbot: QtBot, window: MainW
     assert panel.results.workload.title == "flights where delay is more than 60"
     assert {record.operation for record in panel.results.records} >= {"load", "filter_again", "update"}
     assert any("Lamella filters 300 rows of flights" in text for text in panel.view.table.sentences())
+    assert panel.bar.start.isEnabled(), "what is chosen on the left can be raced next"
+    assert panel.view.display.about.told.startswith("flights where delay is more than 60: ")
     qtbot.waitUntil(lambda: len(window.kept.runs()) == 1, timeout=WAIT)
 
 

@@ -20,7 +20,7 @@ from core.bench.results import Record
 from core.bench.workloads import workload_named
 from ui import theme
 from ui.bench.comparison_view import ComparisonView, VerdictSeries
-from ui.bench.kept_table import NOTE
+from ui.bench.kept_table import NOTE, RUN
 from ui.bench.results_browser import ResultsBrowser
 from ui.tasks import Tasks
 
@@ -171,6 +171,8 @@ def test_a_note_is_written_in_place(qtbot: QtBot, browser: ResultsBrowser, kept:
     qtbot.waitUntil(lambda: browser.table.kept.runs[1].note == "new disk", timeout=WAIT)
     assert [one.note for one in kept.runs()] == ["", "new disk", ""]
     assert browser.table.kept.index(1, NOTE).data() == "new disk"
+    numbers = [browser.table.kept.index(row, RUN).data() for row in range(len(kept.runs()))]
+    assert numbers == [run.id for run in kept.runs()], "as the command line calls them"
 
 
 def test_what_was_deleted_comes_back_whole(qtbot: QtBot, browser: ResultsBrowser, kept: Kept) -> None:

@@ -1,0 +1,135 @@
+"""A grouped query is written as SQL once for a snapshot; asked again, it answers as if written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import Store, agg, col, open_dataset
+from core.errors import BadFilter, FileProblem
+from core.query import answers, statements
+from core.query.asking import Asking
+from core.store import Table
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Table]:
+    with Store.open(tmp_path / "store") as store:
+        table = store.create_table("rows", {"kind": ["a", "b"] * 20, "n": list(range(40))})
+        table.flush()
+        yield table
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The statements that are written from now on."""
+    found: list[str] = []
+    real = answers.written_and_read
+
+    def noted(*given: Any) -> Any:
+        made = real(*given)
+        found.append(made[0].text)
+        return made
+
+    monkeypatch.setattr(answers, "written_and_read", noted)
+    return found
+
+
+def sums(rows: Any) -> Asking:
+    return rows.group_by("kind").agg(n=agg.count(), total=agg.sum("n"))
+
+
+def test_the_same_question_is_written_once(rows: Table, written: list[str]) -> None:
+    first, again = sums(rows).read(), sums(rows).read()
+    assert again.equals(first)
+    assert again.to_pylist()[0] == {"kind": "a", "n": 20, "total": 380}
+    assert len(written) == 1
+
+
+def test_a_change_is_seen(rows: Table, written: list[str]) -> None:
+    sums(rows).read()
+    rows.insert([{"kind": "c", "n": 7}])
+    assert sums(rows).read().to_pylist()[-1] == {"kind": "c", "n": 1, "total": 7}
+    rows.undo()
+    rows.rename_column("n", "number")
+    found = rows.group_by("kind").agg(n=agg.sum("number")).read()
+    assert found["n"].to_pylist() == [380, 400]
+    assert len(written) == 3
+
+
+def test_rows_in_memory_are_handed_over_each_time(rows: Table, written: list[str]) -> None:
+    rows.update_where(col("n") == 0, {"$set": {"n": 1000}})
+    for _ in range(2):
+        assert sums(rows).read()["total"].to_pylist() == [1380, 400]
+    assert len(written) == 2
+
+
+def test_questions_whose_values_are_equal_to_python_are_told_apart(rows: Table) -> None:
+    def typed(most: Any) -> pa.DataType:
+        return rows.group_by("kind").agg(most=most).read().schema.field("most").type
+
+    assert [typed(agg.max(col("n") + one)) for one in (1, 1.0)] == [pa.int64(), pa.float64()]
+    assert rows.where(col("n") == 1).group_by("kind").agg(n=agg.count()).read().num_rows == 1
+    with pytest.raises(BadFilter, match="true"):
+        rows.where(col("n") == True).group_by("kind").agg(n=agg.count()).read()  # noqa: E712
+
+
+def test_what_is_computed_is_written_each_time(rows: Table) -> None:
+    plain, computed = sums(rows), rows.group_by("kind").agg(n=agg.sum(col("n") * 2))
+    assert statements.is_kept(plain.pipeline)
+    assert statements.is_kept(plain.where(col("n") > 3).sort("-total").limit(3).pipeline)
+    assert not statements.is_kept(computed.pipeline)
+    assert not statements.is_kept(plain.join(rows, on="kind").pipeline)
+    assert not statements.is_kept(rows.group_by("kind").agg(n=agg.quantile("n", 1)).pipeline)
+
+
+def test_an_index_made_later_is_used(rows: Table, written: list[str]) -> None:
+    asked = rows.where(col("n") == 3).group_by("kind").agg(n=agg.count())
+    first = asked.read()
+    rows.create_index("n")
+    assert asked.read().equals(first)
+    assert len(written) == 2
+    assert "read_parquet" in written[0].casefold() and "read_parquet" not in written[1].casefold()
+
+
+def test_a_long_statement_is_not_kept(rows: Table, written: list[str]) -> None:
+    many = rows.where(col("n").is_in(range(10_000))).group_by("kind").agg(n=agg.count())
+    for _ in range(2):
+        assert many.read()["n"].to_pylist() == [20, 20]
+    assert len(written) == 2
+
+
+def test_no_more_than_so_many_are_kept(
+    rows: Table, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statements, "MOST_KEPT", 1)
+    for _ in range(2):
+        sums(rows).read()
+        sums(rows).sort("-total").read()
+    assert len(written) == 4
+
+
+def test_statements_go_with_their_snapshot(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"kind": ["a", "b"]}), tmp_path / "rows.parquet")
+    dataset = open_dataset(tmp_path / "rows.parquet")
+    before = len(statements._kept)
+    dataset.group_by("kind").agg(n=agg.count()).read()
+    assert len(statements._kept) == before + 1
+    del dataset
+    assert len(statements._kept) == before
+
+
+def test_a_file_that_was_replaced_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"kind": ["a", "b"]}), file)
+    dataset = open_dataset(file)
+    asked = dataset.group_by("kind").agg(n=agg.count())
+    assert asked.read().num_rows == 2
+    pq.write_table(pa.table({"kind": ["a", "b", "c"]}), file)
+    with pytest.raises(FileProblem, match="changed on disk"):
+        asked.read()
