@@ -141,7 +141,7 @@ def _along(line: Line, size: int, of_row: float) -> float:
 def _slope(line: Line, of_row: float) -> float:
     """What one more row adds beyond the last size."""
     last, most = line[-1]
-    if last < TELLING_ROWS:
+    if last < TELLING_ROWS or not most:  # so little that it does not show
         return of_row
     size, value = next((known for known in reversed(line) if known[0] <= last / 2), (0, 0.0))
     slope = (most - value) / (last - size)

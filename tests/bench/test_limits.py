@@ -14,6 +14,7 @@ from core.bench.protocol import CRASHED, FAILED, LIMIT, Failure, Message
 from core.bench.runner import run
 from core.bench.workloads import BRIDGE
 from tests.bench.odd_backends import EMPLOYED_SECONDS, LEFT
+from tests.bench.processes import workers
 from tests.mounts import small_disk
 
 EMPLOYED = ["sleep", EMPLOYED_SECONDS]
@@ -25,7 +26,7 @@ def failure_of(name: str, folder: Path, **limits: float) -> Failure:
     run("small", [4], [ODD + name], 1, folder, heard.append, **limits)
     (failure,) = (message for message in heard if isinstance(message, Failure))
     assert list(folder.iterdir()) == []
-    assert psutil.Process().children() == []
+    assert workers() == []
     return failure
 
 

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from core.bench import several
@@ -21,6 +20,7 @@ from core.bench.runner import run
 from core.bench.workloads import NEEDLE, PARTIAL, SMALL, UnknownWorkload
 from core.errors import BadData, Cancelled, FileProblem, LamellaError
 from core.jobs import Job
+from tests.bench.processes import workers
 
 ODD = "tests.bench.odd_backends:"
 
@@ -40,7 +40,7 @@ def test_a_race_gives_every_sample_of_every_system_and_leaves_nothing_behind(tmp
     assert sorted(points) == sorted(every)
     assert all(r.seconds > 0 and r.peak_rss_bytes > 10_000_000 and r.disk_bytes > 0 for r in records)
     assert list(tmp_path.iterdir()) == []
-    assert psutil.Process().children() == []
+    assert workers() == []
 
 
 def test_systems_give_the_same_answers(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_cancel_ends_the_process_at_once_and_removes_its_folder(tmp_path: Path) 
 
     with pytest.raises(Cancelled):
         run("small", [10], [ODD + "Sleeper"], folder=tmp_path, on_event=hear, job=job)
-    assert psutil.Process().children() == []
+    assert workers() == []
     assert list(tmp_path.iterdir()) == []
 
 

@@ -81,6 +81,11 @@ def test_values_come_in_as_they_are(case: tuple, shape: str) -> None:
     assert table.column("x").to_pylist()[before:] == expected
 
 
+class Odd:
+    def __repr__(self) -> str:
+        return "something odd"
+
+
 REFUSED = [
     ([1, "x"], 1),
     ([b"a", "x"], 1),
@@ -92,7 +97,7 @@ REFUSED = [
     ([1, 10**80], 1),
     ([1, 1j], 1),
     ([Plain.ONE], 0),
-    ([object()], 0),
+    ([Odd()], 0),
     (["a", "\ud800"], 1),
     ([[1], [1, "a"]], 1),
     ([np.datetime64("2020-01-01T05", "h")], 0),

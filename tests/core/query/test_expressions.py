@@ -175,7 +175,7 @@ def test_truncating_tells_an_hour_that_comes_twice_apart(tmp_path, zone, at, uni
         (when(col("i") > 0, 1, "one"), "'when' does not fit"),
         (col("day").cast("int64"), "'cast' does not fit"),
         (coalesce(None), "would be null in every row"),
-        (col("i") + object(), "cannot be computed with"),
+        (col("i") + 1j, "cannot be computed with"),
     ],
     ids=str,
 )
