@@ -80,10 +80,14 @@ def fitting(type_: pa.DataType) -> list[Operator]:
 
 
 def offered(type_: pa.DataType) -> list[Operator]:
-    """Those of them that a form can ask: their values can be typed one by one, and the answer is not the same
-    for a whole column."""
-    odd = (Takes.FILTER, Takes.TYPES)
-    return [one for one in fitting(type_) if one.takes not in odd and one.id not in PRESENCE]
+    """Those of them that a form can ask: their values can be typed one by one, the answer is not the same for
+    a whole column, and nobody lists the two truth values."""
+    odd, listed = (Takes.FILTER, Takes.TYPES), kind_of(type_) is not Kind.BOOLEAN
+    return [
+        one
+        for one in fitting(type_)
+        if one.takes not in odd and one.id not in PRESENCE and (listed or one.arity is not Arity.MANY)
+    ]
 
 
 def fits(operator_id: str, type_: pa.DataType) -> bool:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from core.bench.backends import Entry
 from core.bench.interpreters import OtherPython
@@ -128,6 +136,8 @@ class SystemList(QWidget):
 
     def _connect(self) -> None:
         self.find.setClearButtonEnabled(True)
+        for button in self.find.findChildren(QToolButton):
+            button.setAccessibleName("Show all systems")
         self.find.textChanged.connect(self._show_found)
         self.all.clicked.connect(lambda: self.choose([name for name, row in self.rows.items() if row.ready]))
         self.none.clicked.connect(lambda: self.choose(()))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from core.bench.choice import Choice, part_of
 from core.bench.kept import Kept
 from core.bench.workloads import WORKLOADS
+from tests.bench.processes import workers
 from ui.bench.race_panel import BUSY, RacePanel
 
 RACE_MILLISECONDS = 60_000
@@ -96,7 +96,7 @@ def test_stop_ends_a_paused_race_and_keeps_what_was_measured(
     assert panel.bar.status.text().startswith("Stopped with ")
     assert panel.bar.start.isVisible() and panel.bar.more.isHidden()
     assert kept.runs()[0].samples == len(panel.results.records) > 3
-    assert psutil.Process().children() == []
+    assert workers() == []
     assert list(folder.iterdir()) == []
 
 
