@@ -110,7 +110,7 @@ def _kept(group: argparse._ArgumentGroup, number: Number) -> None:
         type=number,
         nargs="+",
         metavar="RUN",
-        help="report a kept run, or several in one: of each workload the last that has it;"
+        help="report a kept run, or several in one: of each workload and size the last that has it;"
         " --json and --report write it",
     )
     one.add_argument("--again", type=number, metavar="RUN", help="race what a kept run raced once more")

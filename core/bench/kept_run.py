@@ -100,23 +100,24 @@ class Recording:
 
 
 def together(runs: Sequence[KeptRun]) -> KeptRun:
-    """One run of them all: of each workload what the last of them has that raced it."""
+    """One run of them all: of each workload and size what the last of them has that raced it, so that
+    everything that is compared was measured in one run."""
     if len(runs) == 1:
         return runs[0]
-    last: dict[str, KeptRun] = {}
+    last: dict[tuple[str, int], KeptRun] = {}
     for run in runs:
-        told: list[Record | Failure | Unsupported] = [*run.records, *run.failures, *run.unsupported]
-        last |= {one.workload: run for one in told}
+        measured: list[Record | Failure] = [*run.records, *run.failures]
+        last |= {(one.workload, one.rows): run for one in measured}
     return KeptRun(
         started=min(run.started for run in runs),
-        title="; ".join(dict.fromkeys(run.title for run in runs)),
+        title=f"{len(runs)} races together",
         command="\n".join(run.command for run in runs),
         seconds=sum(run.seconds for run in runs),
         choice=None,
-        records=tuple(one for run in runs for one in run.records if last[one.workload] is run),
-        failures=tuple(one for run in runs for one in run.failures if last[one.workload] is run),
-        unsupported=tuple(one for run in runs for one in run.unsupported if last[one.workload] is run),
-        surroundings=tuple(one for run in runs for one in run.surroundings if last.get(one.workload) is run),
+        records=tuple(o for run in runs for o in run.records if last[o.workload, o.rows] is run),
+        failures=tuple(o for run in runs for o in run.failures if last[o.workload, o.rows] is run),
+        unsupported=tuple(dict.fromkeys(one for run in runs for one in run.unsupported)),
+        surroundings=tuple(one for run in runs for one in run.surroundings),
         ended=tuple(one for run in runs for one in run.ended),
         note=" ".join(run.note for run in runs if run.note),
     )
