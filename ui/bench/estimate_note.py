@@ -51,8 +51,9 @@ class EstimateNote(QFrame):
 
     def show_choice(self, choice: Choice | None, problem: str) -> None:
         """`problem` is what is missing for a race; there is none then."""
+        known = self.words.text() if self.estimate else "Estimating …"
         self._choice, self.estimate = choice, None
-        self.words.tell(problem or self.words.text())
+        self.words.tell(problem or known)
         self.problem.tell("")
         self.fit.hide()
         if self._handle is not None:

@@ -46,6 +46,7 @@ def test_start_is_off_with_a_reason_while_nothing_is_chosen(panel: RacePanel, ch
     assert not panel.bar.start.isEnabled() and "rows" in panel.bar.start.toolTip()
     choose({1}, {"sqlite"})
     assert panel.bar.start.isEnabled()
+    assert "Choose" not in panel.controls.note.words.text()
 
 
 def test_a_race_that_does_not_fit_is_refused_with_its_estimate_and_a_way_out(
