@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TextIO
 
-from core.bench import backends, outside
+from core.bench import backends, fresh_memory, outside
 from core.bench.backends.base import Backend, NotReady
 from core.bench.cycle import Cycle, Sample
 from core.bench.environment import environment
@@ -68,6 +68,7 @@ class Worker:
             backend_class = backends.load(self.spec.backend, self._workload.family)
             self._introduce(backend_class)
             self._expect()
+            fresh_memory.fetch(self.spec.rows)
             for repeat in self.spec.repeats:
                 self._repeat(backend_class, repeat)
         except NotReady as error:
