@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.arrays import from_numpy, to_numpy
-from core.index.ordering import as_bytes, as_numbers, differ, in_order, is_bytes, ranked_bytes
+from core.index.ordering import as_bytes, as_numbers, differ, is_bytes, ranked_bytes
+from core.stable_order import comparable, stable_order
 
 Span = tuple[int, int]
 """Numbers of values, from a first one to before a stop."""
@@ -49,7 +50,7 @@ class Sorted:
         else:
             numbers, distinct = as_numbers(values), None
         numbers = numbers if there is None else numbers[there]
-        order = in_order(numbers)
+        order = stable_order(comparable(numbers))
         ordered = numbers[order]
         firsts = np.flatnonzero(np.append(True, differ(ordered))) if len(ordered) else np.empty(0, np.int64)
         rows = order if there is None else there[order]

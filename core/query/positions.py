@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 
 import duckdb
@@ -17,9 +15,11 @@ from core.filters.expr import Filter
 from core.filters.to_sql import to_sql
 from core.filters.walk import columns_read
 from core.jobs import Job
-from core.query.engine import cursor, no_room
+from core.query.engine import cursor
 from core.query.found import Found, files_of, row_groups_of
 from core.query.indexed import find_by_index
+from core.query.mapped import room_for
+from core.query.number_sort import is_sorted_here, number_order
 from core.query.query import SortKey
 from core.query.source import POSITION, identifier, relation
 from core.query.streamed import streamed
@@ -27,7 +27,6 @@ from core.scan.paths import chosen
 from core.scan.snapshot import Column, Snapshot
 
 ROWS_A_BATCH = 1 << 20
-MAPPED_ABOVE = 1 << 23
 
 
 def count(snapshot: Snapshot, where: Filter | None = None, job: Job | None = None) -> int:
@@ -57,16 +56,29 @@ def find(
     if served is not None:
         return served
     with cursor(job, snapshot.name) as own:
-        query = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort, job)
-        if sort and limit is not None:
-            query = query.limit(min(limit, snapshot.num_rows))
         own.execute("SET enable_profiling = 'no_output'")
-        positions = _collect(own.sql(query.sql("duckdb")), snapshot.num_rows, job)
+        if is_sorted_here(snapshot, sort, limit):
+            positions = _sorted_here(snapshot, own, where, sort[0], job)
+        else:
+            query = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort, job)
+            if sort and limit is not None:
+                query = query.limit(min(limit, snapshot.num_rows))
+            positions = _collect(own.sql(query.sql("duckdb")), snapshot.num_rows, job)
         profile = json.loads(own.get_profiling_information(format="json"))["query"]
     if not sort and len(positions) > 1 and not bool(np.all(positions[1:] > positions[:-1])):
         positions.sort()
     read, files = int(profile["total_row_groups_scanned"]), len(files_of(snapshot))
     return Found(positions, read, row_groups_of(snapshot), None if read else 0, files)
+
+
+def _sorted_here(
+    snapshot: Snapshot, own: duckdb.DuckDBPyConnection, where: Filter | None, key: SortKey, job: Job
+) -> np.ndarray:
+    (column,) = chosen(snapshot, [key.column])
+    values = [exp.column(POSITION, quoted=True), exp.column(identifier(column), quoted=True)]
+    query = _select(snapshot, own, values, where, (), job, also=[key.column])
+    reader = own.sql(query.sql("duckdb")).to_arrow_reader(ROWS_A_BATCH)
+    return number_order(streamed(reader, job), snapshot.num_rows, key.descending, job)
 
 
 def _select(
@@ -76,10 +88,12 @@ def _select(
     where: Filter | None,
     sort: Sequence[SortKey],
     job: Job,
+    also: Sequence[str] = (),
 ) -> exp.Select:
+    """`also` names columns of which the `values` are made."""
     bound = bind(where, snapshot.schema, snapshot.name) if where is not None else None
     filtered = columns_read(bound) if bound is not None else []
-    used = dict.fromkeys([*filtered, *(key.column for key in sort)])
+    used = dict.fromkeys([*filtered, *(key.column for key in sort), *also])
     columns = chosen(snapshot, used)
     query = exp.select(*values).from_(relation(snapshot, columns, own, job=job))
     if bound is not None:
@@ -114,24 +128,6 @@ def _collect(found: duckdb.DuckDBPyRelation, at_most: int, job: Job) -> np.ndarr
 
 def _grown(answer: np.ndarray, filled: int, needed: int, at_most: int) -> np.ndarray:
     size = min(max(needed, 4 * len(answer)), max(at_most, needed))
-    larger = _mapped(size) if size > MAPPED_ABOVE else np.empty(size, np.int64)
+    larger = room_for(size)
     larger[:filled] = answer[:filled]
     return larger
-
-
-def _mapped(size: int) -> np.ndarray:
-    """Backed by an unnamed temporary file: the system takes it back when the array is gone."""
-    with tempfile.TemporaryFile(prefix="lamella-positions-") as file:
-        try:
-            _reserve(file.fileno(), 8 * size)
-        except OSError as error:
-            raise no_room(error.strerror or str(error)) from error
-        return np.memmap(file, np.int64, "r+", shape=(size,))
-
-
-def _reserve(file: int, size: int) -> None:
-    """Take the room on disk at once: a mapped page that finds none would end the process."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file, 0, size)
-    else:
-        os.truncate(file, size)

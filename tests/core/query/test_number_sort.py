@@ -1,0 +1,80 @@
+"""A sort by one column of numbers or times: of any type, with nulls, whatever is pending."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from core import Store, col
+from core.filters.expr import Filter
+from core.query.query import Query, SortKey
+from core.query.view import View
+from core.store import Table
+
+ROWS = 5_000
+NUMBERS = np.random.default_rng(3).integers(0, 700, ROWS).tolist()
+FLOATS = [math.nan if n % 97 == 0 else -0.0 if n % 89 == 0 else (n % 40) / 7 - 3 for n in NUMBERS]
+DAY = dt.date(2020, 1, 1)
+COLUMNS = {
+    "int": pa.array([n - 300 for n in NUMBERS], pa.int16()),
+    "unsigned": pa.array([n << 54 for n in NUMBERS], pa.uint64()),
+    "float": pa.array(FLOATS, pa.float64()),
+    "narrow": pa.array(FLOATS, pa.float32()),
+    "truth": pa.array([n % 3 == 0 for n in NUMBERS]),
+    "day": pa.array([DAY + dt.timedelta(n - 300) for n in NUMBERS]),
+    "time": pa.array([dt.datetime(1960, 1, 1) + dt.timedelta(days=40 * n) for n in NUMBERS]),
+    "clock": pa.array([dt.time(n // 60, n % 60) for n in NUMBERS]),
+    "span": pa.array([dt.timedelta(seconds=n - 300) for n in NUMBERS]),
+    "price": pa.array([Decimal(n - 300) / 100 for n in NUMBERS], pa.decimal128(9, 2)),
+    "code": pa.array(NUMBERS, pa.int64()).dictionary_encode(),
+}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """With nulls, deletions, changed cells and rows that are in no file yet."""
+    missing = np.random.default_rng(4).random(ROWS) < 0.1
+    columns = {name: _without(values, missing) for name, values in COLUMNS.items()}
+    made = Store.open(tmp_path_factory.mktemp("sorted")).create_table("t", pa.table(columns))
+    made.delete(ids=range(100, ROWS, 11))
+    made.update([{"_id": i, "int": i % 50 - 25, "float": None} for i in range(7, ROWS, 501) if i % 11 != 1])
+    made.insert([{"int": 5, "float": math.nan, "day": DAY}, {"int": None, "float": 0.0}])
+    return made
+
+
+def _without(values: pa.Array, missing: np.ndarray) -> pa.Array:
+    plain = values.cast(pa.int64()) if pa.types.is_dictionary(values.type) else values
+    held = pa.array(
+        [None if gone else v for v, gone in zip(plain.to_pylist(), missing, strict=True)], plain.type
+    )
+    return held.dictionary_encode() if plain is not values else held
+
+
+def expected(values: list[Any], descending: bool) -> list[int]:
+    """Places of the values: NaN greater than all, null last both ways, equal ones as they stand."""
+    there = [i for i, value in enumerate(values) if value is not None]
+    there.sort(key=lambda i: _rank(values[i]), reverse=descending)
+    return there + [i for i, value in enumerate(values) if value is None]
+
+
+def _rank(value: Any) -> tuple[bool, Any]:
+    return (True, 0.0) if isinstance(value, float) and math.isnan(value) else (False, value)
+
+
+@pytest.mark.parametrize("descending", [False, True], ids=["up", "down"])
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("where", [None, col("int") > -100], ids=["all", "some"])
+def test_rows_come_in_the_order_of_a_column(
+    table: Table, name: str, descending: bool, where: Filter | None
+) -> None:
+    rows = table.read(["_id", name], where=where)
+    view = View(table.snapshot(), Query(where=where, sort=(SortKey(name, descending),)))
+    found = view.page(0, view.num_rows, ["_id"])["_id"].to_pylist()
+    ids = rows["_id"].to_pylist()
+    assert found == [ids[i] for i in expected(rows[name].to_pylist(), descending)]
