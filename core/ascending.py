@@ -19,6 +19,13 @@ def union(*sets: np.ndarray) -> np.ndarray:
     return distinct
 
 
+def distinct(values: np.ndarray) -> np.ndarray:
+    """Each of the values once. `np.unique` imports NumPy's masked arrays, which takes ten milliseconds."""
+    ordered = np.sort(values)
+    found: np.ndarray = ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+    return found
+
+
 def among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:
     """Which of the values, in any order, are in the set."""
     if len(ascending) == 0:

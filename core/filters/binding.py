@@ -54,7 +54,13 @@ def bind(filter: Filter, schema: pa.Schema, name: str) -> Filter:
     `name` is the dataset's, for messages. Raises `UnknownColumn`, or `BadFilter` for an operator or a
     value that does not fit, a pattern that cannot be read, and groups nested deeper than `DEEPEST`.
     """
-    return _bound(filter, dict(zip(schema.names, schema.types, strict=True)), name)
+    return bind_to(filter, dict(zip(schema.names, schema.types, strict=True)), name)
+
+
+def bind_to(filter: Filter, types: Types, name: str) -> Filter:
+    """The same, by the types of the columns."""
+    bound, _depth = fold(filter, lambda predicate: (bind_predicate(predicate, types, name), 0), _branch)
+    return bound
 
 
 def bind_predicate(predicate: Predicate, types: Types, name: str) -> Bound:
@@ -63,18 +69,13 @@ def bind_predicate(predicate: Predicate, types: Types, name: str) -> Bound:
     if operator.id in PRESENCE:
         return _presence(predicate, place, types)
     if pa.types.is_null(place.type):
-        met = _met_by_null(operator, Asked(predicate, place.type, types, name, _bound))
+        met = _met_by_null(operator, Asked(predicate, place.type, types, name, bind_to))
         return _made(place, "is_null" if met else "not_null")
     _refuse_unfit(predicate, operator, place.type)
-    shown, exact = Asked(predicate, place.type, types, name, _bound).read(counted(predicate, operator))
+    shown, exact = Asked(predicate, place.type, types, name, bind_to).read(counted(predicate, operator))
     if None in exact:
         return _made(place, "has_any")
     return Bound(predicate.column, operator.id, shown, predicate.ignore_case, place.type, exact, place)
-
-
-def _bound(filter: Filter, types: Types, name: str) -> Filter:
-    bound, _depth = fold(filter, lambda predicate: (bind_predicate(predicate, types, name), 0), _branch)
-    return bound
 
 
 def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, int]:

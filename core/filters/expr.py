@@ -63,6 +63,8 @@ class Predicate(Filter):
 
     def __post_init__(self) -> None:
         kinds = set(map(type, self.values))
+        if _AS_GIVEN.issuperset(kinds):
+            return
         if any(issubclass(kind, float | bytearray) for kind in kinds):
             object.__setattr__(self, "values", tuple(map(_frozen, self.values)))
         if any(issubclass(kind, Filter) for kind in kinds) and self._depth > DEEPEST:
@@ -152,6 +154,7 @@ def _spliced(filters: Iterable[Filter], kind: type[And] | type[Or]) -> Iterator[
             yield one
 
 
+_AS_GIVEN = frozenset({str, bytes, bool, int})
 _TOLD_BY_EQUALITY = frozenset({str, bytes, bool, int, float})
 
 

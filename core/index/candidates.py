@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,19 +15,22 @@ from core.filters.binding import Bound
 from core.filters.expr import Filter
 from core.filters.to_arrow import mask
 from core.filters.walk import columns_read
+from core.index.file_index import FileIndex, indexed_column, placed
 from core.index.runs import NotServed, Runs, Sought
 from core.index.sorted import Sorted
 from core.scan.paths import chosen
 from core.scan.pieces import changed_cells, in_memory
 from core.scan.rows import take_rows
-from core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
+from core.scan.snapshot import Column, MemorySegment, Snapshot
 
 FEW_ROWS = 256
 SHARE = 8
 """One row in so many is worth an index; to look at all of them costs less than to put more in order."""
 
-FileIndexes = Callable[[Column], list[tuple[int, Sorted]] | None]
-"""The index of each data file by a column, and where its rows begin; None where one cannot be had."""
+FileIndexes = Callable[[Column], Sequence[FileIndex]]
+
+Named = tuple[int, Sorted, Runs]
+"""Where a data file's rows begin, its index, and the values that are named."""
 
 
 @dataclass(frozen=True)
@@ -56,26 +59,8 @@ def most_served(snapshot: Snapshot) -> int:
     return max(FEW_ROWS, snapshot.num_positions // SHARE)
 
 
-def indexed_column(snapshot: Snapshot, name: str) -> Column | None:
-    """The column of this name, if there is a sorted index of it."""
-    if snapshot.indexes is None:
-        return None
-    found = next((column for column in snapshot.columns if column.name == name), None)
-    return found if found is not None and snapshot.indexes.is_sorted(found) else None
-
-
 def index_name(column: Column) -> str:
     return f"sorted index on {column.name}"
-
-
-def memory_segments(snapshot: Snapshot) -> list[tuple[int, MemorySegment]]:
-    """Rows that no index holds yet, and where they begin."""
-    starts = snapshot.segment_starts.tolist()
-    return [
-        (start, segment)
-        for start, segment in zip(starts, snapshot.segments, strict=False)
-        if isinstance(segment, MemorySegment)
-    ]
 
 
 def meeting(snapshot: Snapshot, positions: np.ndarray, condition: Filter) -> np.ndarray:
@@ -84,46 +69,32 @@ def meeting(snapshot: Snapshot, positions: np.ndarray, condition: Filter) -> np.
     return to_numpy(mask(condition, take_rows(snapshot, positions, columns)))
 
 
-def file_indexes(snapshot: Snapshot, column: Column) -> list[tuple[int, Sorted]] | None:
-    """The index of each data file, and where its rows begin; None where one cannot be had."""
-    found: list[tuple[int, Sorted]] = []
-    for start, segment in zip(snapshot.segment_starts.tolist(), snapshot.segments, strict=False):
-        if isinstance(segment, FileSegment):
-            index = snapshot.indexes.sorted_file(segment, column) if snapshot.indexes else None
-            if index is None:
-                return None
-            found.append((start, index))
-    return found
-
-
 def candidates(snapshot: Snapshot, condition: Bound, held_by: FileIndexes) -> Candidates | None:
     """What the index of the condition's column names; None where there is none, or it does not help."""
     column, sought = indexed_column(snapshot, condition.column), Sought(condition)
-    if column is None or not is_answered(sought, condition):
+    if column is None:
         return None
-    held = held_by(column)
-    if held is None:
+    try:
+        named = asked(sought, column, held_by(column))
+        laid_over = _laid_over(snapshot, condition, column, sought)
+    except NotServed:
         return None
-    runs = [(start, index, sought.runs(index)) for start, index in held]
-    laid_over = _laid_over(snapshot, condition, column, sought)
-    loose = sum(segment.num_rows for _, segment in memory_segments(snapshot))
-    rows = sum(index.count(found.spans) for _, index, found in runs)
-    exact = all(found.exact for _, _, found in runs) and (laid_over is None or laid_over.exact)
+    rows = sum(index.count(found.spans) for _, index, found in named) + placed(snapshot).loose_rows
+    exact = all(found.exact for _, _, found in named) and (laid_over is None or laid_over.exact)
     return Candidates(
-        rows + loose + (0 if laid_over is None else laid_over.rows),
-        partial(_positions, snapshot, condition, column, runs, laid_over),
+        rows + (0 if laid_over is None else laid_over.rows),
+        partial(_positions, snapshot, condition, column, named, laid_over),
         (index_name(column),),
         () if exact else (condition,),
     )
 
 
-def is_answered(sought: Sought, condition: Bound) -> bool:
-    """Whether sorted values answer it at all: asked of no values, before files are opened."""
-    try:
-        sought.runs(Sorted.of_nulls(0, condition.type))
-    except NotServed:
-        return False
-    return True
+def asked(sought: Sought, column: Column, files: Sequence[FileIndex]) -> list[Named]:
+    """What each index names; raises `NotServed`, where that can be told before files are opened."""
+    if not files:
+        sought.runs(partial(Sorted.of_nulls, 0, column.type))
+    found = [(file, sought.runs(file.opened)) for file in files]
+    return [(file.start, file.opened(), runs) for file, runs in found]
 
 
 def _laid_over(
@@ -138,7 +109,7 @@ def _laid_over(
         return LaidOver(
             positions, lambda: to_numpy(mask(condition, _table(column, values))), len(positions)
         )  # fmt: skip
-    runs = sought.runs(index)
+    runs = sought.runs(lambda: index)
     return LaidOver(positions, partial(_in_file, 0, index, runs), index.count(runs.spans), runs.exact)
 
 
@@ -146,11 +117,11 @@ def _positions(
     snapshot: Snapshot,
     condition: Bound,
     column: Column,
-    runs: list[tuple[int, Sorted, Runs]],
+    named: Sequence[Named],
     laid_over: LaidOver | None,
 ) -> np.ndarray:
-    parts = [_in_file(start, index, found) for start, index, found in runs]
-    loose = memory_segments(snapshot)
+    parts = [_in_file(*one) for one in named]
+    loose = placed(snapshot).loose
     if loose:
         parts.append(_in_memory(loose, condition, column))
     filled = [part for part in parts if len(part)]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from core.errors import FileProblem, LamellaError
 from core.forks import let_go_in_children
 from core.index import sorted_file
 from core.index.changed import SortedChanges
+from core.index.placed import Placed, Placing
 from core.index.registry import Index, Place, kind_of
 from core.index.sorted import Sorted
 from core.jobs import Job
@@ -59,6 +61,7 @@ class OpenIndexes:
         self._sorted: frozenset[int] = frozenset()
         self._complete: tuple[FileSegment, ...] | None = None
         self._open: OrderedDict[Path, _Opened] = OrderedDict()
+        self._placed: WeakKeyDictionary[Snapshot, Placed] = WeakKeyDictionary()
         self.changes = SortedChanges()
         self._one_at_a_time = threading.Lock()
         let_go_in_children(self)
@@ -89,11 +92,18 @@ class OpenIndexes:
         """Whether there is a sorted index of the column itself."""
         return column.key in self._sorted and not column.path
 
-    def sorted_file(self, segment: FileSegment, column: Column) -> Sorted | None:
+    def placed(self, snapshot: Snapshot) -> Placed:
+        """Where the index files of a snapshot are."""
+        found = self._placed.get(snapshot)
+        if found is None:
+            found = self._placed[snapshot] = Placed(self.place, snapshot)
+        return found
+
+    def sorted_file(self, placing: Placing, column: Column) -> Sorted | None:
         """The column's index of a data file, made if it is missing or damaged; None where that cannot be."""
-        if column.key not in segment.names:
+        segment, path = placing.segment, placing.path
+        if path is None:
             return Sorted.of_nulls(segment.num_rows, column.type)
-        path = sorted_file.path_of(self.place, segment, column)
         with self._one_at_a_time:
             now, held = _fingerprint(path), self._open.get(path)
             if held is None or not held.holds(now):

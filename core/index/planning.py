@@ -9,26 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial, reduce
+from functools import partial, reduce
 
 import numpy as np
 
 from core.ascending import EMPTY, among, union, without
-from core.filters.binding import Bound, bind
+from core.filters.binding import Bound, bind_to
 from core.filters.expr import And, Branch, Filter, Or, Predicate
 from core.filters.walk import fold
-from core.index.candidates import (
-    Candidates,
-    candidates,
-    file_indexes,
-    index_name,
-    indexed_column,
-    meeting,
-    most_served,
-)
+from core.index.candidates import Candidates, candidates, index_name, meeting, most_served
+from core.index.file_index import FileIndex, file_indexes, indexed_column
 from core.index.sorting import first_rows, in_sort_order, key_columns
 from core.query.query import SortKey
-from core.scan.snapshot import Snapshot
+from core.scan.snapshot import Column, Snapshot
 
 MUCH_MORE = 16
 """An And leaves out a part that names so many times the rows of another: they are looked at instead."""
@@ -74,7 +67,7 @@ def _first_in_order(
     column = indexed_column(snapshot, keys[0].column) if keys else None
     if column is None or first is None:
         return None
-    bound = None if where is None else bind(where, snapshot.schema, snapshot.name)
+    bound = None if where is None else bind_to(where, snapshot.types, snapshot.name)
     if bound is not None and not (isinstance(bound, Bound) and bound.column == column.name):
         return None
     found = first_rows(snapshot, keys, first, bound)
@@ -82,7 +75,13 @@ def _first_in_order(
 
 
 def _candidates(snapshot: Snapshot, where: Filter) -> Candidates | None:
-    bound, held_by = bind(where, snapshot.schema, snapshot.name), cache(partial(file_indexes, snapshot))
+    bound, held = bind_to(where, snapshot.types, snapshot.name), dict[int, list[FileIndex]]()
+
+    def held_by(column: Column) -> list[FileIndex]:
+        """Each file is looked for once."""
+        if column.key not in held:
+            held[column.key] = file_indexes(snapshot, column)
+        return held[column.key]
 
     def leaf(condition: Predicate) -> Candidates | None:
         return candidates(snapshot, condition, held_by) if isinstance(condition, Bound) else None
@@ -134,4 +133,3 @@ def _common(parts: Sequence[Candidates]) -> np.ndarray:
 
 def _together(parts: Sequence[Candidates]) -> np.ndarray:
     return union(*(part.positions() for part in parts))
-

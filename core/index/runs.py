@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -13,23 +13,28 @@ import pyarrow as pa
 from pyarrow import types
 
 from core.arrays import from_values
+from core.ascending import distinct
 from core.filters.binding import Bound
 from core.filters.kinds import Kind, kind_of, value_type
 from core.filters.like import ESCAPE
-from core.filters.narrowing import Narrowed, float_width, narrow, narrow_float
+from core.filters.narrowing import Narrowed, float_width, narrow, narrow_each, narrow_float
 from core.filters.operand import Operand
 from core.filters.operators import OPERATORS
 from core.filters.ordered_decimals import ordered_bytes
 from core.filters.values import value_range
 from core.index.ordering import is_bytes, is_long_decimal
-from core.index.sorted import Sorted, Value, Values
+from core.index.sorted import Sorted, Span, Value, Values
 
 FEW_LISTED = 16
 """So many values of a list are looked for one by one, more of them together."""
 
 
+Opened = Callable[[], Sorted]
+"""Gives an index, which is not opened before it is known to be of use."""
+
+
 class NotServed(Exception):
-    """Sorted values do not answer this."""
+    """Sorted values do not answer this, or cannot be had."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Runs:
     """Numbers of values, each from a first one to before a stop, ascending and apart; null has the number
     behind the last value. Where not `exact`, some of the values do not meet the condition."""
 
-    spans: tuple[tuple[int, int], ...]
+    spans: tuple[Span, ...]
     exact: bool = True
 
 
@@ -47,20 +52,47 @@ class Sought:
     def __init__(self, predicate: Bound) -> None:
         self._predicate, self._own = predicate, OwnValues(predicate.type)
 
-    def runs(self, index: Sorted) -> Runs:
+    def runs(self, opened: Opened) -> Runs:
         """The values that meet the condition; raises `NotServed`."""
         if self._predicate.ignore_case:
             raise NotServed("ignore_case")
-        operand = cast(Operand[Runs], RunsOperand(index, self._own))
+        operand = cast(Operand[Runs], RunsOperand(opened, self._own))
         found: Runs = OPERATORS[self._predicate.operator].test(operand, self._predicate.exact)
         return found
+
+
+@dataclass(frozen=True)
+class OwnType:
+    """A column's type, as its indexes hold its values."""
+
+    plain: pa.DataType
+    kind: Kind
+    in_bytes: bool
+    long_decimal: bool
+
+    @cached_property
+    def counts(self) -> tuple[int, int]:
+        """The least and the greatest."""
+        return value_range(self.plain)
+
+    @property
+    def widest(self) -> type[np.generic]:
+        if self.kind is Kind.FLOAT:
+            return np.float64
+        return np.uint64 if types.is_unsigned_integer(self.plain) else np.int64
+
+
+@lru_cache(1024)
+def own_type(type_: pa.DataType) -> OwnType:
+    plain = value_type(type_)
+    return OwnType(plain, kind_of(plain), is_bytes(plain), is_long_decimal(plain))
 
 
 class OwnValues:
     """The values of a condition as indexes of a column of this type hold values."""
 
     def __init__(self, type_: pa.DataType) -> None:
-        self._type, self._kind = value_type(type_), kind_of(type_)
+        self._type = own_type(type_)
         self._lists: dict[int, tuple[Sequence[Any], Values]] = {}
 
     def compared(self, how: str, value: Any) -> tuple[str, Value] | bool:
@@ -71,37 +103,32 @@ class OwnValues:
             return how, value
         if not isinstance(value, int | float | Fraction):
             raise NotServed("another column")
-        if self._kind is Kind.BOOLEAN:
+        if self._type.kind is Kind.BOOLEAN:
             return how, int(value)
-        if self._kind is Kind.FLOAT:
-            return narrow_float(how, value, float_width(self._type))
-        narrowed = narrow(how, value, *self._range)
-        return _long(narrowed) if is_long_decimal(self._type) else narrowed
+        if self._type.kind is Kind.FLOAT:
+            return narrow_float(how, value, float_width(self._type.plain))
+        narrowed = narrow(how, value, *self._type.counts)
+        return _long(narrowed) if self._type.long_decimal else narrowed
 
     def listed(self, values: Sequence[Any]) -> Values:
         """Those of a list that the column can hold, made once."""
         held, made = self._lists.get(id(values), (None, None))
         if held is values and made is not None:
             return made
-        narrowed = (self.compared("eq", value) for value in values)
-        own = {found[1] for found in narrowed if not isinstance(found, bool)}
+        own = self._held(values)
         made = (
-            from_values(list(own), pa.large_binary())
-            if is_bytes(self._type)
-            else np.unique(np.array(list(own), self._widest))
+            from_values(list(set(own)), pa.large_binary())
+            if self._type.in_bytes
+            else distinct(np.array(own, self._type.widest))
         )
         self._lists[id(values)] = (values, made)
         return made
 
-    @property
-    def _widest(self) -> type[np.generic]:
-        if self._kind is Kind.FLOAT:
-            return np.float64
-        return np.uint64 if types.is_unsigned_integer(self._type) else np.int64
-
-    @cached_property
-    def _range(self) -> tuple[int, int]:
-        return value_range(self._type)
+    def _held(self, values: Sequence[Any]) -> Sequence[Value]:
+        if not (self._type.kind in (Kind.FLOAT, Kind.BOOLEAN) or self._type.in_bytes):
+            return narrow_each(values, *self._type.counts)
+        narrowed = (self.compared("eq", value) for value in values)
+        return [found[1] for found in narrowed if not isinstance(found, bool)]
 
 
 def _long(narrowed: Narrowed) -> tuple[str, Value] | bool:
@@ -111,8 +138,8 @@ def _long(narrowed: Narrowed) -> tuple[str, Value] | bool:
 class RunsOperand:
     """A column by its index, as an operand for what sorted values can answer; `NotServed` for all else."""
 
-    def __init__(self, index: Sorted, own: OwnValues) -> None:
-        self._index, self._own = index, own
+    def __init__(self, opened: Opened, own: OwnValues) -> None:
+        self._opened, self._own = opened, own
 
     def __getattr__(self, name: str) -> NoReturn:
         raise NotServed(name)
@@ -121,24 +148,26 @@ class RunsOperand:
         narrowed = self._own.compared(how, value)
         if isinstance(narrowed, bool):
             return self.always(narrowed)
-        how, own = narrowed
+        (how, own), index = narrowed, self._opened()
         if how == "eq":
-            return _joined([(self._index.first_not_below(own), self._index.first_above(own))])
-        bound = self._index.first_not_below if how in ("lt", "gte") else self._index.first_above
-        place = bound(own)
-        return _joined([(0, place) if how in ("lt", "lte") else (place, self._index.num_values)])
+            place = index.first_not_below(own)
+            return _run(place, place + index.is_at(place, own))
+        place = index.first_not_below(own) if how in ("lt", "gte") else index.first_above(own)
+        return _run(0, place) if how in ("lt", "lte") else _run(place, index.num_values)
 
     def one_of(self, values: Sequence[Any]) -> Runs:
         if len(values) <= FEW_LISTED:
-            return _joined(span for value in values for span in self.compare("eq", value).spans)
-        return _of_numbers(self._index.numbers_of(self._own.listed(values)))
+            return Runs(_joined([span for value in values for span in self.compare("eq", value).spans]))
+        listed = self._own.listed(values)
+        return _of_numbers(self._opened().numbers_of(listed))
 
     def starts_with(self, text: str) -> Runs:
         start = text.encode()
         if not start:
             return self.always(True)
         behind = start[:-1] + bytes([start[-1] + 1])  # UTF-8 has no byte 255
-        return _joined([(self._index.first_not_below(start), self._index.first_not_below(behind))])
+        index = self._opened()
+        return _run(index.first_not_below(start), index.first_not_below(behind))
 
     def like(self, pattern: str) -> Runs:
         """By what the pattern begins with."""
@@ -150,24 +179,25 @@ class RunsOperand:
         return Runs(self.starts_with(pattern[:place]).spans, exact=pattern[place:] == "%")
 
     def always(self, answer: bool) -> Runs:
-        return _joined([(0, self._index.num_values)] if answer else [])
+        return _run(0, self._opened().num_values) if answer else Runs(())
 
     def is_null(self) -> Runs:
-        return _joined([(self._index.num_values, self._index.num_values + 1)])
+        null = self._opened().num_values
+        return _run(null, null + 1)
 
     def opposite(self, condition: Runs) -> Runs:
         if not condition.exact:
             raise NotServed("opposite")
         firsts = [0, *(stop for _, stop in condition.spans)]
-        stops = [*(first for first, _ in condition.spans), self._index.num_values + 1]
-        return _joined(zip(firsts, stops, strict=True))
+        stops = [*(first for first, _ in condition.spans), self._opened().num_values + 1]
+        return Runs(_joined(list(zip(firsts, stops, strict=True))))
 
     def both(self, one: Runs, other: Runs) -> Runs:
         common = [(max(a, c), min(b, d)) for a, b in one.spans for c, d in other.spans]
-        return Runs(_joined(common).spans, one.exact and other.exact)
+        return Runs(_joined(common), one.exact and other.exact)
 
     def either(self, one: Runs, other: Runs) -> Runs:
-        return Runs(_joined([*one.spans, *other.spans]).spans, one.exact and other.exact)
+        return Runs(_joined([*one.spans, *other.spans]), one.exact and other.exact)
 
 
 def _of_numbers(found: np.ndarray) -> Runs:
@@ -179,12 +209,18 @@ def _of_numbers(found: np.ndarray) -> Runs:
     return Runs(tuple(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True)))
 
 
-def _joined(spans: Iterable[tuple[int, int]]) -> Runs:
+def _run(first: int, stop: int) -> Runs:
+    return Runs(((first, stop),) if first < stop else ())
+
+
+def _joined(spans: Sequence[Span]) -> tuple[Span, ...]:
     """Ascending, without empty ones, those that meet made one."""
-    joined: list[tuple[int, int]] = []
+    if len(spans) == 1 and spans[0][0] < spans[0][1]:
+        return tuple(spans)
+    joined: list[Span] = []
     for first, stop in sorted(span for span in spans if span[0] < span[1]):
         if joined and first <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
         else:
             joined.append((first, stop))
-    return Runs(tuple(joined))
+    return tuple(joined)

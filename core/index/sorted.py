@@ -84,6 +84,15 @@ class Sorted:
             return bisect_right(self._bytes, value)
         return self._place(value, "right")
 
+    def is_at(self, number: int, value: Value) -> bool:
+        """Whether a value is the one of this number. NaN is itself here."""
+        if number == self.num_values:
+            return False
+        if isinstance(value, bytes):
+            return self._bytes[number] == value
+        found, own = self._numbers[number], self._numbers.dtype.type(value)
+        return bool(found == own or (found != found and own != own))
+
     def numbers_of(self, values: Values) -> np.ndarray:
         """The numbers of those that are there, ascending."""
         if not self.num_values or not len(values):

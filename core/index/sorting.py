@@ -9,16 +9,10 @@ import numpy as np
 from core.arrays import in_one
 from core.ascending import EMPTY, union, without
 from core.filters.binding import Bound
-from core.index.candidates import (
-    file_indexes,
-    indexed_column,
-    is_answered,
-    meeting,
-    memory_segments,
-    most_served,
-)
+from core.index.candidates import asked, meeting, most_served
+from core.index.file_index import file_indexes, indexed_column, placed
 from core.index.ordering import can_be_ordered, ranks
-from core.index.runs import Runs, Sought
+from core.index.runs import NotServed, Sought
 from core.index.sorted import Sorted, Span
 from core.query.query import SortKey
 from core.scan.pieces import changed_cells
@@ -28,6 +22,8 @@ from core.scan.snapshot import Column, Snapshot
 
 def key_columns(snapshot: Snapshot, keys: Sequence[SortKey]) -> list[Column] | None:
     """The columns that are sorted by; None where the values of one cannot be put in order here."""
+    if not keys:
+        return []
     named = {column.name: column for column in snapshot.columns}
     columns = [named[key.column] for key in keys if key.column in named]
     if len(columns) < len(keys) or not all(can_be_ordered(column.type) for column in columns):
@@ -58,7 +54,7 @@ def first_rows(
     spans = _spans(snapshot, column, condition)
     changed = changed_cells(snapshot, column)
     moved = union(snapshot.deleted, EMPTY if changed is None else changed[0])
-    loose = [np.arange(start, start + s.num_rows) for start, s in memory_segments(snapshot)]
+    loose = [np.arange(start, start + s.num_rows) for start, s in placed(snapshot).loose]
     if spans is None or len(moved) + sum(map(len, loose)) > most_served(snapshot):
         return None
     found = []
@@ -80,19 +76,17 @@ def _spans(
 ) -> list[tuple[int, Sorted, Span]] | None:
     """The index of each file, where its rows begin, and the values that meet the condition; None where they
     are not one range."""
-    sought = None if condition is None else Sought(condition)
-    if sought is not None and condition is not None and not is_answered(sought, condition):
+    files = file_indexes(snapshot, column)
+    try:
+        if condition is None:
+            held = [(file.start, file.opened()) for file in files]
+            return [(start, index, (0, index.num_values + 1)) for start, index in held]
+        named = asked(Sought(condition), column, files)
+    except NotServed:
         return None
-    held = file_indexes(snapshot, column)
-    if held is None:
+    if any(len(found.spans) > 1 or not found.exact for _, _, found in named):
         return None
-    found = []
-    for start, index in held:
-        runs = Runs(((0, index.num_values + 1),)) if sought is None else sought.runs(index)
-        if len(runs.spans) > 1 or not runs.exact:
-            return None
-        found += [(start, index, span) for span in runs.spans]
-    return found
+    return [(start, index, span) for start, index, found in named for span in found.spans]
 
 
 def _first(index: Sorted, span: Span, count: int, descending: bool, whole: bool) -> np.ndarray:

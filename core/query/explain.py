@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from core.ascending import EMPTY
 from core.filters.binding import bind
 from core.filters.walk import columns_read
 from core.jobs import Job
-from core.query.found import Found, files_of, found_in
+from core.query.found import Found, Reads, files_of, found_in
 from core.query.local import search
 from core.query.pruning import may_meet
 from core.query.query import Query
@@ -76,23 +77,22 @@ def explain(snapshot: Snapshot, query: Query, job: Job | None = None) -> Explain
         stop = None if query.limit is None else query.offset + query.limit
         found = search(snapshot, query.where, query.sort, job or Job(), first=stop)
         rows = len(found.positions[query.offset : stop])
-        if found.files_read is None:
-            found = replace(found, files_read=_files_read(snapshot, query))
+        found = replace(found, reads=partial(_reads, snapshot, query, found))
     return explained(snapshot, query, found, rows, time.perf_counter() - started)
 
 
 def explained(snapshot: Snapshot, query: Query, found: Found, rows: int, seconds: float) -> Explain:
     """`rows` of those found are in the answer."""
-    read = _columns_read(snapshot, query)
+    read, reads = _columns_read(snapshot, query), found.reads()
     return Explain(
         seconds,
         rows,
         tuple(c.name for c in snapshot.columns if c.key in read),
         tuple(c.name for c in snapshot.columns if c.key not in read),
-        found.row_groups_read,
-        found.row_groups_total,
-        found.files_read,
-        found.files_total,
+        reads.row_groups_read,
+        reads.row_groups_total,
+        reads.files_read,
+        reads.files_total,
         found.index,
     )
 
@@ -113,6 +113,12 @@ def _columns_read(snapshot: Snapshot, query: Query) -> set[int]:
         used += columns_read(bind(query.where, snapshot.schema, snapshot.name))
     named = (*chosen(snapshot, used), *chosen(snapshot, query.columns))
     return {column.key for column in named}
+
+
+def _reads(snapshot: Snapshot, query: Query, found: Found) -> Reads:
+    """Of each file by itself."""
+    reads = found.reads()
+    return replace(reads, files_read=_files_read(snapshot, query)) if reads.files_read is None else reads
 
 
 def _files_read(snapshot: Snapshot, query: Query) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from core.filters.expr import Filter
 from core.index.planning import serve
-from core.query.found import Found, found_in
+from core.query.found import Found, Reads, reads_in
 from core.query.query import SortKey
 from core.scan.pieces import Piece, piece_at
 from core.scan.snapshot import Snapshot
@@ -22,8 +22,11 @@ def find_by_index(
     served = serve(snapshot, where, sort, limit)
     if served is None:
         return None
-    found = found_in(snapshot, served.positions, _holding(snapshot, np.sort(served.looked_at)))
-    return replace(found, index=served.index)
+    return Found(served.positions, partial(_reads, snapshot, served.looked_at), served.index)
+
+
+def _reads(snapshot: Snapshot, looked_at: np.ndarray) -> Reads:
+    return reads_in(snapshot, _holding(snapshot, np.sort(looked_at)))
 
 
 def _holding(snapshot: Snapshot, ascending: np.ndarray) -> Iterator[Piece]:

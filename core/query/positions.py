@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -16,7 +17,7 @@ from core.filters.to_sql import to_sql
 from core.filters.walk import columns_read
 from core.jobs import Job
 from core.query.engine import cursor
-from core.query.found import Found, files_of, row_groups_of
+from core.query.found import Found, Reads, files_of, row_groups_of
 from core.query.indexed import find_by_index
 from core.query.mapped import room_for
 from core.query.number_sort import is_sorted_here, number_order
@@ -67,8 +68,11 @@ def find(
         profile = json.loads(own.get_profiling_information(format="json"))["query"]
     if not sort and len(positions) > 1 and not bool(np.all(positions[1:] > positions[:-1])):
         positions.sort()
-    read, files = int(profile["total_row_groups_scanned"]), len(files_of(snapshot))
-    return Found(positions, read, row_groups_of(snapshot), None if read else 0, files)
+    return Found(positions, partial(_reads, snapshot, int(profile["total_row_groups_scanned"])))
+
+
+def _reads(snapshot: Snapshot, row_groups: int) -> Reads:
+    return Reads(row_groups, row_groups_of(snapshot), None if row_groups else 0, len(files_of(snapshot)))
 
 
 def _sorted_here(

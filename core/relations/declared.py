@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from core.arguments import text_of
@@ -71,8 +72,9 @@ class DeclaredRelations:
         """See `Store.relation_between`."""
         if direction is not None and direction not in DIRECTIONS:
             raise BadData(f"direction cannot be {direction!r}", fix="Give 'out' or 'in'")
-        relations = self._leading(table, other)
-        links = [link for relation in relations for link in _links(relation, table, other)]
+        for name in (table, other):
+            text_of(name, f"store {self._store}: the table name")
+        links = self._catalog.noted(("links", table, other), partial(self._links, table, other))
         if not links:
             raise StoreProblem(
                 f"store {self._store}: no relation leads between {table} and {other}",
@@ -94,13 +96,14 @@ class DeclaredRelations:
         with self._catalog.unchanging():
             return self._catalog.relations.all(), {row.table_id: row.name for row in self._catalog.tables()}
 
-    def _leading(self, table: str, other: str) -> list[Relation]:
+    def _links(self, table: str, other: str) -> list[Link]:
         rows, names = self._entered()
         for name in (table, other):
-            if text_of(name, f"store {self._store}: the table name") not in names.values():
+            if name not in names.values():
                 raise UnknownTable(name, f"store {self._store}", list(names.values()))
         ends = [(row, {names[row.from_table], names[row.to_table]}) for row in rows]
-        return [self._relation(row, names) for row, tables in ends if tables == {table, other}]
+        leading = [self._relation(row, names) for row, tables in ends if tables == {table, other}]
+        return [link for relation in leading for link in _links(relation, table, other)]
 
     def _relation(self, row: RelationRow, names: dict[int, str]) -> Relation:
         start, target = names[row.from_table], names[row.to_table]

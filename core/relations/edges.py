@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.arguments import Condition, condition_of
+from core.ascending import union
 from core.errors import BadData, StoreProblem, UnknownRelation
 from core.filters.expr import Filter, Predicate, all_of, any_of
 from core.jobs import Job
-from core.query.local import find
+from core.query.local import answer, asked, find
 from core.relations.checking import RelationCheck
-from core.relations.following import COUNT, condition, counts, of_keys
+from core.relations.following import COUNT, Chosen, condition, counts, of_keys
 from core.relations.relation import Relation
 from core.scan.rows import take_rows
 from core.schema import ID
@@ -57,8 +59,11 @@ class Edges:
         """
         table, work = self.table, job or Job()
         edges = table.state()
-        begun = any_of(self._beginning(near, row_id, edges, work) for near, _ in self._ways(direction))
-        return table.read(columns, self._joined(table, where, begun), sort, limit, offset, job)
+        begun = any_of(
+            all_of((self._beginning(near, row_id, edges, work), *_whole(far)))
+            for near, far in self._ways(direction)
+        )
+        return table.read(columns, _met(table, where, begun), sort, limit, offset, job)
 
     def neighbours(
         self,
@@ -74,14 +79,15 @@ class Edges:
         """The rows at the other ends of those edges, each once. `where` is a condition on the edges; all else
         is as for `read` of the neighbours' table."""
         table, work, ways = self.table, job or Job(), self._ways(direction)
-        edges, nodes = table.state(), self.store[ways[0][1].to_table]
-        far: list[Filter] = []
+        edges, nodes = table.state(), self.store[ways[0][1].to_table].state()
+        query = asked(nodes.snapshot, columns, None, sort, limit, offset)
+        far: list[Chosen] = []
         for near, other in ways:
-            chosen = self._joined(table, where, self._beginning(near, row_id, edges, work))
+            chosen = _met(table, where, self._beginning(near, row_id, edges, work))
             positions = find(edges.snapshot, chosen, (), work)
             ends = take_rows(edges.snapshot, positions, edges.snapshot.select(other.from_columns))
-            far.append(of_keys(ends.columns, other.to_columns, nodes.state(), work))
-        return nodes.read(columns, any_of(far), sort, limit, offset, job)
+            far.append(of_keys(ends.columns, other.to_columns, nodes, work))
+        return answer(nodes.snapshot, query, job, within=_either(far, nodes, work))
 
     def degrees(
         self,
@@ -95,10 +101,17 @@ class Edges:
         An edge from a row to itself counts twice for "both".
         """
         table = self.table
-        edges, met = table.snapshot(), self._joined(table, where)
+        edges = table.snapshot()
         found = [
-            counts(near.seen("in"), self.store[near.to_table].state(), row_ids, edges, met, job or Job())
-            for near, _ in self._ways(direction)
+            counts(
+                near.seen("in"),
+                self.store[near.to_table].state(),
+                row_ids,
+                edges,
+                _met(table, where, *_whole(far)),
+                job or Job(),
+            )
+            for near, far in self._ways(direction)
         ]
         total = found[0]
         for more in found[1:]:
@@ -136,14 +149,6 @@ class Edges:
         nodes = self.store[near.to_table].state()
         return condition(near.seen("in"), nodes, row_id, edges, job)
 
-    def _joined(self, table: Table, where: Condition | None, *chosen: Filter) -> Filter | None:
-        """What is chosen, of those rows that meet `where` and lack neither end."""
-        met = condition_of(where, f"{table.name}: where", table)
-        ends = dict.fromkeys((*self.source.from_columns, *self.target.from_columns))
-        there = [Predicate(name, "not_null") for name in ends if name != ID]
-        parts = (*chosen, *([] if met is None else [met]), *there)
-        return all_of(parts) if parts else None
-
     def _ways(self, direction: Way) -> list[tuple[Relation, Relation]]:
         """The near and the far end of the edges that are meant."""
         ways = {"out": [(self.source, self.target)], "in": [(self.target, self.source)]}
@@ -158,6 +163,23 @@ class Edges:
                 fix="Give 'out' for where edges begin, 'in' for where they end",
             )
         return ways["out"] + ways["in"]
+
+
+def _met(table: Table, where: Condition | None, *chosen: Filter) -> Filter | None:
+    """What is chosen, of those rows that meet `where`."""
+    met = condition_of(where, f"{table.name}: where", table)
+    parts = chosen if met is None else (*chosen, met)
+    return all_of(parts) if parts else None
+
+
+def _whole(far: Relation) -> list[Filter]:
+    """An edge has this end too. The end that it was found by is there: null is equal to nothing."""
+    return [Predicate(name, "not_null") for name in far.from_columns if name != ID]
+
+
+def _either(chosen: Sequence[Chosen], nodes: State, job: Job) -> np.ndarray:
+    """Ascending positions of the rows that are chosen by one of them."""
+    return union(*(find(nodes.snapshot, one.where, (), job, one.within) for one in chosen))
 
 
 def edges_of(store: Store, table: str, source: str | None, target: str | None) -> Edges:

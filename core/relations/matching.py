@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from core.arrays import take, to_numpy
 from core.ascending import EMPTY, without
-from core.filters.expr import Filter, all_of
+from core.filters.expr import Filter, Predicate, all_of, any_of
 from core.filters.kinds import Kind, kind_of
 from core.filters.operators import OPERATORS
 from core.jobs import Job
@@ -28,6 +28,8 @@ from core.scan.snapshot import Column, Snapshot
 
 MOST_LISTED = 1_000
 """So many keys are looked for by a condition, which an index may serve; for more every row is looked at."""
+AS_PYTHON = (Kind.INTEGER, Kind.TEXT)
+"""Whole numbers and texts are equal where their Python values are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,17 @@ class Keys:
             both = all_of(part for part in (condition, where) if part is not None)
             positions = np.sort(find(snapshot, both, (), job))
             yield positions, take_rows(snapshot, positions, self._columns)
+
+
+def of_one_key(cells: Sequence[pa.Scalar], columns: Sequence[Column]) -> Filter | None:
+    """What rows meet that hold these values, and no others; None where they first have to be brought into
+    another type, or to be told as a condition takes them."""
+    if not all(cell.is_valid for cell in cells):
+        return any_of([])
+    for cell, column in zip(cells, columns, strict=True):
+        if cell.type != column.type or kind_of(column.type) not in AS_PYTHON:
+            return None
+    return all_of(Predicate(c.name, "eq", (cell.as_py(),)) for cell, c in zip(cells, columns, strict=True))
 
 
 def key_rows(

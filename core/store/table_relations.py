@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from core.arguments import Condition, condition_of, ids_listed
 from core.filters.expr import Filter, all_of
 from core.jobs import Job
+from core.query.local import answer, asked
 from core.query.pages import Page
 from core.store.handle import TableHandle
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from core.relations import Direction, Link
     from core.relations.earlier import AsOf
     from core.store.state import State
+    from core.store.table import Table
 
 
 class TableRelations(TableHandle):
@@ -46,10 +49,12 @@ class TableRelations(TableHandle):
         as_of: AsOf | None = None,
     ) -> pa.Table:
         """The rows of the table `to` that are related to the row with this `_id`; all else as for `read`."""
-        link, state, other = self._ends(to, through, direction, as_of)
-        condition = _related(link, state, row_id, other, where, job)
-        version = None if as_of is None else other.version
-        return self.store[to].read(columns, condition, sort, limit, offset, job, as_of=version)
+        from core.relations.following import related
+
+        _, link, state, other = self._ends(to, through, direction, as_of)
+        query = asked(other.snapshot, columns, where, sort, limit, offset)
+        chosen = related(link, state, row_id, other, job or Job()).and_meeting(query.where)
+        return answer(other.snapshot, replace(query, where=chosen.where), job, within=chosen.within)
 
     def related_page(  # noqa: PLR0913 -- as above
         self,
@@ -67,10 +72,10 @@ class TableRelations(TableHandle):
         as_of: AsOf | None = None,
     ) -> Page:
         """`size` of them behind the cursor `after`, and the cursor of the next page; see `page`."""
-        link, state, other = self._ends(to, through, direction, as_of)
+        table, link, state, other = self._ends(to, through, direction, as_of)
         condition = _related(link, state, row_id, other, where, job)
         version = None if as_of is None else other.version
-        return self.store[to].page(size, after, columns, condition, sort, job, as_of=version)
+        return table.page(size, after, columns, condition, sort, job, as_of=version)
 
     def related_counts(
         self,
@@ -90,23 +95,23 @@ class TableRelations(TableHandle):
         from core.relations.following import counts
 
         ids = ids_listed(row_ids, f"{self.name}: ids")
-        link, state, other = self._ends(to, through, direction, as_of)
+        _, link, state, other = self._ends(to, through, direction, as_of)
         met = condition_of(where, f"{other.row.name}: where", other.snapshot)
         return counts(link, state, ids, other.snapshot, met, job or Job())
 
     def _ends(
         self, to: str, through: str | None, direction: Direction | None, as_of: AsOf | None
-    ) -> tuple[Link, State, State]:
-        """How this table leads to the other, and both as they are or were."""
+    ) -> tuple[Table, Link, State, State]:
+        """The other table, how this one leads to it, and both as they are or were."""
         link, other = self.store.relation_between(self.name, to, through, direction), self.store[to]
         if as_of is None:
-            return link, self.state(), other.state()
+            return other, link, self.state(), other.state()
         from core.relations.earlier import link_at, versions
 
         when, other_when = versions(link, as_of)
         here, there = self.state(when), other.state(other_when)
         own = (self.snapshot(), here.snapshot)
-        return link_at(link, own, (other.snapshot(), there.snapshot)), here, there
+        return other, link_at(link, own, (other.snapshot(), there.snapshot)), here, there
 
 
 def _related(

@@ -27,9 +27,11 @@ from core.scan.rows import take_rows
 from core.scan.snapshot import Column, Snapshot
 from core.store.handle import TableHandle
 from core.store.ids import ID_COLUMN
+from core.store.row_ids import ids_at
+from core.store.state import State
 from core.store.versions import When
 
-SCORE = pa.field("_score", pa.float64())
+ROW_ID, SCORE = pa.field(ID_COLUMN.name, ID_COLUMN.type), pa.field("_score", pa.float64())
 SNIPPET = "_snippet_"
 
 
@@ -72,8 +74,8 @@ class TableSearch(TableHandle):
 
         Raises `BadSearch` with the place in the text, also where there is no index for it.
         """
-        job, snapshot = job or Job(), self.state(as_of).snapshot
-        name = snapshot.name
+        job, state = job or Job(), self.state(as_of)
+        snapshot, name = state.snapshot, state.snapshot.name
         count = MOST_ROWS if limit is None else count_of(limit, f"{name}: limit")
         first = count_of(offset, f"{name}: offset")
         named = None if columns is None else names_of(columns, f"{name}: columns")
@@ -85,7 +87,7 @@ class TableSearch(TableHandle):
         within = None if condition is None else np.sort(local.find(snapshot, condition, (), job))
         last = min(first + count, snapshot.num_rows)
         hits = search(snapshot, asked.index, self._reader.indexes.fulltext, asked.node, last, within, job)
-        return _answer(asked, Hits(hits.positions[first:], hits.scores[first:]), wanted, how, job)
+        return _answer(state, asked, Hits(hits.positions[first:], hits.scores[first:]), wanted, how, job)
 
     def _fulltext(self, snapshot: Snapshot, on: str | Sequence[str] | None, earlier: bool) -> list[Index]:
         """Those that have the snapshot's rows; an earlier version may not have all of their columns yet."""
@@ -118,15 +120,15 @@ def _asked(snapshot: Snapshot, text: str, indexes: Sequence[Index]) -> _Search:
 
 
 def _answer(
-    asked: _Search, hits: Hits, wanted: Sequence[Column], how: Highlight | None, job: Job
+    state: State, asked: _Search, hits: Hits, wanted: Sequence[Column], how: Highlight | None, job: Job
 ) -> pa.Table:
-    snapshot = asked.snapshot
+    snapshot = state.snapshot
     shown = [] if how is None else [c for c in asked.columns if c.name in (how.columns or ())]
-    needed = dict.fromkeys([ID_COLUMN, *wanted, *shown])
-    rows = take_rows(snapshot, hits.positions, list(needed))
-    by_column = dict(zip(needed, rows.columns, strict=True))
-    fields = [pa.field(ID_COLUMN.name, ID_COLUMN.type), SCORE, *(pa.field(c.name, c.type) for c in wanted)]
-    values: list[Any] = [by_column[ID_COLUMN], from_numpy(hits.scores), *(by_column[c] for c in wanted)]
+    needed = list(dict.fromkeys([*wanted, *shown]))
+    rows = take_rows(snapshot, hits.positions, needed).columns if needed else []
+    by_column, ids = dict(zip(needed, rows, strict=True)), ids_at(state, hits.positions)
+    fields = [ROW_ID, SCORE, *(pa.field(c.name, c.type) for c in wanted)]
+    values: list[Any] = [from_numpy(ids), from_numpy(hits.scores), *(by_column[c] for c in wanted)]
     sought = leaves(asked.node)
     for column in shown if how is not None else ():
         cells = by_column[column].to_pylist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pyarrow as pa
 
 from core.errors import BadFilter, LamellaError, UnknownColumn
@@ -14,6 +16,10 @@ from core.filters.text.parser import Reader
 from core.filters.text.places import pointing
 from core.filters.text.strays import meant_as_text
 
+KEPT = 256
+LONGEST_KEPT = 1_000
+"""Characters of a text that is likely to be asked again."""
+
 
 def parse(text: str, schema: pa.Schema | None = None, name: str = "the data") -> Filter:
     """The tree that `text` spells. Raises `BadFilter` that shows the place.
@@ -21,11 +27,18 @@ def parse(text: str, schema: pa.Schema | None = None, name: str = "the data") ->
     With a `schema`, that of the dataset `name`, what does not fit it is refused in the same way, as
     `core.filters.bind` would refuse it: `UnknownColumn` too.
     """
-    reader = Reader(text)
-    tree = reader.read()
+    tree, reader = _known(text) if len(text) <= LONGEST_KEPT else _read(text)
     if schema is not None:
         _refuse_unfit(tree, reader, schema, name)
     return tree
+
+
+def _read(text: str) -> tuple[Filter, Reader]:
+    reader = Reader(text)
+    return reader.read(), reader
+
+
+_known = lru_cache(KEPT)(_read)
 
 
 def _refuse_unfit(tree: Filter, reader: Reader, schema: pa.Schema, name: str) -> None:

@@ -15,8 +15,9 @@ from math import log, prod
 from tantivy import Occur, Query
 
 from core.index.fulltext.analysis import meanings
-from core.index.fulltext.part import Part, field_of
+from core.index.fulltext.part import Part
 from core.index.fulltext.tree import Beginning, Leaf, Near, Node, Words
+from core.index.fulltext.writing import field_of
 
 MOST_PHRASES = 64
 """Where words that mean the same make more phrases, these are not told apart."""
@@ -36,6 +37,7 @@ class Search:
     weights: Mapping[int, float]
     keys: Mapping[str, int]
     _rarities: dict[tuple[int, str], float] = field(default_factory=dict)
+    _known: dict[tuple[Part, int, str], list[str]] = field(default_factory=dict)
 
     def query(self, node: Node, part: Part) -> Query:
         if isinstance(node, (Words, Beginning, Near)):
@@ -92,8 +94,11 @@ class Search:
 
     def _forms(self, part: Part, key: int, meaning: str) -> list[str]:
         """The words of this meaning that a column has, the commonest first."""
-        found = [word for word in part.vocabulary.of_meaning(meaning) if part.frequency(key, word)]
-        return sorted(found, key=lambda word: -part.frequency(key, word))
+        at = (part, key, meaning)
+        if at not in self._known:
+            found = [word for word in part.vocabulary.of_meaning(meaning) if part.frequency(key, word)]
+            self._known[at] = sorted(found, key=lambda word: -part.frequency(key, word))
+        return self._known[at]
 
     def _rarity(self, key: int, meaning: str) -> float:
         if (key, meaning) not in self._rarities:

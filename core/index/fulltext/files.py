@@ -24,19 +24,20 @@ import tantivy
 from tantivy.tantivy import __version__
 
 from core.errors import FileProblem
-from core.index.fulltext.part import Part, TooLarge, build, schema_of
+from core.index.fulltext.part import Part, build, schema_of
 from core.index.fulltext.vocabulary import Vocabulary
+from core.index.fulltext.writing import Texts, TooLarge
 from core.index.registry import DRAFT, Index, Place
 from core.jobs import Job
 from core.scan.chunks import run_chunks
 from core.scan.footers import unchanged
 from core.scan.snapshot import Column, FileSegment
 
-FORMAT = 2
+FORMAT = 3
 SEAL, VOCABULARY = "seal.json", "vocabulary.arrow"
 LARGEST_PART = 128_000_000
 """Bytes of text."""
-CHUNK = 1 << 20
+CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +129,8 @@ def _write_parts(draft: Path, source: Source, job: Job) -> Iterator[dict[str, An
         part.vocabulary.write(folder / VOCABULARY)
         for lock in folder.glob("*.lock"):
             lock.unlink()
-        yield {"first": first, "rows": part.rows, "lengths": {str(k): v for k, v in part.lengths.items()}}
+        lengths = {str(key): length for key, length in part.lengths.items()}
+        yield {"first": first, "rows": part.rows, "segments": part.starts, "lengths": lengths}
 
 
 def _parts(source: Source, folder: Path | None, job: Job) -> Iterator[tuple[int, Part]]:
@@ -168,17 +170,15 @@ def _cuts(source: Source) -> list[tuple[int, int]]:
     return list(zip(cuts, [*cuts[1:], source.segment.num_rows], strict=True))
 
 
-def _texts(source: Source, first: int, stop: int) -> dict[int, Sequence[Any]]:
+def _texts(source: Source, first: int, stop: int) -> Texts:
     told, names = unchanged(source.segment), source.segment.names
     there = [Column(names[k], told.schema.field(names[k]).type, k) for k in source.keys if k in names]
     starts = told.row_group_starts
     groups = [g for g in range(len(starts) - 1) if starts[g] < stop and starts[g + 1] > first]
     chunks = run_chunks(source.segment, groups, there, None)[0] if groups and there else []
     begin = first - int(starts[groups[0]]) if groups else 0
-    found: dict[int, Sequence[Any]] = dict.fromkeys(source.keys, [None] * (stop - first))
-    for column, chunk in zip(there, chunks, strict=True):
-        found[column.key] = chunk.slice(begin, stop - first).to_pylist()
-    return found
+    found = {c.key: chunk.slice(begin, stop - first) for c, chunk in zip(there, chunks, strict=True)}
+    return {**dict.fromkeys(source.keys, pa.nulls(stop - first, pa.string())), **found}
 
 
 def _opened(folder: Path, told: Mapping[str, Any], keys: Sequence[int], writable: bool) -> Part:
@@ -186,7 +186,8 @@ def _opened(folder: Path, told: Mapping[str, Any], keys: Sequence[int], writable
     try:
         searcher = tantivy.Index.open(str(opened)).searcher()
         vocabulary = Vocabulary.read(folder / VOCABULARY)
-        part = Part(int(told["rows"]), searcher, schema_of(tuple(keys)), vocabulary, _lengths(told))
+        rows, starts = int(told["rows"]), told["segments"]
+        part = Part(rows, starts, searcher, schema_of(tuple(keys)), vocabulary, _lengths(told))
     except (OSError, ValueError, pa.ArrowException) as error:
         raise FileProblem(folder, "is no index that can be read", str(error)) from error
     if opened is not folder:
@@ -251,9 +252,10 @@ def _whole(path: Path, checksum: Sequence[int], quick: bool) -> bool:
 
 
 def _checksum(path: Path) -> tuple[int, int]:
-    """Size and CRC-32."""
+    """Size and CRC-32, over memory that is used again: fresh memory costs more than reading into it."""
     size = code = 0
-    with path.open("rb") as file:
-        while block := file.read(CHUNK):
-            size, code = size + len(block), zlib.crc32(block, code)
+    block = memoryview(bytearray(CHUNK))
+    with path.open("rb", buffering=0) as file:
+        while read := file.readinto(block):
+            size, code = size + read, zlib.crc32(block[:read], code)
     return size, code

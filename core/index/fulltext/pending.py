@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,8 @@ import pyarrow.compute as pc
 
 from core.arrays import take, to_numpy
 from core.ascending import EMPTY, among, union, without
-from core.index.fulltext.part import Part, TooLarge, build
+from core.index.fulltext.part import Part, build
+from core.index.fulltext.writing import TooLarge
 from core.scan.pieces import changed_cells
 from core.scan.rows import take_rows
 from core.scan.snapshot import Column, FileSegment, Snapshot
@@ -39,6 +41,15 @@ class Placed:
     positions: np.ndarray | None = None
     start: int = 0
     gone: np.ndarray = field(default_factory=lambda: EMPTY)
+
+    @cached_property
+    def left_out(self) -> int:
+        """How many of the part's documents are no row of the snapshot."""
+        rows = self.part.rows
+        if self.positions is not None:
+            return self.part.documents - int((self.positions >= 0).sum())
+        low, high = np.searchsorted(self.gone, (self.start, self.start + rows))
+        return self.part.documents - rows + int(high - low)
 
     def at(self, rows: np.ndarray) -> np.ndarray:
         """Their positions, -1 for those that are something else by now."""
@@ -141,7 +152,7 @@ def _layers(
     language: str | None,
     usual: Mapping[int, float],
 ) -> list[Layer]:
-    texts = {key: column.to_pylist() for key, column in zip(keys, cells.columns, strict=True)}
+    texts = dict(zip(keys, cells.columns, strict=True))
     try:
         part = build(texts, len(positions), language, usual)
     except TooLarge:

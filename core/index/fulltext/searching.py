@@ -82,7 +82,8 @@ def _among(placed: Placed, query: Query, positions: np.ndarray) -> Hits:
 
 
 def _best(placed: Placed, query: Query, count: int, within: np.ndarray | None) -> Hits:
-    for wanted in _growing(count, placed.part.documents):
+    enough = None if within is not None else count + placed.left_out
+    for wanted in _growing(count, placed.part.documents, enough):
         rows, scores = placed.part.best(query, wanted)
         positions = placed.at(rows)
         valid = positions >= 0
@@ -93,8 +94,11 @@ def _best(placed: Placed, query: Query, count: int, within: np.ndarray | None) -
     return Hits(positions[valid][:count], scores[valid][:count])
 
 
-def _growing(count: int, most: int) -> Iterator[int]:
+def _growing(count: int, most: int, enough: int | None) -> Iterator[int]:
+    """How many hits are asked for until `count` of them are rows that are wanted; `enough` of them hold as
+    many, whichever are left out. What is not asked for, tantivy need not score."""
     wanted = max(FEWEST_HITS, 2 * count)
+    wanted = wanted if enough is None else min(wanted, enough)
     while wanted < most:
         yield wanted
         wanted *= MORE

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from core.index.fulltext.analysis import Token, folded, meanings, tokens
-from core.index.fulltext.part import texts_of
 from core.index.fulltext.tree import Beginning, Leaf, Words
+from core.index.fulltext.writing import texts_of
 from core.jobs import Job
 
 CUT = "…"

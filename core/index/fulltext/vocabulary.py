@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_values
+from core.arrays import from_values, take
 from core.index.fulltext.analysis import folded, meanings
 
 SCHEMA = pa.schema([("meaning", pa.string()), ("word", pa.string())])
+BLOCK = 64
+"""Words that are looked at together: one of so many is held to find the others by."""
 
 
 class Vocabulary:
@@ -40,10 +43,14 @@ class Vocabulary:
 
     def of_meaning(self, meaning: str) -> list[str]:
         """The words that mean the same."""
-        first = stop = bisect_left(range(len(self._words)), meaning, key=self._meaning)
-        while stop < len(self._words) and self._meaning(stop) == meaning:
-            stop += 1
-        return list(self._words.slice(first, stop - first).to_pylist())
+        found: list[str] = []
+        for start in range(BLOCK * max(0, bisect_left(self._firsts, meaning) - 1), len(self._words), BLOCK):
+            block = self._meanings.slice(start, BLOCK).to_pylist()
+            first, stop = bisect_left(block, meaning), bisect_right(block, meaning)
+            found += self._words.slice(start + first, stop - first).to_pylist()
+            if stop < len(block):
+                break
+        return found
 
     def beginnings(self, beginning: str) -> list[str]:
         """With what the words begin that begin so, accents put aside."""
@@ -55,8 +62,10 @@ class Vocabulary:
             found.add(_cut(accented[place], plain))
         return sorted(found)
 
-    def _meaning(self, place: int) -> str:
-        return str(self._meanings[place].as_py())
+    @cached_property
+    def _firsts(self) -> list[str]:
+        """The first meaning of each block."""
+        return list(take(self._meanings, np.arange(0, len(self._meanings), BLOCK)).to_pylist())
 
     @cached_property
     def _accented(self) -> tuple[list[str], list[str]]:

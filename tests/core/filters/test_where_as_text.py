@@ -119,3 +119,16 @@ def test_computed_values_and_relations_take_text(table: Table) -> None:
 def test_dicts_are_conditions_too(table: Table) -> None:
     assert table.count({"n": {"$gt": 1}, "code": {"$ne": "DL"}}) == table.count(WHERE)
     assert table.delete(where={"n": 1}) and table.num_rows == 3
+
+
+def test_a_text_is_read_anew_for_rows_of_another_schema(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store") as store:
+        numbers = store.create_table("numbers", {"a": [1, 2]})
+        texts = store.create_table("texts", {"a": ["1", "2"]})
+        others = store.create_table("others", {"b": [1]})
+        for _ in range(2):
+            assert numbers.count("a = 1") == 1
+            with pytest.raises(BadFilter, match="cannot be compared"):
+                texts.count("a = 1")
+            with pytest.raises(UnknownColumn):
+                others.count("a = 1")

@@ -60,6 +60,27 @@ def test_neighbours_are_the_rows_at_the_other_end_each_once(store: Store) -> Non
     assert names(knows.neighbours(0, sort=["-name"], limit=1, columns=["name"])) == ["cleo"]
 
 
+def test_neighbours_by_id_are_those_that_are_there(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("places", {"name": [f"place {n % 7}" for n in range(2_000)]})
+        ends = {"source": [0] * 1_500 + [5, 5], "target": [*range(1_500), 5, None]}
+        store.create_table("roads", ends)
+        store.relate("roads.source", "places._id")
+        store.relate("roads.target", "places._id")
+        roads = store.edges("roads")
+        assert names(roads.neighbours(5)) == ["place 5"]
+        assert roads.neighbours(0)["_id"].to_pylist() == list(range(1_500))
+        assert roads.neighbours(0, sort=["-name", "-_id"], limit=2)["_id"].to_pylist() == [1_497, 1_490]
+        assert roads.neighbours(0, where=col("target").is_in([3, 4]))["_id"].to_pylist() == [3, 4]
+        assert roads.neighbours(5, "both")["_id"].to_pylist() == [0, 5]
+        assert (roads.incident(5).num_rows, roads.degrees([5, 1_999], "both")["count"].to_pylist()) == (
+            1,
+            [3, 0],
+        )
+        store["places"].delete(ids=[3])
+        assert roads.neighbours(0, where=col("target") < 5)["_id"].to_pylist() == [0, 1, 2, 4]
+
+
 def test_edges_at_a_row_have_columns_of_their_own(store: Store) -> None:
     knows = store.edges("knows", source="knows_who", target="knows_whom")
     assert knows.incident(0, columns=["years"], sort=["years"])["years"].to_pylist() == [1, 3, 7]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,51 @@ def test_what_is_related_is_filtered_sorted_and_cut_like_any_rows(store: Store) 
         titles.related(2, "cast", where=col("biling") > 1)
     with pytest.raises(BadData, match="-1 is less than none"):
         titles.related(0, "cast", limit=-1)
+
+
+def test_rows_that_are_pointed_at_by_id_are_filtered_sorted_and_cut_too(store: Store) -> None:
+    people, found = (
+        store["people"],
+        store.create_table("found", {"who": [2, 0, 2, 1, 7, None], "at": [1] * 6}),
+    )
+    store.relate("found.who", "people._id")
+    store.relate("found.at", "people.chief")
+    people.insert([{"name": "Dan", "chief": 1}, {"name": "Eve", "chief": 1}, {"name": "Ada", "chief": 1}])
+    pointed = {row: found.related(row, "people", through="found_who") for row in range(6)}
+    assert [ids(rows) for rows in pointed.values()] == [[2], [0], [2], [1], [], []]
+    assert pointed[0].schema == people.schema
+    assert found.related(0, "people", ["name"], col("chief") == 0, through="found_who").num_rows == 1
+    assert found.related(0, "people", where="chief = 1", sort=["name"], through="found_who").num_rows == 0
+    assert found.related(0, "people", limit=0, through="found_who").num_rows == 0
+    assert found.related(0, "people", offset=1, through="found_who").num_rows == 0
+    by_name = found.related(0, "people", ["name"], sort=["-name"], limit=2, through="found_at")
+    assert by_name["name"].to_pylist() == ["Eve", "Dan"]
+    with pytest.raises(BadFilter):
+        found.related(4, "people", where=col("name") > 5, through="found_who")
+    people.delete(ids=[2])
+    assert ids(found.related(0, "people", through="found_who")) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.int8(), [1, -1, None]),
+        (pa.uint64(), [1, 2**63, None]),
+        (pa.float64(), [1.0, 1.5, None]),
+        (pa.decimal128(20, 0), [Decimal(1), Decimal(10**19), None]),
+        (pa.dictionary(pa.int8(), pa.int64()), [1, 5_000, None]),
+    ],
+    ids=str,
+)
+def test_ids_are_pointed_at_by_numbers_of_every_type(
+    tmp_path: Path, kind: pa.DataType, values: list[Any]
+) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("rows", {"n": [0, 1, 2]})
+        pointers = store.create_table("pointers", pa.table({"to": pa.array(values, kind)}))
+        store.relate("pointers.to", "rows._id")
+        assert [ids(pointers.related(row, "rows")) for row in range(3)] == [[1], [], []]
+        assert ids(store["rows"].related(1, "pointers")) == [0]
 
 
 def test_null_and_what_is_not_there_lead_nowhere(store: Store) -> None:
@@ -285,6 +331,37 @@ def test_relations_are_there_for_others_and_after_opening_again(store: Store, tm
             copy.relate("cast.person", "people._id")
         with pytest.raises(ReadOnlyStore):
             copy.unrelate("cast_title")
+
+
+def test_what_others_change_of_tables_and_relations_is_seen_at_once(store: Store) -> None:
+    titles = store["titles"]
+    with Store.open(store.path) as other:
+        assert ids(titles.related(0, "cast")) == ids(other["titles"].related(0, "cast")) == [0, 1]
+        other["cast"].rename_column("title", "film")
+        assert ids(titles.related(0, "cast")) == [0, 1]
+        other.rename_table("cast", "roles")
+        with pytest.raises(UnknownTable):
+            titles.related(0, "cast")
+        assert ids(titles.related(0, "roles")) == [0, 1]
+        other.relate("roles.billing", "titles._id", name="second")
+        with pytest.raises(StoreProblem, match="not clear"):
+            titles.related(0, "roles")
+        other.unrelate("cast_title")
+        assert ids(titles.related(1, "roles")) == [1, 2, 3, 4]
+        other["roles"].delete(ids=[1, 2])
+        assert ids(titles.related(1, "roles")) == [3, 4]
+
+
+def test_what_a_transaction_changes_is_seen_in_it_alone_until_it_is_done(store: Store) -> None:
+    titles = store["titles"]
+    with Store.open(store.path) as other, store.transaction():
+        store.unrelate("cast_title")
+        store.relate("cast.billing", "titles._id")
+        assert ids(titles.related(1, "cast")) == [1, 2, 3, 4]
+        assert ids(other["titles"].related(1, "cast")) == [2]
+        with ThreadPoolExecutor(1) as thread:
+            assert ids(thread.submit(lambda: titles.related(1, "cast")).result()) == [2]
+    assert ids(titles.related(1, "cast")) == [1, 2, 3, 4]
 
 
 def test_a_transaction_that_fails_takes_its_relations_back(store: Store) -> None:
