@@ -96,7 +96,10 @@ def _results(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--quiet", action="store_true", help="nothing is said before the race is over")
     group.add_argument(
-        "--save", action=argparse.BooleanOptionalAction, default=True, help="keep the run (that is so anyway)"
+        "--no-save",
+        dest="save",
+        action="store_false",
+        help="do not keep the run, so that --runs, --show, --again and --compare never have it",
     )
     group.add_argument("--note", metavar="TEXT", help="kept with the run; with --show, with that one")
 

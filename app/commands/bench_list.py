@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
+
 from core.bench.backends import ENTRIES
 from core.bench.choice import ready
 from core.bench.workloads import GROUPS, WORKLOADS, Workload
+
+WIDTH = 100
+"""Where there is no terminal that says how wide it is."""
 
 
 def show() -> int:
     print("Workloads:")
     for workload in WORKLOADS.values():
-        print(f"  {workload.id:26}{workload.about}")
-        print(f"  {'':26}{_sizes(workload)}")
-        print(f"  {'':26}Ready for it: {' '.join(entry.id for entry in ready(workload))}")
+        print(f"  {workload.id}")
+        for about in (workload.about, _sizes(workload), _ready(workload)):
+            print(_folded(about, "    "))
     print("\nGroups:")
-    for name, members in GROUPS.items():
-        print(f"  {name:26}{' '.join(members)}")
-    print(f"  {'all':26}every workload")
+    for name, members in (*GROUPS.items(), ("all", ("every workload",))):
+        print(_folded(" ".join(members), f"  {name:26}"))
     print("\nSystems:")
-    for entry in ENTRIES.values():
+    for entry in ENTRIES.values():  # a command to install one stays on one line, to be copied
         print(f"  {entry.id:26}{entry.title}. {entry.missing or 'Ready.'}")
     return 0
 
@@ -31,3 +36,19 @@ def _sizes(workload: Workload) -> str:
     }
     told = [f"{name} {', '.join(f'{rows:,}' for rows in sizes)}" for name, sizes in scales.items() if sizes]
     return f"Sizes: {'; '.join(told)}."
+
+
+def _ready(workload: Workload) -> str:
+    return f"Ready for it: {' '.join(entry.id for entry in ready(workload))}"
+
+
+def _folded(text: str, first: str) -> str:
+    """In lines of the terminal, all of them behind the first; names are not cut at their hyphens."""
+    return textwrap.fill(
+        text,
+        shutil.get_terminal_size((WIDTH, 0)).columns,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -114,4 +114,4 @@ def _lack(what: str, trial: Trial, needed: int, free: int, where: str) -> str:
 
 
 def _titled(trial: Trial) -> str:
-    return f"{trial.workload.title}, {trial.backend}"
+    return f"{trial.workload.title}, {entry_named(trial.backend).title}"

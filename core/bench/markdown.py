@@ -1,9 +1,9 @@
-"""A race as Markdown: how to run it again, the machine, how each system was set up and why; then for each
-workload what was won and lost, a table per operation, and what went wrong."""
+"""A race as Markdown: how to run it again, the machine, how each system was set up, what was won and lost;
+then for each workload a table per size, and what went wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.bench.backends import entry_named
@@ -11,16 +11,21 @@ from core.bench.calls import by_workload
 from core.bench.claims import claims_table
 from core.bench.environment import sentence
 from core.bench.kept_run import KeptRun, by_backend
+from core.bench.lost import lost_lines
+from core.bench.overview import overview_table
 from core.bench.protocol import Failure, Unsupported
 from core.bench.ratios import in_order
 from core.bench.report import report_tables
 from core.bench.results import Record
-from core.bench.standings import standings, standings_table
 from core.bench.titles import workload_about, workload_title
 
 HOW_TO_READ = (
-    "Times are medians; ± is the standard deviation of the samples. In brackets: how Lamella, or else the"
-    " first system, did against that one."
+    "Times are medians; ± is the standard deviation of the samples, as a share of the median. **Bold** is the"
+    " quickest of its operation, and what is within 5 % of it. Lamella (where it takes no part, the first"
+    " system) is compared with each: ÷ 3.1 beside a time says that Lamella takes that time divided by 3.1,"
+    " × 2.0 that it takes twice that time, so that the other is quicker, and ≈ that they are within 5 %."
+    " *First* is the first call of a question since its database was opened, *again* are those after it."
+    " – was not measured: it was not raced at this size, or the reason stands below the tables."
 )
 
 
@@ -31,11 +36,17 @@ def markdown_report(run: KeptRun) -> str:
         machine_and_systems(by_backend(run.surroundings)),
         _differences(run),
         HOW_TO_READ,
+        _overview(run.records),
     ]
     for name, records in _groups(run).items():
         parts += _section(name, records, run)
     parts.append(_claims(run.records))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _overview(records: Sequence[Record]) -> str:
+    table = overview_table(records)
+    return table.as_markdown() if table.lines else ""
 
 
 def _claims(records: Sequence[Record]) -> str:
@@ -58,16 +69,10 @@ def machine_and_systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def tables(records: Sequence[Record]) -> list[str]:
-    """A heading, what was won and lost, and the tables, for each workload."""
+    """A heading and the tables, for each workload."""
     return [
         text for name, group in by_workload(records).items() for text in [_heading(name), *_measured(group)]
     ]
-
-
-def lost_lines(lost: Iterable[Failure | Unsupported]) -> list[str]:
-    """What failed and what could not be asked, each with its reason."""
-    lines = [f"- {_told(one)}" for one in lost]
-    return ["Not measured:\n\n" + "\n".join(lines)] if lines else []
 
 
 def _how(run: KeptRun) -> str:
@@ -90,7 +95,7 @@ def _differences(run: KeptRun) -> str:
         if one.description != shown[one.backend]["description"]:
             found.setdefault((one.backend, one.description), []).append(workload_title(one.workload))
     others = [
-        f"- {entry_named(backend).title}, in {', '.join(titles)}: {description}."
+        f"- {entry_named(backend).title}, in {', '.join(dict.fromkeys(titles))}: {description}."
         for (backend, description), titles in found.items()
     ]
     return "Where a workload asks for another configuration:\n\n" + "\n".join(others) if others else ""
@@ -114,13 +119,4 @@ def _heading(name: str) -> str:
 
 
 def _measured(records: Sequence[Record]) -> list[str]:
-    found = standings(records)
-    first = [standings_table(found).as_markdown()] if found else []
-    return [*first, *(table.as_markdown() for table in report_tables(records))]
-
-
-def _told(one: Failure | Unsupported) -> str:
-    if isinstance(one, Unsupported):
-        return f"{entry_named(one.backend).title}, {one.step.replace('_', ' ')}: {one.reason}."
-    step = one.operation.replace("_", " ")
-    return f"{entry_named(one.backend).title}, {step}, {one.rows:,} rows: **{one.kind}**. {one.message}"
+    return [table.as_markdown() for table in report_tables(records)]

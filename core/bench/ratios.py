@@ -123,6 +123,16 @@ def shown_factor(times: float) -> str:
     return _digits(times, 2)
 
 
+def shown_share(share: float) -> str:
+    """What one takes of what another takes: "÷ 12" is a twelfth, "× 2.0" twice as much."""
+    return f"÷ {shown_factor(1 / share)}" if share < 1 else f"× {shown_factor(share)}"
+
+
+def shown_against(share: float) -> str:
+    """As `shown_share`; "≈" where one run cannot say which is more."""
+    return "≈" if 1 / EQUAL_WITHIN < share < EQUAL_WITHIN else shown_share(share)
+
+
 def shown_rows(rows: int) -> str:
     return f"{rows:,} row" if rows == 1 else f"{rows:,} rows"
 

@@ -1,147 +1,173 @@
-"""A race as tables: times by system and size, latencies where there are many, sizes on disk.
-
-A question's first call and its later ones are two tables. Where no right answer was known beforehand, the
-last one says who agreed.
-"""
+"""A race as tables. Of each workload: times by size, then once for all sizes latencies where calls were timed
+one by one, memory, sizes on disk, and where no right answer was known beforehand who agreed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from core.bench.agreement import agreement_tables
-from core.bench.backends import entry_named
-from core.bench.calls import by_call, by_workload
-from core.bench.ratios import Ratio, competitors, ratios, shown_bytes, shown_rows, shown_seconds
-from core.bench.report_table import ReportTable
-from core.bench.results import STATISTICS, Point, Record, Summary, summaries
-from core.bench.workloads import Operation, workload_named
+from core.bench.calls import AGAIN, FIRST, Group, by_call, by_workload
+from core.bench.grid import NOTHING, Grid, GridLine, compared
+from core.bench.ratios import competitors, shown_bytes, shown_rows, shown_seconds
+from core.bench.report_table import ReportTable, unbroken
+from core.bench.results import Record, Summary, summaries
+from core.bench.standings import Standing, shown_standing, standings, tally_of
+from core.bench.workloads import Operation, Workload, workload_named
 
-MANY_SYSTEMS = 4
-"""More than these do not stand beside each other but below."""
+PAGE_COLUMNS, TERMINAL_COLUMNS = 8, 4
+"""More systems than these stand below each other."""
 
-NOTHING = "–"
+SIGNS = (
+    "Beside a time: ± is the standard deviation, as a share of the median; ÷ 3.1 says that Lamella (or else\n"
+    "the first system) takes that time divided by 3.1, × 2.0 twice that time, ≈ that they are within 5 %."
+)
 
 __all__ = ["ReportTable", "report_tables", "text_report"]
 
 
-def report_tables(records: Sequence[Record], statistic: str = "median") -> list[ReportTable]:
-    """Workload by workload: times, latencies, sizes on disk, then who agreed. None for no records."""
+def report_tables(
+    records: Sequence[Record], most: int = PAGE_COLUMNS, placed: bool = True
+) -> list[ReportTable]:
+    """Workload by workload, with at most so many systems beside each other. None for no records.
+
+    `placed` says in each line which place Lamella has, and how it did against the best other.
+    """
     groups = by_workload(records)
-    several = len(groups) > 1
-    return [
-        table for name, group in groups.items() for table in _of_workload(name, group, statistic, several)
-    ]
+    told = (_Told(workload_named(name), group, len(groups) > 1, placed) for name, group in groups.items())
+    return [table for one in told for table in one.tables(most)]
 
 
-def text_report(records: Sequence[Record], statistic: str = "median") -> str:
+def text_report(records: Sequence[Record]) -> str:
     """Empty for no records."""
-    return "\n\n".join(table.as_text() for table in report_tables(records, statistic))
-
-
-def _of_workload(name: str, records: Sequence[Record], statistic: str, titled: bool) -> list[ReportTable]:
-    workload = workload_named(name)
-    before = f"{workload.title}: " if titled else ""
-    groups = by_call(records)
-    told = [
-        _Told(operation, call, groups[key], competitors(records), statistic, before)
-        for operation in workload.operations
-        for key in groups
-        for _, call in [key]
-        if key[0] == operation.id
-    ]
-    sizes = {one.operation.id: one.sizes() for one in told if one.operation.resizes}
-    memory = [one.memory() for one in told if one.operation.holds]
-    times = (table for one in told for table in one.times())
-    return [*memory, *times, *sizes.values(), *agreement_tables(workload, records, before)]
+    found = report_tables(records, TERMINAL_COLUMNS, placed=False)
+    return "\n\n".join([*(table.as_text() for table in found), SIGNS]) if found else ""
 
 
 @dataclass(frozen=True)
-class _Told:
-    """One operation, or its first or its later calls."""
+class _Call:
+    """An operation, or its first or its later calls, with its samples by size and system."""
 
     operation: Operation
     call: str
     records: Sequence[Record]
-    names: Sequence[str]
-    statistic: str
-    before: str
-    points: dict[Point, Summary] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "points", summaries(self.records))
-
-    def times(self) -> list[ReportTable]:
-        title = f"{self.before}{self.title} ({self.statistic})"
-        found = {(ratio.rival, ratio.rows): ratio for ratio in ratios(self.records, self.statistic)}
-        table = self._table(title, lambda name, rows: self._time(name, rows, found))
-        many = any(record.latencies for record in self.records)
-        return [table, self._latencies()] if many else [table]
-
-    def sizes(self) -> ReportTable:
-        return self._bytes("disk_bytes", f"Size on disk after: {self.operation.title}")
-
-    def memory(self) -> ReportTable:
-        return self._bytes("peak_rss_bytes", f"Memory: {self.operation.title}")
-
-    def _bytes(self, quantity: str, title: str) -> ReportTable:
-        found = summaries(self.records, quantity=quantity)
-
-        def shown(name: str, rows: int) -> str:
-            summary = found.get((self.operation.id, name, rows))
-            return shown_bytes(summary.median) if summary else NOTHING
-
-        return self._table(f"{self.before}{title} (median)", shown)
 
     @property
     def title(self) -> str:
         return f"{self.operation.title}, {self.call}" if self.call else self.operation.title
 
+    @cached_property
+    def times(self) -> dict[int, dict[str, Summary]]:
+        return self.by_size("seconds")
+
+    def by_size(self, quantity: str) -> dict[int, dict[str, Summary]]:
+        found: dict[int, dict[str, Summary]] = {}
+        for (_, backend, rows), summary in sorted(summaries(self.records, quantity=quantity).items()):
+            found.setdefault(rows, {})[backend] = summary
+        return found
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The records of one workload."""
+
+    workload: Workload
+    records: Sequence[Record]
+    titled: bool
+    placed: bool
+
+    @cached_property
+    def calls(self) -> list[_Call]:
+        """In the workload's order, the first call of a question before the later ones."""
+        groups = by_call(self.records)
+        return [
+            _Call(operation, call, groups[operation.id, call])
+            for operation in self.workload.operations
+            for call in ("", FIRST, AGAIN)
+            if (operation.id, call) in groups
+        ]
+
+    def tables(self, most: int) -> list[ReportTable]:
+        grids = [*self._times(), self._latencies(), self._memory(), self._sizes()]
+        shown = [table for grid in grids for table in grid.tables(most)]
+        return [*shown, *agreement_tables(self.workload, self.records, self._before)]
+
+    def _times(self) -> Iterator[Grid]:
+        found = standings(self.records)
+        for rows in self._rows:
+            here = {(one.operation.id, one.call): one for one in found if one.rows == rows}
+            lines = [self._time(one, rows, here) for one in self.calls if rows in one.times]
+            repeats = len({record.repeat for record in self.records if record.rows == rows})
+            counted = f"{repeats:,} repeats" if repeats > 1 else "1 repeat"
+            told = f". {tally_of(here.values())}" if here else ""
+            yield self._grid(f"Times at {shown_rows(rows)}, {counted}{told}", lines)
+
+    def _time(self, call: _Call, rows: int, found: Mapping[Group, Standing]) -> GridLine:
+        cells = compared(call.times[rows], self._subject, shown_seconds, spread=True)
+        standing = found.get((call.operation.id, call.call))
+        return GridLine(call.title, cells, shown_standing(standing) if standing and self.placed else "")
+
+    def _latencies(self) -> Grid:
+        title = "Calls timed one by one: p50 / p95 / p99, and how many a second at the mean"
+        asked = [call for call in self.calls if any(record.latencies for record in call.records)]
+        lines = [
+            GridLine(
+                f"{call.title}{self._at(rows)}, {_counted(found)}",
+                {name: _percentiles(summary) for name, summary in found.items()},
+            )
+            for call in asked
+            for rows, found in call.times.items()
+        ]
+        return self._grid(title, lines, wide=True)
+
+    def _memory(self) -> Grid:
+        held = [call for call in self.calls if call.operation.holds]
+        return self._bytes("Peak memory (medians)", "peak_rss_bytes", held)
+
+    def _sizes(self) -> Grid:
+        """The later calls of an operation count, where they are told apart."""
+        left = {call.operation.id: call for call in self.calls if call.operation.resizes}
+        return self._bytes("Size on disk (medians)", "disk_bytes", list(left.values()), "after ")
+
+    def _bytes(self, title: str, quantity: str, calls: Sequence[_Call], before: str = "") -> Grid:
+        lines = [
+            GridLine(
+                f"{before}{call.title}{self._at(rows)}",
+                compared(found, self._subject, shown_bytes, spread=False),
+            )
+            for call in calls
+            for rows, found in call.by_size(quantity).items()
+        ]
+        return self._grid(title, lines)
+
+    def _grid(self, title: str, lines: Sequence[GridLine], wide: bool = False) -> Grid:
+        return Grid(f"{self._before}{title}", self._subject, lines, wide)
+
+    def _at(self, rows: int) -> str:
+        """Needless where all is of one size."""
+        return f", {shown_rows(rows)}" if len(self._rows) > 1 else ""
+
     @property
-    def rows(self) -> list[int]:
+    def _rows(self) -> list[int]:
         return sorted({record.rows for record in self.records})
 
-    def _latencies(self) -> ReportTable:
-        """One line for each system and size, since six numbers do not fit one cell."""
-        header = ("rows", "system", "samples", "mean", "p50", "p95", "p99", "per second")
-        lines = tuple(
-            (f"{rows:,}", entry_named(name).title, *_spread_out(self.points[self.operation.id, name, rows]))
-            for rows in self.rows
-            for name in self.names
-            if (self.operation.id, name, rows) in self.points
-        )
-        return ReportTable(f"{self.before}Latencies: {self.title}", header, lines)
+    @property
+    def _before(self) -> str:
+        return f"{self.workload.title}: " if self.titled else ""
 
-    def _table(self, title: str, cell: Callable[[str, int], str]) -> ReportTable:
-        titles = [entry_named(name).title for name in self.names]
-        if len(self.names) <= MANY_SYSTEMS:
-            lines = tuple((f"{rows:,}", *(cell(name, rows) for name in self.names)) for rows in self.rows)
-            return ReportTable(title, ("rows", *titles), lines)
-        header = ("system", *map(shown_rows, self.rows))
-        told = zip(titles, self.names, strict=True)
-        return ReportTable(
-            title, header, tuple((shown, *(cell(name, rows) for rows in self.rows)) for shown, name in told)
-        )
-
-    def _time(self, name: str, rows: int, found: dict[tuple[str, int], Ratio]) -> str:
-        summary = self.points.get((self.operation.id, name, rows))
-        if summary is None:
-            return NOTHING
-        ratio = found.get((entry_named(name).title, rows))
-        return _with_spread(summary, self.statistic) + (f"  {_against(ratio)}" if ratio else "")
+    @property
+    def _subject(self) -> str:
+        return competitors(self.records)[0]
 
 
-def _with_spread(summary: Summary, statistic: str) -> str:
-    shown = shown_seconds(STATISTICS[statistic](summary))
-    return f"{shown} ± {shown_seconds(summary.deviation)}" if len(summary.samples) > 1 else shown
+def _counted(found: Mapping[str, Summary]) -> str:
+    """How many calls; the fewest and the most, where systems differ."""
+    counts = sorted({len(summary.samples) for summary in found.values()})
+    return f"{'–'.join(f'{count:,}' for count in dict.fromkeys((counts[0], counts[-1])))} calls"
 
 
-def _spread_out(summary: Summary) -> tuple[str, ...]:
-    seconds = (summary.mean, *(summary.percentile(percent) for percent in (50, 95, 99)))
-    a_second = f"{1 / summary.mean:,.0f}" if summary.mean > 0 else NOTHING
-    return (f"{len(summary.samples):,}", *map(shown_seconds, seconds), a_second)
-
-
-def _against(ratio: Ratio) -> str:
-    """How this system did against the subject: the factor is the subject's advantage."""
-    return f"[{ratio.subject} {ratio.verdict}]"
+def _percentiles(summary: Summary) -> str:
+    times = (unbroken(shown_seconds(summary.percentile(percent))) for percent in (50, 95, 99))
+    a_second = f"{1 / summary.mean:,.0f}/s" if summary.mean > 0 else NOTHING
+    return f"{' / '.join(times)}, {a_second}"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from core.bench.backends import entry_named
 from core.bench.calls import by_call
-from core.bench.ratios import EQUAL_WITHIN, competitors, shown_factor, shown_seconds
-from core.bench.report_table import ReportTable
+from core.bench.ratios import EQUAL_WITHIN, competitors, shown_against
+from core.bench.report_table import unbroken
 from core.bench.results import Record, Summary, summaries
 from core.bench.workloads import Operation, workload_named
+
+AHEAD, LEVEL, BEHIND = "ahead", "level", "behind"
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,14 @@ class Standing:
         return self.rival_seconds / self.seconds
 
     @property
+    def title(self) -> str:
+        return f"{self.operation.title}, {self.call}" if self.call else self.operation.title
+
+    @property
     def verdict(self) -> str:
         if 1 / EQUAL_WITHIN < self.factor < EQUAL_WITHIN:
-            return "as fast"
-        times = max(self.factor, 1 / self.factor)
-        return f"{shown_factor(times)} × {'faster' if self.factor > 1 else 'slower'}"
+            return LEVEL
+        return AHEAD if self.factor > 1 else BEHIND
 
 
 def standings(records: Sequence[Record]) -> list[Standing]:
@@ -59,14 +64,18 @@ def standings(records: Sequence[Record]) -> list[Standing]:
     ]
 
 
-def standings_table(found: Sequence[Standing]) -> ReportTable:
-    """What was lost stands first. `found` is of one workload, and not empty."""
-    subject = entry_named(found[0].subject).title
-    header = ("operation", "rows", subject, "place", "best other", "its time", subject + " is")
-    ordered = sorted(found, key=lambda one: one.factor)
-    return ReportTable(
-        f"{subject} against the best of the others (medians)", header, tuple(map(_line, ordered))
-    )
+def shown_standing(one: Standing) -> str:
+    """ "2 of 5, × 3.1 SQLite": what the subject takes of the best other's time."""
+    against = unbroken(shown_against(1 / one.factor))
+    return f"{one.place} of {one.systems}, {against} {entry_named(one.rival).title}"
+
+
+def tally_of(found: Iterable[Standing]) -> str:
+    """ "Of 6, Lamella is ahead in 2, level in 1, behind in 3". `found` is of one subject, and not empty."""
+    each = list(found)
+    counts = {verdict: sum(one.verdict == verdict for one in each) for verdict in (AHEAD, LEVEL, BEHIND)}
+    told = [f"{verdict} in {count:,}" for verdict, count in counts.items() if count]
+    return f"Of {len(each):,}, {entry_named(each[0].subject).title} is {', '.join(told)}"
 
 
 def _of_group(operation: Operation, call: str, subject: str, records: Sequence[Record]) -> list[Standing]:
@@ -96,16 +105,4 @@ def _standing(
         systems=len(systems),
         rival=rival,
         rival_seconds=medians[rival],
-    )
-
-
-def _line(one: Standing) -> tuple[str, ...]:
-    return (
-        f"{one.operation.title}, {one.call}" if one.call else one.operation.title,
-        f"{one.rows:,}",
-        shown_seconds(one.seconds),
-        f"{one.place} of {one.systems}",
-        entry_named(one.rival).title,
-        shown_seconds(one.rival_seconds),
-        one.verdict,
     )

@@ -46,7 +46,7 @@ def test_a_race_is_told_written_reported_and_kept(bench: Said, tmp_path: Path) -
     status, said, problems = bench(*FEW, "--json", out, "--report", report, "--note", "first", "--seed", 5)
     assert (status, problems) == (0, "")
     assert said.startswith("About ") and "sqlite: 3 rows, create, repeat 1" in said
-    assert "Read again (median)" in said
+    assert "Times at 3 rows, 1 repeat" in said and "Read again" in said
     records = json.loads(out.read_text())
     assert {item["backend"] for item in records} == {"sqlite", "sqlite-wal"}
     assert set(records[0]) == {
@@ -75,7 +75,7 @@ def test_several_workloads_stand_in_one_report(bench: Said, tmp_path: Path) -> N
 def test_a_race_inside_a_smaller_table(bench: Said) -> None:
     words = ("--workload", "partial", "--rows", "1,5", "--table-rows", "20", "--backends", "sqlite")
     status, said, _ = bench(*words, "--repeats", 1, "--no-save")
-    assert status == 0 and "Update some (median)" in said
+    assert status == 0 and "Times at 5 rows" in said and "Update some" in said
 
 
 def test_a_system_that_answers_wrongly_ends_it_with_1(bench: Said) -> None:
@@ -100,7 +100,7 @@ def test_kept_runs_are_listed_shown_noted_raced_again_compared_and_forgotten(
     first, second = Kept(paths.races()).run(1), Kept(paths.races()).run(2)
     assert first.choice == second.choice
     status, said, _ = bench("--show", 1, "--note", "before", "--json", tmp_path / "one.json")
-    assert status == 0 and "Read (median)" in said and first.command in said
+    assert status == 0 and "Times at 3 rows, 3 repeats" in said and first.command in said
     page = tmp_path / "both.md"
     bench("--workload", "needle", "--rows", "3", "--backends", "sqlite", "--repeats", 1)
     assert bench("--show", 1, 2, 3, "--report", page)[0] == 0
@@ -167,6 +167,14 @@ def test_the_list_names_workloads_groups_and_what_systems_need(
     assert f"Run: {sys.executable} -m pip install polars" in said
 
 
+def test_the_list_fits_the_terminal(bench: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+    workloads, _, systems = bench("--list")[1].partition("Systems:")
+    assert max(map(len, workloads.splitlines())) <= 70
+    assert set(ENTRIES) <= set(workloads.split()), "no name is cut in two"
+    assert systems
+
+
 def test_all_backends_are_those_that_are_ready_for_the_workload() -> None:
     words = ["--workload", "entity", "--backends", "all", "--scale", "small"]
     choice = bench_choice.choice_of(cli._command_parser("bench").parse_args(words))
@@ -197,7 +205,7 @@ def test_on_a_terminal_one_line_tells_how_far_it_is(tmp_path: Path) -> None:
     shown = os.read(master, 100_000).decode()
     os.close(master)
     assert "left  sqlite, 3 rows, query" in shown and "[#" in shown and "\n" not in shown
-    assert "repeat 1" not in done.stdout and "Read (median)" in done.stdout
+    assert "repeat 1" not in done.stdout and "Times at 3 rows" in done.stdout
 
 
 def test_the_time_left_follows_the_pace() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core.bench.backends import entry_named
 from core.bench.calls import FIRST, by_call
-from core.bench.ratios import shown_bytes, shown_factor, shown_seconds
+from core.bench.ratios import shown_bytes, shown_seconds, shown_share
 from core.bench.report import ReportTable
 from core.bench.results import Point, Record, Summary, summaries
 from core.bench.workloads import workload_named
@@ -157,7 +157,7 @@ def _line(verdict: Verdict) -> tuple[str, ...]:
         f"{verdict.rows:,}",
         shown(verdict.ours),
         _rival(goal, shown(theirs)) if theirs is not None else "–",
-        _ratio(verdict.ours / theirs) if theirs else "–",
+        shown_share(verdict.ours / theirs) if theirs else "–",
         _wanted(goal),
         _mark(verdict),
     )
@@ -172,12 +172,7 @@ def _rival(goal: Goal, shown: str) -> str:
 def _wanted(goal: Goal) -> str:
     if not goal.rival:
         return f"at most {shown_seconds(goal.limit)}"
-    return f"{'at least' if goal.limit < 1 else 'at most'} {_ratio(goal.limit)}"
-
-
-def _ratio(value: float) -> str:
-    """Under 1 as a fraction of the rival's: "÷ 12"."""
-    return f"÷ {shown_factor(1 / value)}" if value < 1 else f"× {shown_factor(value)}"
+    return f"{'at least' if goal.limit < 1 else 'at most'} {shown_share(goal.limit)}"
 
 
 def _mark(verdict: Verdict) -> str:

@@ -19,7 +19,9 @@ from pathlib import Path
 from core.bench import runner
 from core.bench.backends import ENTRIES
 from core.bench.diary import Diary, write_results
-from core.bench.markdown import lost_lines, machine_and_systems, tables
+from core.bench.lost import lost_lines
+from core.bench.markdown import HOW_TO_READ, machine_and_systems, tables
+from core.bench.overview import overview_table
 from core.bench.protocol import Failure, Measured, Message, Unsupported
 from core.bench.results import Record, read_json
 from core.bench.workloads import ALL_SIZES, PARTIAL, WORKLOADS, Workload, workload_named
@@ -154,10 +156,9 @@ def report(records: Sequence[Record], told: Told, command: str) -> str:
     missed = sum(verdict.counts and not verdict.met for verdict in found)
     counted = sum(verdict.counts for verdict in found)
     goals = f"{counted - missed} of {counted} goals met.\n\n{goal_table(found).as_markdown()}"
-    names = dict.fromkeys(record.workload for record in records)
-    told_tables = [table for name in names for table in tables([r for r in records if r.workload == name])]
-    head = f"Measured by `{command}`."
-    parts = [head, machine_and_systems(told.diary.surroundings), goals, *told_tables, *lost_lines(told.lost)]
+    head = [f"Measured by `{command}`.", machine_and_systems(told.diary.surroundings), goals, HOW_TO_READ]
+    overview = [overview_table(records).as_markdown()] if records else []
+    parts = [*head, *overview, *tables(records), *lost_lines(told.lost)]
     return "\n\n".join(parts)
 
 

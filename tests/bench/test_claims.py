@@ -35,9 +35,18 @@ RATIO = {
 
 def record(backend: str, seconds: float, rows: int = 1000, **more: Any) -> Record:
     fields: dict[str, Any] = {
-        "workload": "small", "backend": backend, "operation": "read", "rows": rows, "columns": 100,
-        "repeat": 0, "seconds": seconds, "cpu_seconds": seconds, "peak_rss_bytes": 1, "disk_bytes": 1,
-        "checksum": "1:1", "temperature": "cold",
+        "workload": "small",
+        "backend": backend,
+        "operation": "read",
+        "rows": rows,
+        "columns": 100,
+        "repeat": 0,
+        "seconds": seconds,
+        "cpu_seconds": seconds,
+        "peak_rss_bytes": 1,
+        "disk_bytes": 1,
+        "checksum": "1:1",
+        "temperature": "cold",
     }
     return Record(**(fields | more))
 

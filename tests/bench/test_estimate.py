@@ -101,6 +101,7 @@ def test_what_does_not_fit_in_memory_is_refused_with_the_estimate_and_the_sizes_
         refuse_what_does_not_fit(choice, costs)
     told = str(found.value)
     assert "Not enough memory: 1,000,000,000,000 rows need about 12,000,000 GB" in told and "is free" in told
+    assert f"{SMALL.title}, SQLite (synchronous off): Not enough memory" in told
     assert "Leave those sizes or systems out: 10 rows fit" in told
     assert refuse_what_does_not_fit(Choice((part_of(SMALL, ["sqlite"], [10], 1),)), costs).problems == ()
 

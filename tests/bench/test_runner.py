@@ -203,7 +203,7 @@ def test_a_race_is_told_with_its_ratios_and_its_samples_and_surroundings_are_wri
     beside = json.loads((tmp_path / "race.environment.json").read_text(encoding="utf-8"))
     assert set(beside) == {"sqlite", "sqlite-wal"}
     text = "\n".join(said)
-    assert "Query again (median)" in text and "SQLite (WAL, synchronous full)" in text
+    assert "Query again" in text and "SQLite (WAL, synchronous full)" in text
 
 
 def test_a_failure_is_told_at_the_end_and_counts(tmp_path: Path) -> None:

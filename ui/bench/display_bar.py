@@ -18,7 +18,7 @@ from ui.bench.quantities import TIME
 from ui.bench.race_plot import Scale
 from ui.bench.race_results import Display, RaceResults, samples_of
 from ui.bench.views import BY_ID, LINE_SCALES, SHAPES, VIEWS, Shape, View, first_shape, scales
-from ui.filters.flow import FlowLayout
+from ui.widgets.flow_layout import FlowLayout
 
 STATISTIC_TITLES = {"mean": "Mean ± deviation", "median": "Median, quartiles", "lowest": "Lowest"}
 LARGEST = 0

@@ -17,8 +17,9 @@ from core.bench.diary import write_results
 from core.bench.kept_run import KeptRun, by_backend
 from core.bench.markdown import markdown_report
 from core.bench.results import Record, write_text
-from core.errors import FileProblem
+from core.errors import FileProblem, LamellaError
 from ui import theme
+from ui.widgets.message_bar import MessageBar
 
 FORMATS = {
     ".md": "Report as Markdown (*.md)",
@@ -35,6 +36,16 @@ def ask_path(parent: QWidget, suffix: str, name: str) -> Path | None:
     """Where to write; None when the user thought better of it."""
     chosen, _ = QFileDialog.getSaveFileName(parent, "Export the race", name + suffix, FORMATS[suffix])
     return Path(chosen).with_suffix(suffix) if chosen else None
+
+
+def export_telling(path: Path, run: KeptRun, picture: QWidget, news: MessageBar) -> None:
+    """As `export`; how it went is said in `news`."""
+    try:
+        export(path, run, picture)
+    except LamellaError as error:
+        news.say(str(error), kind="message-danger")
+    else:
+        news.say(f"Written: {path}", kind="message-success")
 
 
 def export(path: Path, run: KeptRun, picture: QWidget) -> None:

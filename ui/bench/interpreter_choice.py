@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFileDialog, QVBoxLayout, QWidget
 
 from core.bench.interpreters import OtherPython, examined
+from core.bench.workloads import FLOATS
 from ui import theme
 from ui.bench.caption import Caption
 from ui.tasks import Handle, Tasks
@@ -94,7 +95,10 @@ class InterpreterChoice(QWidget):
             self.box.addItem(name, path)
             self.box.setItemData(self.box.count() - 1, path, Qt.ItemDataRole.ToolTipRole)
         self.box.addItem("Another …", BROWSE)
-        self.box.setToolTip("The Python that runs the systems. Others can run the workload of random floats.")
+        self.box.setToolTip(
+            "Which Python runs the systems. One that is not the program's own, such as PyPy, can race"
+            f" only the workload “{FLOATS.title}”."
+        )
         self.box.setMinimumContentsLength(12)
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         layout = QVBoxLayout(self)

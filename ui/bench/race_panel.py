@@ -192,14 +192,8 @@ class RacePanel(QWidget):
     def export(self, path: Path) -> None:
         """Write the race whose results are shown; a problem is said above them."""
         recording = self.races.recording_of(self.results.workload)
-        if recording is None:
-            return
-        try:
-            export.export(path, recording.run(), self.view.picture)
-        except LamellaError as error:
-            self.news.say(str(error), kind="message-danger")
-        else:
-            self.news.say(f"Written: {path}", kind="message-success")
+        if recording is not None:
+            export.export_telling(path, recording.run(), self.view.picture, self.news)
 
     # -------------------------------------------------------------------- building
 

@@ -51,12 +51,7 @@ class RunView(QWidget):
     def export(self, path: Path) -> None:
         """Write what is shown, by the suffix of `path`; a problem is said above it."""
         assert self.run is not None
-        try:
-            export.export(path, self.run, self.view.picture)
-        except LamellaError as error:
-            self.news.say(str(error), kind="message-danger")
-        else:
-            self.news.say(f"Written: {path}", kind="message-success")
+        export.export_telling(path, self.run, self.view.picture, self.news)
 
     def _show(self, workload_id: str) -> None:
         results = self._results[workload_id]

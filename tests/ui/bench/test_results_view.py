@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from core.bench.backends import ENTRIES
 from core.bench.protocol import LIMIT, WRONG, Failure, Unsupported
 from core.bench.published import published_lines
+from core.bench.report_table import unbroken
 from core.bench.workloads import WORKLOADS
 from ui import theme
 from ui.bench.line_canvas import LineCanvas
@@ -281,7 +282,7 @@ def test_results_are_exported_as_report_samples_and_pictures(
         panel.export(tmp_path / f"race{suffix}")
         assert panel.news.label.text() == f"Written: {tmp_path / f'race{suffix}'}"
     report = (tmp_path / "race.md").read_text(encoding="utf-8")
-    assert "500 ms" in report and "lamella bench --workload small" in report
+    assert unbroken("500 ms") in report and "lamella bench --workload small" in report
     assert json.loads((tmp_path / "race.json").read_text(encoding="utf-8"))[0]["seconds"] == 0.5
     lines = (tmp_path / "race.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("workload,backend,operation,rows,columns,repeat,seconds") and len(lines) == 3

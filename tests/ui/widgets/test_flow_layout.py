@@ -1,0 +1,56 @@
+"""Widgets side by side, and in further lines where there is no room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QRect
+from PySide6.QtWidgets import QWidget
+
+from ui.widgets.flow_layout import FlowLayout
+
+GAP = 10
+
+
+@pytest.fixture
+def flow(qtbot) -> Iterator[FlowLayout]:
+    """Three widgets of 100 × 20, the second one 40 high."""
+    host = QWidget()
+    qtbot.addWidget(host)
+    layout = FlowLayout(GAP, host)
+    for height in (20, 40, 20):
+        widget = QWidget()
+        widget.setFixedSize(100, height)
+        layout.addWidget(widget)
+        widget.show()
+    yield layout
+
+
+def places(layout: FlowLayout, width: int) -> list[tuple[int, int]]:
+    layout.setGeometry(QRect(0, 0, width, 500))
+    items = [layout.itemAt(place) for place in range(layout.count())]
+    return [(item.geometry().x(), item.geometry().y()) for item in items if item]
+
+
+def test_widgets_stand_in_one_line_where_there_is_room_each_in_its_middle(flow: FlowLayout) -> None:
+    assert places(flow, 320) == [(0, 10), (110, 0), (220, 10)]
+    assert flow.heightForWidth(320) == 40
+
+
+def test_what_does_not_fit_goes_on_in_the_next_line(flow: FlowLayout) -> None:
+    assert places(flow, 319) == [(0, 10), (110, 0), (0, 50)]
+    assert flow.heightForWidth(319) == 40 + GAP + 20
+
+
+def test_a_hidden_widget_takes_no_room(flow: FlowLayout) -> None:
+    item = flow.itemAt(1)
+    assert item is not None
+    item.widget().hide()
+    assert places(flow, 210)[2] == (110, 0)
+    assert flow.heightForWidth(210) == 20
+
+
+def test_a_layout_narrower_than_a_widget_has_one_in_each_line(flow: FlowLayout) -> None:
+    assert [x for x, _ in places(flow, 50)] == [0, 0, 0]
+    assert flow.minimumSize().width() == 100
