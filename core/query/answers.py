@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from core.jobs import Job
 from core.query.computing import computing
+from core.query.decoded import Decodings
 from core.query.engine import memory_limit
 from core.query.explain import Explain
 from core.query.found import files_of, row_groups_of
@@ -24,11 +25,13 @@ from core.query.streamed import ROWS_A_BATCH, collected, streamed
 
 @dataclass(frozen=True)
 class Statement:
-    """A query as SQL, with the schema of its answer; `place` is what messages call it."""
+    """A query as SQL, with the schema of its answer and what it reads of decoded columns; `place` is what
+    messages call it."""
 
     text: str
     schema: pa.Schema
     place: str
+    decodings: Decodings
 
 
 def read(node: Node, job: Job, most: int | None = None) -> pa.Table:
@@ -39,16 +42,17 @@ def read(node: Node, job: Job, most: int | None = None) -> pa.Table:
 def written_and_read(node: Node, job: Job, most: int | None = None) -> tuple[Statement, pa.Table]:
     """The same, and what was asked for it."""
     with computing(node.fields.place, job) as own:
-        query = whole(node, Running(own, job))
+        decodings = Decodings()
+        query = whole(node, Running(own, job, decodings=decodings))
         asked = (query if most is None else query.limit(most)).sql("duckdb")
-        statement = Statement(asked, node.fields.schema, node.fields.place)
+        statement = Statement(asked, node.fields.schema, node.fields.place, decodings)
         return statement, _read(statement, own, job)
 
 
-def read_written(statement: Statement, job: Job) -> pa.Table:
-    """The answer of a statement that reads files alone."""
+def read_written(statement: Statement, job: Job) -> pa.Table | None:
+    """The answer of a statement that reads files and decoded columns alone; None where those are gone."""
     with computing(statement.place, job) as own:
-        return _read(statement, own, job)
+        return _read(statement, own, job) if statement.decodings.hand_again(own) else None
 
 
 def _read(statement: Statement, own: duckdb.DuckDBPyConnection, job: Job) -> pa.Table:
@@ -58,7 +62,7 @@ def _read(statement: Statement, own: duckdb.DuckDBPyConnection, job: Job) -> pa.
 
 def count(node: Node, job: Job) -> int:
     with computing(node.fields.place, job) as own:
-        asked = counted(node, Running(own, job)).sql("duckdb")
+        asked = counted(node, Running(own, job, decodings=Decodings())).sql("duckdb")
         job.check()
         return int(own.sql(asked).fetchall()[0][0])
 

@@ -82,6 +82,22 @@ def comes_back(kind: pa.DataType) -> bool:
     )
 
 
+def same_in_memory(kind: pa.DataType) -> bool:
+    """Whether DuckDB makes the same of values in memory as of those in Parquet: of times in seconds and
+    milliseconds it makes another type, and what it does not take is handed to it otherwise."""
+    return bool(
+        is_.is_integer(kind)
+        or is_.is_float32(kind)
+        or is_.is_float64(kind)
+        or is_.is_boolean(kind)
+        or is_.is_string(kind)
+        or is_.is_large_string(kind)
+        or is_.is_date32(kind)
+        or is_.is_decimal128(kind)
+        or (is_.is_timestamp(kind) and kind.tz is None and kind.unit in ("us", "ns"))
+    )
+
+
 def sql_type(kind: pa.DataType) -> str | None:
     """What DuckDB reads a column of this type as from Parquet, None for what only it could tell."""
     if is_.is_dictionary(kind):

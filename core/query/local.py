@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from core.arguments import Condition, condition_of, count_of, names_of
 from core.ascending import among
+from core.filters.binding import bind_to
 from core.filters.expr import Filter
+from core.index.candidates import meeting
 from core.index.sorting import in_sort_order, key_columns
 from core.jobs import Job
 from core.query import masks, orders, positions
@@ -25,6 +27,8 @@ from core.scan.stream import read_all, stream_columns
 
 CELLS_A_BATCH = 1 << 22
 FEW_TO_ORDER = 10_000
+FEW_WITHIN = 1_000
+"""So many rows are looked at one by one; among more, those that meet a condition are found first."""
 
 
 def count(snapshot: Snapshot, where: Filter | None = None, job: Job | None = None) -> int:
@@ -75,14 +79,23 @@ def answer(
 ) -> pa.Table:
     """The rows a query asks for. `within`: of these live positions, ascending, alone."""
     job, columns = job or Job(), chosen(snapshot, query.columns, flatten)
-    stop = None if query.limit is None else query.offset + query.limit
-    if query.where is not None or query.sort or within is not None:
-        found = find(snapshot, query.where, query.sort, job, within, stop)
-        return take_rows(snapshot, found[query.offset : stop], columns)
-    if stop is None and query.offset == 0:
+    found = looked_for(snapshot, query, job, within)
+    if found is not None:
+        return take_rows(snapshot, found, columns)
+    if query.limit is None and query.offset == 0:
         return read_all(snapshot, columns, job)
     count = snapshot.num_rows if query.limit is None else query.limit
     return read_rows(snapshot, query.offset, count, columns)
+
+
+def looked_for(
+    snapshot: Snapshot, query: Query, job: Job, within: np.ndarray | None = None
+) -> np.ndarray | None:
+    """Positions of the rows of the answer, in order; None where all rows are asked for as they come."""
+    if query.where is None and not query.sort and within is None:
+        return None
+    stop = None if query.limit is None else query.offset + query.limit
+    return find(snapshot, query.where, query.sort, job, within, stop)[query.offset : stop]
 
 
 def stream(
@@ -110,14 +123,26 @@ def find(
 ) -> np.ndarray:
     """Positions of the rows that meet `where`, in order; at least the `first` ones where that is given."""
     if within is not None:
-        if where is None and not keys:
-            return within
-        found = find(snapshot, where, keys, job)
-        kept: np.ndarray = found[among(found, within)]
-        return kept
+        return _find_within(snapshot, where, keys, job, within)
     if not keys or first is None:
         return search(snapshot, where, keys, job, first).positions
     return _first_in_order(snapshot, where, keys, job, first)
+
+
+def _find_within(
+    snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job, within: np.ndarray
+) -> np.ndarray:
+    if where is None and not keys:
+        return within
+    columns = key_columns(snapshot, keys)
+    if columns is None or len(within) > (FEW_TO_ORDER if where is None else FEW_WITHIN):
+        found = find(snapshot, where, keys, job)
+        kept: np.ndarray = found[among(found, within)]
+        return kept
+    if where is not None:
+        bound = bind_to(where, snapshot.types, snapshot.name)
+        within = within[meeting(snapshot, within, bound)]
+    return in_sort_order(snapshot, within, keys, columns)
 
 
 def _first_in_order(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import duckdb
 from sqlglot import exp
 
 from core.jobs import Job
+from core.query.decoded import Decodings
 from core.query.fields import Fields
 from core.query.sql_parts import alias, column, every, func, leaf, number, paren
 from core.scan.snapshot import Column, Snapshot
@@ -24,13 +25,17 @@ Needed = frozenset[str]
 @dataclass(frozen=True)
 class Running:
     """What rows in memory are registered on while a query runs, what it reads of which dataset, by which
-    indexes, and what is needed of the rows that its parts share, by their name."""
+    indexes, and what is needed of the rows that its parts share, by their name. With `decodings`, columns of
+    files may come from memory while it is `grouping`: for joins and sorts the engine needs the statistics
+    that files have."""
 
     cursor: duckdb.DuckDBPyConnection
     job: Job
     read: list[tuple[Snapshot, list[Column]]] = field(default_factory=list)
     shared: dict[str, Needed] = field(default_factory=dict)
     indexes: list[str] = field(default_factory=list)
+    decodings: Decodings | None = None
+    grouping: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,7 @@ class Grouped(Node):
         used = Needed().union(self._keys, *(used for _sql, used in wanted.values()))
         keys = [column(key) for key in self._keys]
         values = [alias(sql, name) for name, (sql, _used) in wanted.items()]
+        running = replace(running, grouping=True)
         if not keys and not values:
             values = [func("count", exp.Star())]
         return (
@@ -176,6 +182,7 @@ class Joined(Node):
     def query(self, needed: Needed, running: Running) -> exp.Select:
         met = every(exp.EQ(this=left, expression=right) for left, right in self._keys)
         used = Needed(found.name for found in met.find_all(exp.Column))
+        running = replace(running, grouping=False)
         left = self._left.source(needed | used, running, "l")
         right = self._right.source(needed | used, running, "r")
         return (
@@ -197,6 +204,7 @@ class Cut(Node):
 
     def query(self, needed: Needed, running: Running) -> exp.Select:
         ordered = self._by or [rank.sql for rank in self.order]
+        running = replace(running, grouping=False)
         query = exp.select("*", copy=False).from_(
             self._rows.source(needed | self.ranked, running), copy=False
         )

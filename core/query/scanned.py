@@ -14,6 +14,7 @@ from core.query.duckdb_types import holds
 from core.query.fields import Field, Fields
 from core.query.float_statistics import without_statistics
 from core.query.indexed import find_by_index
+from core.query.masks import pays
 from core.query.nodes import Needed, Node, Rank, Running
 from core.query.source import POSITION, identifier, relation, relation_at
 from core.query.sql_parts import alias, cast_to, column
@@ -52,7 +53,7 @@ class Scan(Node):
         running.read.append((self.snapshot, columns))
         wanted = [c for c in columns if self._called(c) in needed]
         found = self._by_index(wanted, running)
-        rows = found or relation(self.snapshot, columns, running.cursor, job=running.job)
+        rows = found or self._stored(columns, running)
         values = [alias(self._value(c), self._called(c)) for c in wanted]
         made = exp.select(alias(column(POSITION), self._position), *values, copy=False).from_(
             rows, copy=False
@@ -60,6 +61,12 @@ class Scan(Node):
         if not self.where or found is not None:
             return made
         return made.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
+
+    def _stored(self, columns: Sequence[Column], running: Running) -> exp.Subquery:
+        """Of a large file, statistics may tell a filter more than memory does."""
+        from_memory = running.grouping and (not self.where or pays(self.snapshot))
+        decodings = running.decodings if from_memory else None
+        return relation(self.snapshot, columns, running.cursor, job=running.job, decodings=decodings)
 
     def _by_index(self, wanted: Sequence[Column], running: Running) -> exp.Subquery | None:
         """The rows that meet `where`, if an index names few."""

@@ -19,6 +19,7 @@ from core.ascending import EMPTY, union, without
 from core.filters.to_sql import field_in
 from core.jobs import Job
 from core.nested import type_at
+from core.query.decoded import DecodedRows, Decodings
 from core.query.duckdb_types import handed, holds, made_otherwise, sql_type
 from core.scan.footers import Footer, unchanged
 from core.scan.pieces import changed_cells, in_memory, schema_of
@@ -29,6 +30,9 @@ from core.scan.stream import read_all
 POSITION = "pos"
 OWN_NAMES = "__lamella_"
 """What the names of registered rows begin with, since SQL that people type runs beside them."""
+ONCE = f"{OWN_NAMES}once_"
+"""What those begin with that one statement alone can read."""
+_DECODED = f"{OWN_NAMES}decoded_"
 _numbers = count()
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 Placed = tuple[int, Segment]
@@ -47,15 +51,17 @@ def relation(
     cursor: duckdb.DuckDBPyConnection,
     huge_as_text: bool = False,
     job: Job | None = None,
+    decodings: Decodings | None = None,
 ) -> exp.Subquery:
-    """The live rows with pending changes applied; what is in memory is registered on `cursor`.
+    """The live rows with pending changes applied; what is in memory is registered on `cursor`. With
+    `decodings`, columns of files that are asked for again and again are too.
 
     Each column comes in the form that `core.query.duckdb_types` tells of its type, also from files that were
     written when it had another one.
     """
     decoded = [c for c in columns if not _read_exactly(snapshot, c, typed_sql=huge_as_text)]
     if not decoded:
-        return _live(snapshot, columns, cursor).subquery("rows")
+        return _live(snapshot, columns, cursor, decodings).subquery("rows")
     rows = read_all(snapshot, decoded, job or Job())
     positions = live_positions(snapshot, np.arange(snapshot.num_rows))
     exact = _registered(positions, rows, decoded, cursor, huge_as_text)
@@ -100,8 +106,13 @@ def _held_type(file: FileSegment, column: Column) -> pa.DataType | None:
     return None if name is None else type_at(unchanged(file).schema.field(name).type, column.path)
 
 
-def _live(snapshot: Snapshot, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection) -> exp.Query:
-    base = _stored(snapshot, columns, cursor)
+def _live(
+    snapshot: Snapshot,
+    columns: Sequence[Column],
+    cursor: duckdb.DuckDBPyConnection,
+    decodings: Decodings | None = None,
+) -> exp.Query:
+    base = _stored(snapshot, columns, cursor, decodings)
     changed = _changed_positions(snapshot, columns)
     gone = union(snapshot.deleted, changed)
     live = _without(base, gone, cursor) if len(gone) else base
@@ -117,13 +128,21 @@ def stored_relation(
     return _stored(snapshot, columns, cursor).subquery("rows")
 
 
-def _stored(snapshot: Snapshot, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection) -> exp.Query:
+def _stored(
+    snapshot: Snapshot,
+    columns: Sequence[Column],
+    cursor: duckdb.DuckDBPyConnection,
+    decodings: Decodings | None = None,
+) -> exp.Query:
     placed = list(zip(snapshot.segment_starts.tolist(), snapshot.segments, strict=False))
-    return _union(_base_queries(placed, columns, cursor))
+    return _union(_base_queries(placed, columns, cursor, decodings))
 
 
 def _base_queries(
-    placed: list[Placed], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+    placed: list[Placed],
+    columns: Sequence[Column],
+    cursor: duckdb.DuckDBPyConnection,
+    decodings: Decodings | None,
 ) -> list[exp.Query]:
     queries = []
     for kind, group in groupby(placed, key=lambda p: _shape(p[1], columns)):
@@ -131,7 +150,8 @@ def _base_queries(
         if kind is None:
             queries.append(_memory_query(members, columns, cursor))
         else:
-            queries.append(_files_query(members, columns, cursor))
+            decoded = decodings and _decoded_query(members, columns, cursor, decodings)
+            queries.append(decoded or _files_query(members, columns, cursor))
     return queries or [_empty(columns, cursor)]
 
 
@@ -169,6 +189,22 @@ def _files_query(
     ]
     aliased = [_as(value, identifier(c)) for value, c in zip(values, columns, strict=True)]
     return exp.select(_as(position, POSITION), *aliased).from_(table)
+
+
+def _decoded_query(
+    members: list[Placed],
+    columns: Sequence[Column],
+    cursor: duckdb.DuckDBPyConnection,
+    decodings: Decodings,
+) -> exp.Query | None:
+    """The same from memory; None where it is not there."""
+    files = tuple(segment for _, segment in members if isinstance(segment, FileSegment))
+    called = tuple(map(identifier, columns))
+    name = f"{_DECODED}{next(_numbers)}"
+    rows = DecodedRows(name, files, tuple(columns), called, POSITION, members[0][0])
+    if not decodings.hand(rows, cursor):
+        return None
+    return exp.select(*map(_field, (POSITION, *called))).from_(_name(name))
 
 
 def _held(column: Column, place: int, files: Sequence[Footer]) -> exp.Expr:
@@ -247,7 +283,7 @@ def _changed_rows(
 def _rows_at(snapshot: Snapshot, changed: np.ndarray, columns: Sequence[Column]) -> pa.Table:
     """The rows with pending changes; nothing is decoded where those are all that is asked for."""
     pending = [changed_cells(snapshot, c) for c in columns]
-    if all(p is not None and len(p[0]) == len(changed) for p in pending):
+    if all(p is not None and np.array_equal(p[0], changed) for p in pending):
         return pa.Table.from_arrays([p[1] for p in pending if p is not None], schema=schema_of(columns))
     return take_rows(snapshot, changed, columns)
 
@@ -260,14 +296,14 @@ def _registered(
     huge_as_text: bool = False,
 ) -> exp.Query:
     """Rows held in memory as a relation of the same shape, under a name nobody else has."""
-    name = f"{OWN_NAMES}rows_{next(_numbers)}"
+    name = f"{ONCE}rows_{next(_numbers)}"
     arrays = [from_numpy(positions), *(handed(column, huge_as_text) for column in rows.columns)]
     cursor.register(name, pa.Table.from_arrays(arrays, [POSITION, *(identifier(c) for c in columns)]))
     return exp.select(_field(POSITION), *(_field(identifier(c)) for c in columns)).from_(_name(name))
 
 
 def _without(base: exp.Query, gone: np.ndarray, cursor: duckdb.DuckDBPyConnection) -> exp.Query:
-    listed = f"{OWN_NAMES}gone_{next(_numbers)}"
+    listed = f"{ONCE}gone_{next(_numbers)}"
     cursor.register(listed, pa.table({POSITION: from_numpy(gone)}))
     others = exp.Table(this=_name(listed))
     return exp.select("*").from_(base.subquery("base")).join(others, using=[POSITION], join_type="anti")

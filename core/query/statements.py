@@ -17,7 +17,7 @@ from core.query.compile import compiled
 from core.query.expressions import Named
 from core.query.found import files_of
 from core.query.pipeline import Pipeline
-from core.query.source import OWN_NAMES
+from core.query.source import ONCE
 from core.query.steps import Group, Limit, Select, Sort, Step, Where
 from core.scan.footers import unchanged
 from core.scan.snapshot import Snapshot
@@ -41,9 +41,11 @@ def read(pipeline: Pipeline, snapshot: Snapshot, job: Job) -> pa.Table:
     if statement is not None:
         for file in files_of(snapshot):
             unchanged(file)
-        return answers.read_written(statement, job)
+        answer = answers.read_written(statement, job)
+        if answer is not None:
+            return answer
     statement, rows = answers.written_and_read(compiled(pipeline, lambda _name: snapshot, job), job)
-    if len(statement.text) <= LONGEST and OWN_NAMES not in statement.text:
+    if len(statement.text) <= LONGEST and ONCE not in statement.text and not statement.decodings.growing:
         _keep(pipeline, snapshot, statement)
     return rows
 

@@ -23,6 +23,8 @@ RowsKey = tuple[Footer, int, int]
 DEFAULT_CACHE_BYTES = min(2 << 30, psutil.virtual_memory().total // 4)
 MOST_BROWSED_BYTES = 128 << 20
 MOST_ROWS_BYTES = 64 << 20
+MOST_CODED_BYTES = 256 << 20
+MOST_NUMBERS_BYTES = 128 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +47,23 @@ browsed = ChunkCache()
 group into fresh memory takes three times as long."""
 few_rows = LruCache[RowsKey, KeptRows]()
 """Scattered rows that were asked for once."""
+coded = ChunkCache()
+"""Texts as places in dictionaries."""
+row_numbers = LruCache[tuple[int, int], pa.Int64Array]()
+"""By the first, and how many."""
 
 
 def limit(total_bytes: int) -> None:
     """What all caches may hold together: at most a quarter of it, and never more than 128 MB, for pages."""
     for_pages = min(MOST_BROWSED_BYTES, total_bytes // 4)
     for_rows = min(MOST_ROWS_BYTES, total_bytes // 8)
+    for_texts = min(MOST_CODED_BYTES, total_bytes // 8)
+    for_numbers = min(MOST_NUMBERS_BYTES, total_bytes // 16)
     browsed.resize(for_pages)
     few_rows.resize(for_rows)
-    cache.resize(total_bytes - for_pages - for_rows)
+    coded.resize(for_texts)
+    row_numbers.resize(for_numbers)
+    cache.resize(total_bytes - for_pages - for_rows - for_texts - for_numbers)
 
 
 limit(DEFAULT_CACHE_BYTES)

@@ -8,13 +8,13 @@ from contextlib import nullcontext
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from core.arrays import take
 from core.errors import FileProblem
 from core.nested import project, type_at
 from core.scan.caches import ChunkCache, ChunkKey, Leaf, cache
-from core.scan.footers import REFUSALS, Footer, unchanged, unreadable
+from core.scan.footers import Footer, unchanged
+from core.scan.open_file import OpenFile
 from core.scan.snapshot import Column, FileSegment
 
 
@@ -29,7 +29,11 @@ def column_chunks(
 
 
 def run_chunks(
-    segment: FileSegment, row_groups: Sequence[int], columns: Sequence[Column], into: ChunkCache | None
+    segment: FileSegment,
+    row_groups: Sequence[int],
+    columns: Sequence[Column],
+    into: ChunkCache | None,
+    file: OpenFile | None = None,
 ) -> tuple[list[pa.ChunkedArray], list[bool]]:
     """The same of several row groups, laid end to end.
 
@@ -40,7 +44,7 @@ def run_chunks(
     found = _kept_whole(told, row_groups, leaves, into)
     missing = list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in found))
     if missing:
-        decoded = zip(missing, decode(told, row_groups, missing), strict=True)
+        decoded = zip(missing, decode(told, row_groups, missing, file), strict=True)
         found.update(decoded)
         if into is not None:
             keep(told, row_groups, ((leaf, found[leaf]) for leaf in missing), into)
@@ -69,18 +73,15 @@ def keep(
 
 
 def decode(
-    told: Footer, row_groups: Sequence[int], leaves: Sequence[Leaf], file: pq.ParquetFile | None = None
+    told: Footer, row_groups: Sequence[int], leaves: Sequence[Leaf], file: OpenFile | None = None
 ) -> list[pa.ChunkedArray]:
     """These columns of these row groups, into fresh memory; of a nested column only the fields asked for.
 
-    `file`, where the caller has the file open: opening one of many row groups takes a millisecond.
+    `file` is the calling thread's, where it reads more than this.
     """
     names = [".".join(leaf) for leaf in leaves]
-    try:
-        with nullcontext(file) if file else told.open() as reader:
-            read = reader.read_row_groups(list(row_groups), columns=names, use_threads=len(names) > 1)
-    except REFUSALS as error:
-        raise unreadable(told.path, error) from error
+    with nullcontext(file) if file else OpenFile() as reader:
+        read = reader.read(told, row_groups, names)
     return [project(read.column(leaf[0]), leaf[1:]) for leaf in leaves]
 
 

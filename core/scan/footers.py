@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -97,10 +98,13 @@ class Footer:
                     found.setdefault(".".join(steps[: end + 1]), []).append(place)
         return found
 
-    def open(self) -> pq.ParquetFile:
-        """A reader of its own for the calling thread; the footer is not parsed again."""
+    def open(self, coded: Sequence[str] = ()) -> pq.ParquetFile:
+        """A reader of its own for the calling thread; the footer is not parsed again. `coded` columns come as
+        places in dictionaries."""
         try:
-            return pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False)
+            return pq.ParquetFile(
+                self.path, metadata=self.metadata, pre_buffer=False, read_dictionary=list(coded) or None
+            )
         except REFUSALS as error:
             raise unreadable(self.path, error) from error
 

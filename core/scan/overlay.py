@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,14 @@ Changed = tuple[np.ndarray, pa.Array]
 """Ascending positions and the new value at each."""
 
 
+class StoredValues(Mapping[int, pa.Array]):
+    """Values that are read whenever they are asked for: those of several columns at once for little more than
+    those of one."""
+
+    @abstractmethod
+    def read(self, keys: Sequence[int]) -> Mapping[int, pa.Array]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """What one commit changed: ascending positions, and by column key a value for each. `places` are those
@@ -23,8 +32,11 @@ class Part:
     values: Mapping[int, pa.Array]
     places: np.ndarray | None = None
 
-    def column(self, key: int) -> pa.Array:
-        return self.values[key] if self.places is None else take(self.values[key], self.places)
+    def columns(self, keys: Sequence[int]) -> dict[int, pa.Array]:
+        """Of these columns, those that were changed."""
+        there = [key for key in keys if key in self.values]
+        values = self.values.read(there) if isinstance(self.values, StoredValues) and there else self.values
+        return {key: values[key] if self.places is None else take(values[key], self.places) for key in there}
 
 
 class Overlay:
@@ -37,12 +49,25 @@ class Overlay:
 
     def changed(self, key: int) -> Changed | None:
         """The last value that each changed cell of a column was given, None where there are none."""
-        seen, merged = self._merged.get(key, (0, None))
-        later = [part for part in self._parts[seen:] if key in part.values] if key in self.types else []
-        if later:
-            merged = self._put_together(key, merged, later)
-        self._merged[key] = (len(self._parts), merged)
-        return merged
+        seen, merged = self._merged.get(key, _NOTHING)
+        if seen == len(self._parts):
+            return merged
+        self.put_together([key])
+        return self._merged[key][1]
+
+    def put_together(self, keys: Sequence[int]) -> None:
+        """Be ready to be asked for these columns: what a file holds of them is read in one go."""
+        before = {key: self._merged.get(key, _NOTHING) for key in keys}
+        behind = {key: seen for key, (seen, _) in before.items() if seen < len(self._parts)}
+        found = {key: [before[key][1]] for key in behind}
+        for number in range(min(behind.values(), default=0), len(self._parts) if behind else 0):
+            part = self._parts[number]
+            wanted = [key for key, seen in behind.items() if number >= seen and key in self.types]
+            for key, values in part.columns(wanted).items():
+                found[key].append((part.positions, self._typed(key, values)))
+        last = _Last()
+        for key, changes in found.items():
+            self._merged[key] = (len(self._parts), last.of([c for c in changes if c is not None]))
 
     def of_row(self, position: int) -> dict[int, pa.Scalar]:
         """The changed cells of one row by column key; only what a file holds is put together for it."""
@@ -51,6 +76,7 @@ class Overlay:
             place = int(part.positions.searchsorted(position))
             if place < len(part.positions) and part.positions[place] == position:
                 found.update((key, (part, place)) for key in part.values if key in self.types)
+        self.put_together([key for key, (part, _) in found.items() if isinstance(part.values, StoredValues)])
         return {key: self._cell(key, position, part, place) for key, (part, place) in found.items()}
 
     def followed_by(self, types: Mapping[int, pa.DataType], parts: Iterable[Part]) -> Overlay:
@@ -61,23 +87,44 @@ class Overlay:
         return following
 
     def _cell(self, key: int, position: int, part: Part, place: int) -> pa.Scalar:
-        if isinstance(part.values, dict):
+        if not isinstance(part.values, StoredValues):
             cell = part.values[key][place if part.places is None else int(part.places[place])]
             return cell if cell.type.equals(self.types[key]) else cell.cast(self.types[key])
-        positions, values = self.changed(key) or (part.positions, part.column(key))
+        changed = self.changed(key)
+        assert changed is not None
+        positions, values = changed
         return values[int(positions.searchsorted(position))]
-
-    def _put_together(self, key: int, before: Changed | None, later: Sequence[Part]) -> Changed:
-        found = [before] if before else []
-        found += [(part.positions, self._typed(key, part.column(key))) for part in later]
-        if len(found) == 1:
-            return found[0]
-        positions = np.concatenate([places for places, _ in found])
-        order = np.argsort(positions, kind="stable")
-        ordered = positions[order]
-        last = order[np.append(ordered[1:] != ordered[:-1], True)]
-        return positions[last], take(pa.concat_arrays([values for _, values in found]), last)
 
     def _typed(self, key: int, values: pa.Array) -> pa.Array:
         kind = self.types[key]
         return values if values.type.equals(kind) else values.cast(kind)
+
+
+_NOTHING: tuple[int, Changed | None] = (0, None)
+
+
+class _Last:
+    """The last values of cells that were changed several times. Columns that changed in the same rows have
+    the same positions, which are put in order once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
+
+    def of(self, changes: Sequence[Changed]) -> Changed | None:
+        """Of changes in the order they were made, each in ascending positions."""
+        if len(changes) < 2:
+            return changes[0] if changes else None
+        rows = tuple(id(positions) for positions, _ in changes)
+        if rows not in self._known:
+            self._known[rows] = _last_of_each([positions for positions, _ in changes])
+        positions, last = self._known[rows]
+        return positions, take(pa.concat_arrays([values for _, values in changes]), last)
+
+
+def _last_of_each(changed: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Each position once, and where it comes last when they are laid end to end."""
+    positions = np.concatenate(changed)
+    order = np.argsort(positions, kind="stable")
+    ordered = positions[order]
+    last = order[np.append(ordered[1:] != ordered[:-1], True)]
+    return positions[last], last

@@ -18,9 +18,11 @@ def patched(
 ) -> pa.ChunkedArray:
     """`chunk` with `values` at the given ascending places; `own` where nobody else holds its memory,
     which is then written to."""
+    if chunk.num_chunks == 1:
+        return pa.chunked_array([_patched(chunk.chunk(0), places, values, own)])
     parts, start = [], 0
     for part in chunk.chunks:
-        low, high = np.searchsorted(places, [start, start + len(part)])
+        low, high = places.searchsorted((start, start + len(part))).tolist()
         if low < high:
             parts.append(_patched(part, places[low:high] - start, values.slice(low, high - low), own))
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,9 @@ from core.nested import project, type_at
 from core.scan.caches import ChunkCache, cache
 from core.scan.chunks import run_chunks
 from core.scan.footers import unchanged
+from core.scan.open_file import OpenFile
 from core.scan.overlay import Changed
+from core.scan.patch import patched
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
 
@@ -29,7 +31,8 @@ class Piece:
         self, snapshot: Snapshot, columns: Sequence[Column], into: ChunkCache | None = cache
     ) -> list[pa.ChunkedArray]:
         """Like `chunks`, but a column that pending changes cover whole is not decoded first."""
-        needed = [c for c in columns if not self.covered(snapshot, c)]
+        pending = Pending(snapshot, self.first, self.stop, columns)
+        needed = [c for c in columns if not pending.cover(c)]
         decoded = dict(zip(needed, self.chunks(needed, into), strict=True)) if needed else {}
         return [decoded.get(c, pa.chunked_array([], c.type)) for c in columns]
 
@@ -39,19 +42,50 @@ class Piece:
             return run_chunks(self.segment, self.row_groups, columns, into)[0]
         return list(in_memory(self.segment, columns).columns)
 
-    def passing(self, columns: Sequence[Column]) -> tuple[list[pa.ChunkedArray], list[bool]]:
+    def passing(
+        self, columns: Sequence[Column], file: OpenFile | None = None
+    ) -> tuple[list[pa.ChunkedArray], list[bool]]:
         """The columns for a pass over everything, and whether nobody else holds their memory."""
         if isinstance(self.segment, FileSegment):
-            return run_chunks(self.segment, self.row_groups, columns, None)
+            return run_chunks(self.segment, self.row_groups, columns, None, file)
         return list(in_memory(self.segment, columns).columns), [False] * len(columns)
 
-    def covered(self, snapshot: Snapshot, column: Column) -> bool:
-        """Whether pending changes give the column a new value in every row."""
-        changed = changed_cells(snapshot, column)
+
+class Pending:
+    """The pending cells of these columns at positions first … stop-1. Columns that changed in the same rows
+    are looked up once."""
+
+    def __init__(self, snapshot: Snapshot, first: int, stop: int, columns: Iterable[Column]) -> None:
+        put_changes_together(snapshot, columns)
+        self._snapshot, self._first, self._stop = snapshot, first, stop
+        self._cut: dict[int, tuple[np.ndarray, int, np.ndarray]] = {}
+
+    def of(self, column: Column) -> Changed | None:
+        """Places, counted from `first`, and the new value at each; None where there are none."""
+        changed = changed_cells(self._snapshot, column)
         if changed is None:
-            return False
-        low, high = np.searchsorted(changed[0], [self.first, self.stop])
-        return bool(high - low == self.stop - self.first)
+            return None
+        positions, values = changed
+        if id(positions) not in self._cut:
+            low, high = positions.searchsorted((self._first, self._stop)).tolist()
+            self._cut[id(positions)] = positions, low, positions[low:high] - self._first
+        _, low, places = self._cut[id(positions)]
+        return (places, values.slice(low, len(places))) if len(places) else None
+
+    def cover(self, column: Column) -> bool:
+        """Whether the column has a new value in every row."""
+        changed = self.of(column)
+        return changed is not None and len(changed[0]) == self._stop - self._first
+
+    def put_into(self, column: Column, chunk: pa.ChunkedArray, own: bool = False) -> pa.ChunkedArray:
+        """The column with its new values; what `chunk` holds does not matter where they cover it."""
+        changed = self.of(column)
+        if changed is None:
+            return chunk
+        places, values = changed
+        if len(places) == self._stop - self._first:
+            return pa.chunked_array([values])
+        return patched(chunk, places, values, own)
 
 
 def pieces(snapshot: Snapshot, first: int, stop: int) -> Iterator[Piece]:
@@ -102,6 +136,12 @@ def in_memory(segment: MemorySegment, columns: Sequence[Column]) -> pa.Table:
 
 def schema_of(columns: Sequence[Column]) -> pa.Schema:
     return pa.schema([pa.field(c.name, c.type) for c in columns])
+
+
+def put_changes_together(snapshot: Snapshot, columns: Iterable[Column]) -> None:
+    """Before the pending cells of several columns are asked for: one by one they cost much more."""
+    if snapshot.overlay is not None:
+        snapshot.overlay.put_together([column.key for column in columns])
 
 
 def changed_cells(snapshot: Snapshot, column: Column) -> Changed | None:

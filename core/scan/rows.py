@@ -9,8 +9,17 @@ import pyarrow as pa
 
 from core.arrays import take
 from core.scan.caches import browsed
+from core.scan.open_file import OpenFile
 from core.scan.patch import Gaps, patched
-from core.scan.pieces import Piece, changed_cells, in_memory, pieces, schema_of
+from core.scan.pieces import (
+    Pending,
+    Piece,
+    changed_cells,
+    in_memory,
+    pieces,
+    put_changes_together,
+    schema_of,
+)
 from core.scan.snapshot import Column, FileSegment, Snapshot
 from core.scan.taken import take_each, taken
 
@@ -38,22 +47,35 @@ def read_rows(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Col
 
 def read_piece(snapshot: Snapshot, piece: Piece, columns: Sequence[Column]) -> pa.Table:
     """The live rows of a piece, pending changes applied; nothing of it is kept."""
-    needed = [c for c in columns if not piece.covered(snapshot, c)]
-    chunks, own = piece.passing(needed) if needed else ([], [])
-    decoded = dict(zip(needed, zip(chunks, own, strict=True), strict=True))
-    gaps = _gaps(snapshot, piece.first, piece.stop)
+    gaps = gaps_of(snapshot, piece.first, piece.stop)
+    return pa.Table.from_arrays(live(snapshot, piece, gaps, columns), schema=schema_of(columns))
+
+
+def live(
+    snapshot: Snapshot,
+    piece: Piece,
+    gaps: Gaps | None,
+    columns: Sequence[Column],
+    file: OpenFile | None = None,
+) -> list[pa.ChunkedArray]:
+    """The same, of the rows that `gaps` leave. `file` is the calling thread's, where it reads more."""
+    pending = Pending(snapshot, piece.first, piece.stop, columns)
+    covered = [pending.cover(column) for column in columns]
+    needed = [column for column, whole in zip(columns, covered, strict=True) if not whole]
+    passing = zip(*piece.passing(needed, file), strict=True)
     arrays = []
-    for column in columns:
-        chunk, mine = decoded.get(column, (pa.chunked_array([], column.type), False))
-        chunk = _patch_range(snapshot, column, piece.first, piece.stop, chunk, mine)
-        arrays.append(chunk if gaps is None else gaps.without(chunk))
-    return pa.Table.from_arrays(arrays, schema=schema_of(columns))
+    for column, whole in zip(columns, covered, strict=True):
+        chunk, mine = (pa.chunked_array([], column.type), False) if whole else next(passing)
+        changed = pending.put_into(column, chunk, mine)
+        arrays.append(changed if gaps is None else gaps.without(changed))
+    return arrays
 
 
 def take_rows(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column]) -> pa.Table:
     """The rows at these live positions, in the order given, pending changes applied."""
     if len(positions) == 0:
         return _together([], columns)
+    put_changes_together(snapshot, columns)
     sorted_already = bool(np.all(positions[1:] >= positions[:-1]))
     order = None if sorted_already else np.argsort(positions, kind="stable")
     ascending = positions if order is None else positions[order]
@@ -79,7 +101,7 @@ def finish(
 ) -> pa.Table:
     """Chunks of positions first … stop-1 as a table: pending changes put in, deleted rows left out."""
     table = with_changes(snapshot, first, stop, columns, chunks)
-    gaps = _gaps(snapshot, first, stop)
+    gaps = gaps_of(snapshot, first, stop)
     if gaps is None:
         return table
     return pa.Table.from_arrays([gaps.without(column) for column in table.columns], schema=table.schema)
@@ -89,7 +111,8 @@ def with_changes(
     snapshot: Snapshot, first: int, stop: int, columns: Sequence[Column], chunks: list[pa.ChunkedArray]
 ) -> pa.Table:
     """Chunks of positions first … stop-1 as a table: pending changes put in, deleted rows still there."""
-    arrays = [_patch_range(snapshot, c, first, stop, chunk) for c, chunk in zip(columns, chunks, strict=True)]
+    pending = Pending(snapshot, first, stop, columns)
+    arrays = [pending.put_into(column, chunk) for column, chunk in zip(columns, chunks, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema_of(columns))
 
 
@@ -106,22 +129,10 @@ def patch_scattered(
     return patched(taken, hits, take(values, at[hits])) if len(hits) else taken
 
 
-def _gaps(snapshot: Snapshot, first: int, stop: int) -> Gaps | None:
+def gaps_of(snapshot: Snapshot, first: int, stop: int) -> Gaps | None:
+    """What the deleted rows among positions first … stop-1 leave; None where there are none."""
     low, high = np.searchsorted(snapshot.deleted, [first, stop])
     return None if low == high else Gaps(snapshot.deleted[low:high] - first, stop - first)
-
-
-def _patch_range(
-    snapshot: Snapshot, column: Column, first: int, stop: int, chunk: pa.ChunkedArray, own: bool = False
-) -> pa.ChunkedArray:
-    changed = changed_cells(snapshot, column)
-    if changed is None:
-        return chunk
-    positions, values = changed
-    low, high = np.searchsorted(positions, [first, stop])
-    if high - low == stop - first:
-        return pa.chunked_array([values[low:high]])
-    return chunk if low == high else patched(chunk, positions[low:high] - first, values[low:high], own)
 
 
 def _take_from(snapshot: Snapshot, number: int, positions: np.ndarray, columns: Sequence[Column]) -> pa.Table:

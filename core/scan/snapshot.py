@@ -90,9 +90,13 @@ class Snapshot:
     indexes: OpenIndexes | None = None
     ids: Column | None = None
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(c.name, c.type) for c in self.columns])
+
+    @cached_property
+    def types(self) -> Mapping[str, pa.DataType]:
+        return {c.name: c.type for c in self.columns}
 
     @cached_property
     def segment_starts(self) -> np.ndarray:

@@ -1,23 +1,26 @@
-"""Scattered rows of a file: decoded some columns at a time, so that the memory of the last ones is used
-again, and kept. A row group that is asked for other rows too is kept whole."""
+"""Scattered rows of a file: decoded a few columns at a time by several threads, so that the memory of the
+last ones is used again, and kept. A row group that is asked for other rows too is kept whole."""
 
 from __future__ import annotations
 
-import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from core.arrays import from_numpy, take
 from core.scan.caches import ChunkKey, KeptRows, Leaf, cache, few_rows
 from core.scan.chunks import decode, keep, leaf_of, typed
 from core.scan.footers import Footer, unchanged
+from core.scan.open_file import OpenFile
+from core.scan.parallel import cells_at_once, each, rows_at_once
 from core.scan.snapshot import Column, FileSegment
 
-COLUMNS_AT_ONCE = max(8, 2 * (os.cpu_count() or 1))
-ROWS_AT_ONCE = 1 << 17
+MOST_CELLS = 1 << 19
+"""What one thread decodes at once: it should lie in the processor's cache still when rows are taken."""
 MOST_KEPT_BYTES = 256 << 20
 """By one walk."""
 FEW_SHARE = 4
@@ -25,6 +28,7 @@ FEW_SHARE = 4
 MOST_REMEMBERED = 1 << 17
 
 _asked: set[ChunkKey] = set()
+_asked_lock = threading.Lock()
 
 
 def taken(segment: FileSegment, places: np.ndarray, columns: Sequence[Column]) -> list[pa.ChunkedArray]:
@@ -50,97 +54,124 @@ def take_each(columns: Sequence[pa.ChunkedArray], places: np.ndarray) -> list[pa
 _VIEWS = (pa.string_view(), pa.binary_view())
 
 
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Row groups that are decoded together, and the rows wanted of each."""
+
+    row_groups: list[int]
+    rows: list[np.ndarray]
+
+    def places(self, told: Footer) -> np.ndarray:
+        """The rows, counted from the first row group's first one."""
+        starts = np.cumsum([0, *(told.row_group_sizes[group] for group in self.row_groups[:-1])])
+        return np.concatenate([wanted + start for wanted, start in zip(self.rows, starts, strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Slab:
+    """A few columns of run `number`, to be decoded; `again` are the chunks that were so before."""
+
+    number: int
+    row_groups: list[int]
+    places: np.ndarray
+    leaves: list[Leaf]
+    again: set[ChunkKey]
+
+
 def _found(told: Footer, places: np.ndarray, leaves: Sequence[Leaf]) -> dict[Leaf, pa.ChunkedArray]:
     key = (told, len(places), hash(places.tobytes()))
     kept = few_rows.get([key])[0]
     found = dict(kept.columns) if kept is not None and np.array_equal(kept.places, places) else {}
     missing = [leaf for leaf in leaves if leaf not in found]
     if missing:
-        with _Taking(told, missing) as taking:
-            for row_groups, rows in _runs(told, places):
-                taking.take(row_groups, rows)
-        found.update(taking.taken())
+        found.update(_Taking(told, missing).taken(places))
         if len(places) * FEW_SHARE <= told.metadata.num_rows:
             few_rows.put([(key, KeptRows(places, found))])
     return found
 
 
-def _runs(told: Footer, places: np.ndarray) -> Iterator[tuple[list[int], list[np.ndarray]]]:
-    """Row groups that are decoded together, and the rows wanted of each."""
+def _runs(told: Footer, places: np.ndarray, groups: Iterable[int], most_rows: int) -> Iterator[_Run]:
     starts = told.row_group_starts
-    groups: list[int] = []
-    rows: list[np.ndarray] = []
-    for group in np.flatnonzero(np.bincount(np.searchsorted(starts, places, side="right") - 1)).tolist():
-        if (
-            groups
-            and starts[group + 1] - starts[group] + sum(told.row_group_sizes[g] for g in groups)
-            > ROWS_AT_ONCE
-        ):
-            yield groups, rows
-            groups, rows = [], []
+    run, run_rows = _Run([], []), 0
+    for group in groups:
+        rows = told.row_group_sizes[group]
+        if run.row_groups and run_rows + rows > most_rows:
+            yield run
+            run, run_rows = _Run([], []), 0
         low, high = np.searchsorted(places, [starts[group], starts[group + 1]])
-        groups.append(group)
-        rows.append(places[low:high] - starts[group])
-    if groups:
-        yield groups, rows
+        run.row_groups.append(group)
+        run.rows.append(places[low:high] - starts[group])
+        run_rows += rows
+    if run.row_groups:
+        yield run
 
 
 class _Taking:
     """One walk over the row groups of a file."""
 
     def __init__(self, told: Footer, leaves: Sequence[Leaf]) -> None:
-        self._told = told
-        self._parts: dict[Leaf, list[pa.Array]] = {leaf: [] for leaf in leaves}
-        self._file: pq.ParquetFile | None = None
-        self._room = MOST_KEPT_BYTES
+        self._told, self._leaves = told, leaves
+        self._lock, self._room = threading.Lock(), MOST_KEPT_BYTES
 
-    def __enter__(self) -> _Taking:
-        return self
+    def taken(self, places: np.ndarray) -> dict[Leaf, pa.ChunkedArray]:
+        """The values of these ascending rows."""
+        sizes, columns = self._told.row_group_sizes, len(self._leaves)
+        held_by = self._told.row_group_starts.searchsorted(places, side="right") - 1
+        groups: list[int] = np.flatnonzero(np.bincount(held_by)).tolist()
+        cells = cells_at_once(sum(sizes[group] for group in groups) * columns, MOST_CELLS)
+        runs = list(_runs(self._told, places, groups, rows_at_once(cells, columns)))
+        parts: list[dict[Leaf, list[pa.Array]]] = [self._held(run) for run in runs]
+        slabs = [
+            slab
+            for number, (run, held) in enumerate(zip(runs, parts, strict=True))
+            for slab in self._slabs(number, run, [leaf for leaf in self._leaves if leaf not in held], cells)
+        ]
+        for slab, values in zip(slabs, each(self._decoded, slabs), strict=True):
+            chunks = (column.chunks for column in values)
+            parts[slab.number].update(zip(slab.leaves, chunks, strict=True))
+        return {leaf: pa.chunked_array([a for part in parts for a in part[leaf]]) for leaf in self._leaves}
 
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+    def _held(self, run: _Run) -> dict[Leaf, list[pa.Array]]:
+        """The rows of those columns that the cache has for each of the row groups."""
+        held = [cache.get((self._told, group, leaf) for leaf in self._leaves) for group in run.row_groups]
+        whole = [i for i in range(len(self._leaves)) if all(chunks[i] is not None for chunks in held)]
+        found: dict[Leaf, list[pa.Array]] = {self._leaves[i]: [] for i in whole}
+        for chunks, wanted in zip(held, run.rows, strict=True) if whole else ():
+            own = [chunk for chunk in (chunks[i] for i in whole) if chunk is not None]
+            for arrays, column in zip(found.values(), take_each(own, wanted), strict=True):
+                arrays.extend(column.chunks)
+        return found
 
-    def take(self, row_groups: list[int], rows: list[np.ndarray]) -> None:
-        """Add the wanted rows of each of these row groups."""
-        held = [cache.get((self._told, group, leaf) for leaf in self._parts) for group in row_groups]
-        kept = [all(chunks[i] is not None for chunks in held) for i in range(len(self._parts))]
-        whole = [leaf for leaf, there in zip(self._parts, kept, strict=True) if there]
-        for chunks, wanted in zip(held, rows, strict=True) if whole else ():
-            own = [chunk for chunk, there in zip(chunks, kept, strict=True) if there and chunk is not None]
-            self._add(whole, take_each(own, wanted))
-        missing = [leaf for leaf, there in zip(self._parts, kept, strict=True) if not there]
-        starts = np.cumsum([0, *(self._told.row_group_sizes[group] for group in row_groups)])
-        places = np.concatenate([wanted + start for wanted, start in zip(rows, starts[:-1], strict=True)])
-        for first in range(0, len(missing), COLUMNS_AT_ONCE):
-            self._decode(row_groups, places, missing[first : first + COLUMNS_AT_ONCE])
+    def _slabs(self, number: int, run: _Run, missing: list[Leaf], cells: int) -> Iterator[_Slab]:
+        width = max(1, cells // sum(self._told.row_group_sizes[group] for group in run.row_groups))
+        places = run.places(self._told)
+        for first in range(0, len(missing), width):
+            leaves = missing[first : first + width]
+            keys = {(self._told, group, leaf) for group in run.row_groups for leaf in leaves}
+            yield _Slab(number, run.row_groups, places, leaves, _asked_before(keys))
 
-    def taken(self) -> dict[Leaf, pa.ChunkedArray]:
-        return {leaf: pa.chunked_array(arrays) for leaf, arrays in self._parts.items()}
+    def _decoded(self, slab: _Slab, file: OpenFile) -> list[pa.ChunkedArray]:
+        chunks = decode(self._told, slab.row_groups, slab.leaves, file)
+        if slab.again:
+            columns = zip(slab.leaves, chunks, strict=True)
+            keep(self._told, slab.row_groups, columns, cache, partial(self._is_kept, slab.again))
+        return take_each(chunks, slab.places)
 
-    def _decode(self, row_groups: list[int], places: np.ndarray, leaves: list[Leaf]) -> None:
-        self._file = self._file or self._told.open()
-        chunks = decode(self._told, row_groups, leaves, self._file)
-        keep(self._told, row_groups, zip(leaves, chunks, strict=True), cache, self._is_kept)
-        self._add(leaves, take_each(chunks, places))
-
-    def _add(self, leaves: Iterable[Leaf], columns: Iterable[pa.ChunkedArray]) -> None:
-        for leaf, column in zip(leaves, columns, strict=True):
-            self._parts[leaf].extend(column.chunks)
-
-    def _is_kept(self, key: ChunkKey, nbytes: int) -> bool:
+    def _is_kept(self, again: set[ChunkKey], key: ChunkKey, nbytes: int) -> bool:
         """What was decoded for other rows before is kept whole this time, as far as there is room: memory
         used for the first time costs more than the decoding."""
-        if not _asked_before(key) or nbytes > self._room:
-            return False
-        self._room -= nbytes
-        return True
+        with self._lock:
+            if key not in again or nbytes > self._room:
+                return False
+            self._room -= nbytes
+            return True
 
 
-def _asked_before(key: ChunkKey) -> bool:
-    if key in _asked:
-        return True
-    if len(_asked) >= MOST_REMEMBERED:
-        _asked.clear()
-    _asked.add(key)
-    return False
+def _asked_before(keys: set[ChunkKey]) -> set[ChunkKey]:
+    """Those of the keys that were asked for before; all of them are from now on."""
+    with _asked_lock:
+        again = keys & _asked
+        if len(_asked) + len(keys) > MOST_REMEMBERED:
+            _asked.clear()
+        _asked.update(keys)
+        return again

@@ -23,6 +23,16 @@ def named_columns(root: Mapping[str, Any]) -> frozenset[str] | None:
     return None if alone & tables else frozenset(columns)
 
 
+def groups_one_table(root: Mapping[str, Any]) -> bool:
+    """Whether it groups the rows of one table, and nothing else reads any."""
+    read = [node for node in _nodes(root) if node.get("type") in ("BASE_TABLE", "TABLE_FUNCTION", "JOIN")]
+    return root.get("from_table") in read and len(read) == 1 and bool(root.get("group_expressions"))
+
+
+def filters(root: Mapping[str, Any]) -> bool:
+    return any(node.get("where_clause") for node in _nodes(root))
+
+
 def _means_others(node: Mapping[str, Any]) -> bool:
     kinds = (node.get("class"), node.get("type"), node.get("show_type") and "SHOW_REF")
     natural = node.get("type") == "JOIN" and node.get("ref_type") == "NATURAL"

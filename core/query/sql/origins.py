@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope
 
+from core.query.sql.statement import Statement
 from core.scan.snapshot import Snapshot
 
 _HANDED_ON = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.IgnoreNulls, exp.Paren, exp.Coalesce)
@@ -37,19 +38,26 @@ def comes_back_otherwise(kind: pa.DataType) -> bool:
     )
 
 
-def kept_types(text: str, tables: Mapping[str, Snapshot], columns: Sequence[str]) -> list[pa.DataType | None]:
+def kept_types(
+    statement: Statement, tables: Mapping[str, Snapshot], columns: Sequence[str]
+) -> list[pa.DataType | None]:
     """For each column of the answer the type of the table's column whose values it holds, None for what is
     computed, and for what cannot be told."""
     nothing: list[pa.DataType | None] = [None] * len(columns)
-    types = {name.casefold(): {c.name.lower(): c.type for c in told.columns} for name, told in tables.items()}
-    otherwise = [n for held in types.values() for n, kind in held.items() if comes_back_otherwise(kind)]
-    if not _may_hand_on(text, otherwise):
+    named = [c for told in tables.values() for c in told.columns if _is_named(c.name, statement)]
+    otherwise = [c.name.lower() for c in named if comes_back_otherwise(c.type)]
+    if not _may_hand_on(statement.text, otherwise):
         return nothing
-    root = _scope(text, types)
+    types = {name.casefold(): {c.name.lower(): c.type for c in told.columns} for name, told in tables.items()}
+    root = _scope(statement.text, types)
     if root is None:
         return nothing
     found = _outputs(root, types)
     return found if len(found) == len(columns) else nothing
+
+
+def _is_named(column: str, statement: Statement) -> bool:
+    return statement.columns is None or column.casefold() in statement.columns
 
 
 def _may_hand_on(text: str, columns: Sequence[str]) -> bool:

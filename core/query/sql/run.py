@@ -18,7 +18,7 @@ from core.query.found import files_of
 from core.query.sql.answers import in_types
 from core.query.sql.origins import kept_types
 from core.query.sql.sources import Sources, When, snapshots_of
-from core.query.sql.statement import Statement, parsed, quote_hint
+from core.query.sql.statement import Statement, known, parsed, quote_hint
 from core.query.sql.views import make_view
 from core.query.streamed import collected
 from core.query.text_decimals import taken_for_number
@@ -46,8 +46,7 @@ def run_sql(text: str, sources: Sources, asked: Asked = Asked(), job: Job | None
     Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
     """
     with limited(job or Job(), asked.seconds, sources.place) as own_job:
-        with cursor(own_job, sources.place) as reader:
-            statement = parsed(text, sources.names, reader)
+        statement = known(text) or _parsed(text, sources, own_job)
         tables = snapshots_of(statement.tables, sources, asked.as_of, asked.files, own_job)
         with cursor(own_job, sources.place, _confined(asked, sources, tables)) as own:
             try:
@@ -63,6 +62,11 @@ def run_sql(text: str, sources: Sources, asked: Asked = Asked(), job: Job | None
                 raise BadSql("the statement failed", _REFUSED_WAYS.sub("", str(error))) from error
 
 
+def _parsed(text: str, sources: Sources, job: Job) -> Statement:
+    with cursor(job, sources.place) as reader:
+        return parsed(text, sources.names, reader)
+
+
 def _answer(
     own: duckdb.DuckDBPyConnection,
     statement: Statement,
@@ -72,7 +76,7 @@ def _answer(
 ) -> pa.Table:
     _refuse_text_as_number(statement, tables)
     found = _bound(own, statement, tables, asked, job)
-    kinds = kept_types(statement.text, tables, found.columns)
+    kinds = kept_types(statement, tables, found.columns)
     return in_types(collected(found, asked.memory or memory_limit(), job, _LESS), kinds)
 
 
@@ -86,7 +90,7 @@ def _bound(
     """Over views of the columns that are named, or else, to say what is wrong, of all."""
     for view, snapshot in tables.items():
         job.check()
-        make_view(own, view, snapshot, statement.columns, job)
+        make_view(own, view, snapshot, statement, job)
     try:
         return own.sql(statement.text, params=_values(asked.parameters))
     except duckdb.BinderException:

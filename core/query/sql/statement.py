@@ -14,8 +14,9 @@ import sqlglot
 from sqlglot import exp
 
 from core.errors import BadSql
+from core.query.recent import Recent
 from core.query.source import OWN_NAMES
-from core.query.sql.named import named_columns
+from core.query.sql.named import filters, groups_one_table, named_columns
 
 _EXPLAIN = re.compile(r"\s*explain\b\s*(?:analyze\b\s*|\(\s*(?:analyze|format)\b[^()]*\)\s*)?", re.IGNORECASE)
 ASKS = frozenset(
@@ -27,6 +28,8 @@ ASKS = frozenset(
 """What a question begins with."""
 _CHANGES = frozenset({"insert", "update", "delete", "merge"})
 """What may stand behind WITH, and is none."""
+LONGEST = 16_384
+"""Characters of a text that is remembered."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,22 @@ class TableName:
 @dataclass(frozen=True)
 class Statement:
     """`text` is what the engine is given; the tables are those that it reads from outside. `columns` are the
-    names that it can mean, case-folded, None where it can mean any."""
+    names that it can mean, case-folded, None where it can mean any. `groups` says that it groups the rows of
+    one table and reads nothing else, `filters` that rows may be left out."""
 
     text: str
     tables: tuple[TableName, ...]
     columns: frozenset[str] | None = None
+    groups: bool = False
+    filters: bool = True
+
+
+_known = Recent[str, Statement](64)
+
+
+def known(text: str) -> Statement | None:
+    """What `parsed` made of the same text before: that takes longer than many a question to answer."""
+    return _known.get(text)
 
 
 def parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:
@@ -56,10 +70,17 @@ def parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> S
 
     Raises `BadSql` for anything else.
     """
+    made = _parsed(text, names, own)
+    if len(text) <= LONGEST:
+        _known.put(text, made)
+    return made
+
+
+def _parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:
     kind, text = _kind(text, names, own)
     explain = _EXPLAIN.match(text)
     if explain is not None:
-        asked = parsed(text[explain.end() :], names, own)
+        asked = _parsed(text[explain.end() :], names, own)
         return Statement(f"{explain.group()} {asked.text}", asked.tables, asked.columns)
     if kind == duckdb.StatementType.MULTI and _only_asks(text):
         return Statement(text, tuple(TableName(n, n) for n in _named_by_words(text)))
@@ -148,7 +169,9 @@ def _statement(text: str, root: Mapping[str, Any]) -> Statement:
         tables[table] = None
         if table.view != table.name:
             written = _replaced(written, node, table.view)
-    return Statement(written.decode(), tuple(reversed(tables)), named_columns(root))
+    return Statement(
+        written.decode(), tuple(reversed(tables)), named_columns(root), groups_one_table(root), filters(root)
+    )
 
 
 def _tables(node: Any, hidden: frozenset[str]) -> Iterator[Mapping[str, Any]]:

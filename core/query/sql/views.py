@@ -2,73 +2,90 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-
 import duckdb
 from sqlglot import exp
 
 from core.errors import BadSql
 from core.jobs import Job
+from core.query.decoded import DecodedRows, Decodings
 from core.query.float_statistics import without_statistics
 from core.query.found import files_of
-from core.query.source import OWN_NAMES, relation
+from core.query.masks import pays
+from core.query.recent import Recent
+from core.query.source import ONCE, relation
+from core.query.sql.statement import Statement
 from core.scan.footers import unchanged
 from core.scan.snapshot import Column, Snapshot
 
 MOST_STATEMENTS = 64
-_statements: OrderedDict[tuple[object, ...], str] = OrderedDict()
-_lock = threading.Lock()
 
-
-Named = frozenset[str] | None
-"""Case-folded names of columns; None for all columns."""
+_statements = Recent[tuple[object, ...], tuple[str, Decodings | None]](MOST_STATEMENTS)
 
 
 def make_view(
-    own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, named: Named, job: Job
+    own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, statement: Statement, job: Job
 ) -> None:
-    """A view of the live rows, on this cursor alone, with the columns that are named at least.
+    """A view of the live rows, on this cursor alone, with the columns at least that the statement names.
 
     Decimals of more than 38 digits, which DuckDB has not, are text there with every digit; durations are
     whole numbers, counted in the column's unit.
     """
-    own.execute(_statement(own, view, snapshot, _kept(snapshot, named), job))
-
-
-def _kept(snapshot: Snapshot, named: Named) -> tuple[Column, ...]:
-    """To bind a wide table takes longer than to answer many a question of a few columns."""
     _refuse_unspeakable(snapshot.name, [column.name for column in snapshot.columns])
-    if named is None:
-        return tuple(snapshot.columns)
-    return tuple(c for c in snapshot.columns if c.name.casefold() in named) or tuple(snapshot.columns[:1])
+    columns = _named(snapshot, statement)
+    decodings = Decodings() if columns and _is_served_from_memory(snapshot, statement) else None
+    if decodings is not None and _is_of_files_alone(snapshot):  # in memory, rows are what the view would be
+        called = tuple(column.name for column in columns)
+        if decodings.hand(DecodedRows(view, tuple(files_of(snapshot)), columns, called), own):
+            return
+        decodings = None
+    own.execute(_statement(own, view, snapshot, columns or _any(snapshot, statement), decodings, job))
+
+
+def _is_served_from_memory(snapshot: Snapshot, statement: Statement) -> bool:
+    """Only files have statistics, by which the engine joins and sorts in less memory, and passes over much of
+    a large file that is filtered."""
+    return statement.groups and (not statement.filters or pays(snapshot))
+
+
+def _is_of_files_alone(snapshot: Snapshot) -> bool:
+    pending = snapshot.overlay is not None or len(files_of(snapshot)) < len(snapshot.segments)
+    return not pending and not len(snapshot.deleted)
+
+
+def _named(snapshot: Snapshot, statement: Statement) -> tuple[Column, ...]:
+    """To bind a wide table takes longer than to answer many a question of a few columns."""
+    named = statement.columns or ()
+    return tuple(c for c in snapshot.columns if c.name.casefold() in named)
+
+
+def _any(snapshot: Snapshot, statement: Statement) -> tuple[Column, ...]:
+    return snapshot.columns if statement.columns is None else snapshot.columns[:1]
 
 
 def _statement(
-    own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, columns: tuple[Column, ...], job: Job
-) -> str:
-    """What makes the view; kept where it reads files alone, since wide tables take longer to write down than
-    many a question to answer."""
-    made = (view, snapshot.name, snapshot.token, tuple(column.name for column in columns))
-    with _lock:
-        kept = _statements.get(made)
-    if kept is not None:
-        for file in files_of(snapshot):
-            unchanged(file)
-        return kept
-    text = _written(own, view, snapshot, columns, job)
-    if OWN_NAMES not in text:
-        with _lock:
-            _statements[made] = text
-            if len(_statements) > MOST_STATEMENTS:
-                _statements.popitem(last=False)
+    own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, columns: tuple[Column, ...],
+    decodings: Decodings | None, job: Job,
+) -> str:  # fmt: skip
+    """What makes the view; kept where others can read what it reads, since wide tables take longer to write
+    down than many a question to answer."""
+    names = tuple(column.name for column in columns)
+    made = (view, snapshot.name, snapshot.token, names, decodings is None)
+    text, used = _statements.get(made) or ("", None)
+    for file in files_of(snapshot) if text else ():
+        unchanged(file)
+    if text and (used is None or used.hand_again(own)):
+        return text
+    text = _written(own, view, snapshot, columns, decodings, job)
+    if ONCE not in text and not (decodings and decodings.growing):
+        _statements.put(made, (text, decodings))
     return text
 
 
 def _written(
-    own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, columns: tuple[Column, ...], job: Job
-) -> str:
-    rows = relation(snapshot, columns, own, huge_as_text=True, job=job)
+    own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, columns: tuple[Column, ...],
+    decodings: Decodings | None, job: Job,
+) -> str:  # fmt: skip
+    rows = relation(snapshot, columns, own, huge_as_text=True, job=job, decodings=decodings)
     values = [exp.alias_(without_statistics(snapshot, c), c.name, quoted=True) for c in columns]
     made = exp.Create(
         this=exp.to_identifier(view, quoted=True), kind="VIEW", expression=exp.select(*values).from_(rows),

@@ -36,6 +36,15 @@ def test_columns_may_be_given_as_a_list(table):
     assert table.group_by(["k"]).agg(n=agg.count()).read()["k"].to_pylist() == ["a", "b", None]
 
 
+def test_cells_changed_in_other_rows_of_each_column_stay_with_their_rows(table):
+    table.update([{"_id": 0, "k": "c"}, {"_id": 1, "k": "d"}])
+    table.update([{"_id": 1, "K": 20}, {"_id": 2, "K": 30}])
+    table.delete(ids=[1])
+    expected = [{"k": "a", "K": 4}, {"k": "c", "K": 1}, {"k": None, "K": 30}]
+    assert table.group_by("k").agg(K=agg.max("K")).read().to_pylist() == expected
+    assert table.sort("k").select("k", "K").read().to_pylist() == expected
+
+
 @pytest.mark.parametrize("ask", [lambda t: t.agg(), lambda t: t.group_by().agg(), lambda t: t.select()])
 def test_an_answer_without_columns_is_refused_in_words(table, ask):
     with pytest.raises(BadQuery, match=r"Give one: agg\(n=agg\.count\(\)\)|Name at least one: select\('a'\)"):

@@ -14,7 +14,7 @@ import pytest
 
 from core import open_dataset
 from core.errors import NoRoom
-from core.query import positions
+from core.query import mapped, positions
 from tests.mounts import small_disk
 
 ROWS = 400_000
@@ -83,7 +83,7 @@ def test_an_answer_that_is_larger_than_the_memory_is_refused_and_explaining_it_t
 def test_positions_that_find_no_room_on_disk_are_an_error_and_not_the_end_of_the_process(
     numbers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(positions, "MAPPED_ABOVE", 1_000)
+    monkeypatch.setattr(mapped, "MAPPED_ABOVE", 1_000)
     snapshot = open_dataset(numbers).snapshot()
     with small_disk(1_000) as disk, monkeypatch.context() as full:
         full.setattr(tempfile, "tempdir", str(disk))

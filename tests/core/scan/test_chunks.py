@@ -17,7 +17,7 @@ from core.scan import caches
 
 GROUP = 20_000
 GROUP_BYTES = GROUP * 8
-EVERY = (caches.cache, caches.browsed, caches.few_rows)
+EVERY = (caches.cache, caches.browsed, caches.few_rows, caches.coded, caches.row_numbers)
 
 
 @pytest.fixture

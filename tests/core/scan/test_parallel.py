@@ -1,0 +1,109 @@
+"""Several threads share tasks: the answers come in order, an error or a cancel ends it, and forked children
+do the same."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.errors import Cancelled, FileProblem
+from core.jobs import Job
+from core.scan.footers import footer
+from core.scan.open_file import OpenFile
+from core.scan.parallel import each
+
+TASKS = list(range(200))
+
+
+def test_answers_come_in_the_order_of_the_tasks() -> None:
+    assert each(lambda task, file: task * 2, TASKS) == [task * 2 for task in TASKS]
+    assert each(lambda task, file: task * 2, TASKS, alone=True) == [task * 2 for task in TASKS]
+    assert each(lambda task, file: task, []) == []
+
+
+def test_an_error_is_raised_to_the_caller_wherever_it_happens() -> None:
+    """The calling thread waits in its first task until another one has failed."""
+    failed = threading.Event()
+    caller = threading.current_thread()
+
+    def work(task: int, file: OpenFile) -> int:
+        if threading.current_thread() is caller:
+            assert pa.cpu_count() == 1 or failed.wait(60)
+            return task
+        failed.set()
+        raise FileProblem(Path("some.parquet"), "could not be read")
+
+    if pa.cpu_count() > 1:
+        with pytest.raises(FileProblem, match="could not be read"):
+            each(work, TASKS)
+    assert each(lambda task, file: task, TASKS) == TASKS
+
+
+def test_nobody_begins_a_task_after_an_error() -> None:
+    done: list[int] = []
+
+    def work(task: int, file: OpenFile) -> None:
+        done.append(task)
+        raise ValueError(task)
+
+    with pytest.raises(ValueError):
+        each(work, TASKS)
+    assert len(done) <= pa.cpu_count()
+
+
+def test_the_caller_can_cancel() -> None:
+    job = Job()
+
+    def work(task: int, file: OpenFile) -> None:
+        job.cancel()
+
+    with pytest.raises(Cancelled):
+        each(work, TASKS, lambda task: job.check())
+
+
+def test_callers_on_several_threads_do_not_wait_for_each_other() -> None:
+    """Each of them begins its tasks before any has ended."""
+    met = threading.Barrier(4)
+
+    def call(number: int) -> list[int]:
+        first = threading.local()
+
+        def begun(task: int) -> None:
+            if not getattr(first, "over", False):
+                first.over = True
+                met.wait(60)
+
+        return each(lambda task, file: task + number, TASKS, begun)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(call, range(4))) == [[t + number for t in TASKS] for number in range(4)]
+
+
+def test_every_thread_reads_files_of_its_own(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{n}.parquet" for n in range(4)]
+    for n, path in enumerate(paths):
+        pq.write_table(pa.table({"n": np.arange(1_000) + n}), path, row_group_size=100)
+
+    def work(task: int, file: OpenFile) -> int:
+        read = file.read(footer(paths[task % 4]), [task % 10], ["n"])
+        return int(read.column("n")[0].as_py())
+
+    assert each(work, TASKS) == [task % 10 * 100 + task % 4 for task in TASKS]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    each(lambda task, file: task, TASKS)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if each(lambda task, file: task, TASKS) == TASKS else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
