@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.arrays import checked, plain
+from core.arrays import checked, nulls_among, plain
 from core.casts import exact_cast
 from core.layouts import REST, REST_FIELD
 from core.widening import MOST_FIELDS
@@ -35,23 +36,39 @@ def as_documents(values: Sequence[Document | None], convert: Convert, refusals: 
     """Dicts as a struct. A key whose values have no type in common is no field; nor are the rarest of very
     many. `convert` makes an array of the values of one key, or raises one of `refusals`. Raises
     `ReservedKey`."""
-    counts = Counter(key for value in values if value for key in value)
+    alike = columns_of_alike(values)
+    keys = (key for value in values if value for key in value) if alike is None else iter(alike)
+    counts = Counter(keys)
     if REST in counts:
         raise ReservedKey
     if not all(type(key) is str for key in counts) or not counts:
         return checked(list(values))
     fields: dict[str, pa.Array] = {}
-    rest: set[str] = {key for key, _ in counts.most_common()[MOST_FIELDS:]}
+    rest = {key for key, _ in counts.most_common()[MOST_FIELDS:]} if len(counts) > MOST_FIELDS else set()
     for key in (key for key in counts if key not in rest):
         try:
-            fields[key] = convert([value.get(key) if value else None for value in values])
+            held = [value.get(key) if value else None for value in values] if alike is None else alike[key]
+            fields[key] = convert(list(held))
         except refusals:
             rest.add(key)
     arrays, names = list(fields.values()), list(fields)
     if rest:
         arrays, names = [*arrays, _rest_of(values, rest)], [*names, REST]
-    absent = plain([value is None for value in values], pa.bool_())
-    return pa.StructArray.from_arrays(arrays, names=names, mask=absent)
+    return pa.StructArray.from_arrays(arrays, names=names, mask=nulls_among(values))
+
+
+def columns_of_alike(rows: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
+    """The values by key of dicts that all have the keys of the first, at half the cost; None of others."""
+    if set(map(type, rows)) != {dict}:
+        return None
+    names = list(rows[0])
+    if len(names) < 2 or set(map(len, rows)) != {len(names)}:
+        return None
+    try:
+        values = list(map(itemgetter(*names), rows))
+    except KeyError:
+        return None
+    return dict(zip(names, zip(*values, strict=True), strict=True))
 
 
 def folded(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -37,7 +37,7 @@ def repeatable(data: Any) -> Any:
 def given_in(found: Sequence[Block], data: Any) -> Given:
     """The same, of `repeatable` data whose blocks are there already."""
     table = together(found)
-    if not isinstance(data, list):
+    if not isinstance(data, list) or set(map(len, data)) <= {table.num_columns}:
         return Given(table, {})
     holding = [i for i, column in enumerate(table.columns) if column.null_count]
     names = [table.field(i).name for i in holding]

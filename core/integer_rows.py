@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -15,17 +17,24 @@ from core.arrays import from_numpy
 from core.block import ROWS_A_BLOCK, Block
 
 CELLS_A_BLOCK = 500_000
+FEW_ROWS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class _Shape:
+    """What rows of the same keys have in common."""
+
+    pack: Callable[..., bytes]
+    values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
+    schema: pa.Schema
 
 
 class IntegerRows:
     """Rows with the keys of the first one, each value an int64, until they are a block's worth."""
 
     def __init__(self, sample: Mapping[str, Any]) -> None:
-        self._keys = list(sample)
-        for key in self._keys:
-            text_of(key, "the column name")
-        self._pack: Callable[..., bytes] = struct.Struct(f"<{len(self._keys)}q").pack
-        self._values = itemgetter(*self._keys)
+        self._keys = tuple(sample)
+        self._shape = _shape(self._keys)
         self._most = max(1_000, min(ROWS_A_BLOCK, CELLS_A_BLOCK // len(self._keys)))
         self._columns = np.empty((len(self._keys), 0), np.int64)
         self.rows = 0
@@ -34,7 +43,7 @@ class IntegerRows:
         """Take the rows; False, and nothing taken, where one has other keys or a value is no int64."""
         if set(map(len, rows)) != {len(self._keys)}:
             return False
-        pack, values = self._pack, self._values
+        pack, values = self._shape.pack, self._shape.values
         try:
             packed = b"".join([pack(*values(row)) for row in rows])
         except (KeyError, struct.error):
@@ -52,10 +61,10 @@ class IntegerRows:
 
     def block(self) -> Block:
         """The rows taken so far, which are given away with it."""
-        schema = pa.schema([(key, pa.int64()) for key in self._keys])
-        columns, self._columns = self._columns[:, : self.rows], np.empty((len(self._keys), 0), np.int64)
+        schema = self._shape.schema
+        columns, self._columns = self._columns, np.empty((len(self._keys), 0), np.int64)
         rows, self.rows = self.rows, 0
-        return Block(schema, rows, lambda: _table(columns, schema), checked=True)
+        return Block(schema, rows, lambda: _table(columns, rows, schema), checked=True)
 
     def _make_room(self, count: int) -> None:
         """As large as the first rows need, then at once as large as it gets: few rows touch little memory."""
@@ -67,15 +76,34 @@ class IntegerRows:
             self._columns = larger
 
 
-def _table(columns: np.ndarray, schema: pa.Schema) -> pa.Table:
-    """Slices of one array where the columns lie end to end: for few rows, each array made costs more."""
-    count, rows = columns.shape
-    if columns.flags.c_contiguous:
-        values = from_numpy(columns.reshape(-1))
-        arrays = [values.slice(i * rows, rows) for i in range(count)]
+@lru_cache(maxsize=64)
+def _shape(keys: tuple[str, ...]) -> _Shape:
+    for key in keys:
+        text_of(key, "the column name")
+    schema = pa.schema([(key, pa.int64()) for key in keys])
+    return _Shape(struct.Struct(f"<{len(keys)}q").pack, itemgetter(*keys), schema)
+
+
+def _table(columns: np.ndarray, rows: int, schema: pa.Schema) -> pa.Table:
+    """Few rows are read as a message of Arrow's, all columns at once: each array made costs more."""
+    count, room = columns.shape
+    if rows == room <= FEW_ROWS:
+        message = pa.py_buffer(_head(count, rows) + columns.tobytes())
+        batch = pa.ipc.read_record_batch(message, schema)
     else:
-        arrays = [from_numpy(column) for column in columns]
-    return pa.Table.from_batches([pa.RecordBatch.from_arrays(arrays, schema=schema)])
+        values = from_numpy(columns.reshape(-1))
+        arrays = [values.slice(i * room, rows) for i in range(count)]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return pa.Table.from_batches([batch])
+
+
+@lru_cache(maxsize=64)
+def _head(count: int, rows: int) -> bytes:
+    """What comes before the values in a message of so many columns of integers: they follow each other."""
+    column = from_numpy(np.zeros(rows, np.int64))
+    made = pa.RecordBatch.from_arrays([column] * count, names=[str(place) for place in range(count)])
+    message: bytes = made.serialize().to_pybytes()
+    return message[: len(message) - count * column.nbytes]
 
 
 def fits(sample: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import pyarrow as pa
 from core.arguments import text_of
 from core.block import Block, as_block, in_blocks, without_columns
 from core.casts import exact_cast, inexact
-from core.documents import folded
+from core.documents import columns_of_alike, folded
 from core.errors import BadData
 from core.integer_rows import IntegerRows, fits
 from core.layouts import in_plain_layout, plain_layout
@@ -45,12 +45,17 @@ def _checked(block: Block) -> Block:
 
 def _laid_out(block: Block) -> Block:
     """In layouts that can be kept; dictionaries may hold a null, which Parquet does not take."""
-    if all(f.type == plain_layout(f.type) and not pa.types.is_dictionary(f.type) for f in block.schema):
+    if all(map(_is_kept_as_it_is, block.schema.types)):
         return block
     table = block.table()
     columns = [_in_plain_layout(*each) for each in zip(table.column_names, table.columns, strict=True)]
     fields = [field.with_type(values.type) for field, values in zip(table.schema, columns, strict=True)]
     return as_block(pa.Table.from_arrays(columns, schema=pa.schema(fields, table.schema.metadata)))
+
+
+@lru_cache(4096)
+def _is_kept_as_it_is(kind: pa.DataType) -> bool:
+    return bool(kind == plain_layout(kind) and not pa.types.is_dictionary(kind))
 
 
 def _in_plain_layout(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -174,7 +179,7 @@ def _refuse_other_than_rows(chunk: list[Any], first: int) -> None:
 
 
 def _chunk_table(rows: list[Row], first: int) -> pa.Table:
-    columns = _columns_of_alike(rows) or _columns(rows)
+    columns = columns_of_alike(rows) or _columns(rows)
     if not columns:
         return without_columns(len(rows))
     for name in columns:
@@ -188,21 +193,10 @@ def _columns(rows: list[Row]) -> dict[str, Sequence[Any]]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def _columns_of_alike(rows: list[Row]) -> dict[str, Sequence[Any]] | None:
-    """The same of dicts that all have the keys of the first one, at half the cost; None of others."""
-    names = list(rows[0])
-    if len(names) < 2 or set(map(type, rows)) != {dict} or set(map(len, rows)) != {len(names)}:
-        return None
-    try:
-        values = list(map(itemgetter(*names), rows))
-    except KeyError:
-        return None
-    return dict(zip(names, zip(*values, strict=True), strict=True))
-
-
 def _refuse_duplicates(schema: pa.Schema) -> None:
-    name, times = max(Counter(schema.names).items(), key=lambda item: item[1], default=("", 0))
-    if times > 1:
+    names = schema.names
+    if len(set(names)) < len(names):
+        name, times = Counter(names).most_common(1)[0]
         raise BadData(
             f"there are {times} columns named '{name}'",
             "A column is found by its name",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import checked, from_numpy, plain
+from core.arrays import checked, from_numpy, nulls_among, plain
 from core.documents import ReservedKey, as_documents
 from core.errors import BadData
 
@@ -61,8 +61,10 @@ def _from_numpy(values: np.ndarray) -> pa.Array:
 
 def _converted(values: list[Any]) -> pa.Array:
     """Values of one plain type the short way; `pa.array` looks at the others."""
-    values = _even(_without_pandas_nulls(values))
-    kinds = set(map(type, values)) - {type(None)}
+    kinds = _kinds(values)
+    if len(kinds) != 1 or not kinds <= _PLAIN.keys():
+        values = _even(_without_pandas_nulls(values, kinds))
+        kinds = _kinds(values)
     if kinds == {dict}:
         return as_documents(values, _converted, _REFUSALS)
     if kinds and kinds <= {list, tuple}:
@@ -76,18 +78,22 @@ def _converted(values: list[Any]) -> pa.Array:
 
 def _lists(values: list[Any]) -> pa.Array:
     """Lists as lists of their own lengths, whatever these add up to."""
-    lengths = [0 if value is None else len(value) for value in values]
-    inside = _converted(list(chain.from_iterable(value for value in values if value is not None)))
+    there = [value for value in values if value is not None] if None in values else values
+    lengths = list(map(len, values)) if there is values else [0 if v is None else len(v) for v in values]
+    inside = _converted(list(chain.from_iterable(there)))
     ends = np.cumsum([0, *lengths], dtype=np.int64)
     if ends[-1] >= 2**31:
         raise OverflowError("too many values in lists")
-    missing = np.fromiter((value is None for value in values), bool, len(values))
-    return pa.ListArray.from_arrays(from_numpy(ends.astype(np.int32)), inside, mask=from_numpy(missing))
+    return pa.ListArray.from_arrays(from_numpy(ends.astype(np.int32)), inside, mask=nulls_among(values))
+
+
+def _kinds(values: list[Any]) -> set[type]:
+    return set(map(type, values)) - {type(None)}
 
 
 def _even(values: list[Any]) -> list[Any]:
     """Values of kinds that belong together as values of one kind, where each stays what it is."""
-    kinds = set(map(type, values)) - {type(None)}
+    kinds = _kinds(values)
     if kinds == {bool, int}:
         values, kinds = [None if v is None else int(v) for v in values], {int}
     if len(kinds) == 1 and kinds <= {int, float, str}:
@@ -101,9 +107,9 @@ def _even(values: list[Any]) -> list[Any]:
     return values
 
 
-def _without_pandas_nulls(values: list[Any]) -> list[Any]:
+def _without_pandas_nulls(values: list[Any], kinds: set[type]) -> list[Any]:
     """NaT and NA are nulls; they are known by name, as pandas is not imported for this."""
-    if not {kind.__name__ for kind in set(map(type, values))} & _PANDAS_NULLS:
+    if not {kind.__name__ for kind in kinds} & _PANDAS_NULLS:
         return values
     return [None if type(v).__name__ in _PANDAS_NULLS else v for v in values]
 

@@ -9,11 +9,12 @@ import itertools
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from core.errors import ReadOnlyStore, StoreBusy, StoreProblem, StoreTooNew
 from core.forks import let_go_in_children
@@ -37,6 +38,9 @@ from core.store.layout import CATALOG
 from core.store.together import TakenBack, Together
 
 WORTH_SHRINKING_BYTES = 1 << 20
+NO_VERSION = -1
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +81,7 @@ class Catalog:
         self._writing_thread: int | None = None
         self._together: Together | None = None
         self._opening = next(_openings)
+        self._noted: tuple[int, dict[object, Any]] = (NO_VERSION, {})
         self._writer = self._connect()
         self._reader = self._writer
         try:
@@ -203,11 +208,30 @@ class Catalog:
             finally:
                 self._reader.execute("COMMIT")
 
+    def noted(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` reads of the catalog, once for as long as nobody commits: to ask whether somebody did
+        takes half as long as the shortest query."""
+        if self._writes_here():
+            return make()
+        version, (noted_at, found) = self._rows("PRAGMA data_version")[0][0], self._noted
+        if version != noted_at:
+            found = dict[object, Any]()
+            self._noted = (version, found)
+        if key not in found:
+            found[key] = make()  # of this version, or of one that makes the next look differ
+        made: T = found[key]
+        return made
+
     def tables(self) -> list[TableRow]:
-        found = self._rows(f"SELECT {_TABLE} FROM tables ORDER BY name")
-        return [self._table_row(row) for row in found]
+        return list(self.noted("tables", self._tables))
 
     def table(self, table_id: int) -> TableRow | None:
+        return self.noted(table_id, partial(self._table, table_id))
+
+    def _tables(self) -> tuple[TableRow, ...]:
+        return tuple(map(self._table_row, self._rows(f"SELECT {_TABLE} FROM tables ORDER BY name")))
+
+    def _table(self, table_id: int) -> TableRow | None:
         found = self._rows(f"SELECT {_TABLE} FROM tables WHERE table_id = ?", table_id)
         return self._table_row(found[0]) if found else None
 

@@ -129,12 +129,7 @@ class Transaction:
 
     def add(self, kind: str, table_id: int, version: int, values: Sequence[Any]) -> int:
         """A new entry of a versioned table, valid from `version` on; answers its number."""
-        columns = ("table_id", *VERSIONED[kind], "from_version", "to_version")
-        marks = ", ".join("?" * len(columns))
-        made = self._connection.execute(
-            f"INSERT INTO {kind} ({', '.join(columns)}) VALUES ({marks})",
-            (table_id, *values, version, FOREVER),
-        )
+        made = self._connection.execute(_INSERTIONS[kind], (table_id, *values, version, FOREVER))
         return int(made.lastrowid or 0)
 
     def close(self, kind: str, entries: Sequence[int], version: int) -> None:
@@ -171,3 +166,11 @@ class Transaction:
                 (count, table_id, count),
             ).fetchone()[0]
         )
+
+
+def _insertion(kind: str) -> str:
+    columns = ("table_id", *VERSIONED[kind], "from_version", "to_version")
+    return f"INSERT INTO {kind} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+_INSERTIONS = {kind: _insertion(kind) for kind in VERSIONED}

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take
+from core.arrays import in_one, take
+from core.scan.batch_values import BatchValues
 from core.scan.snapshot import Column
 
 
@@ -34,19 +35,21 @@ class Cells:
 
 def to_batch(values: Mapping[int, pa.Array], entries: Mapping[int, int]) -> tuple[str, bytes]:
     """Columns as (their catalog entries, an Arrow IPC record batch message without its schema)."""
-    batch = pa.RecordBatch.from_arrays(list(values.values()), names=list(map(str, values)))
-    if any(map(pa.types.is_dictionary, batch.schema.types)):
-        batch = pa.RecordBatch.from_arrays(list(map(_plain, batch.columns)), names=batch.schema.names)
-    return json.dumps([entries[key] for key in values]), batch.serialize().to_pybytes()
+    return json.dumps([entries[key] for key in values]), _batch(values).serialize().to_pybytes()
 
 
-def from_batch(
-    columns: str, batch: bytes, entries: Mapping[int, tuple[int, pa.DataType]]
-) -> dict[int, pa.Array]:
+def _batch(values: Mapping[int, pa.Array]) -> pa.RecordBatch:
+    if isinstance(values, BatchValues):
+        return values.batch
+    return pa.RecordBatch.from_arrays(list(map(_plain, values.values())), names=list(map(str, values)))
+
+
+def from_batch(columns: str, batch: bytes, entries: Mapping[int, tuple[int, pa.DataType]]) -> BatchValues:
     """The way back; `entries` maps a catalog entry to its column id and type."""
-    fields = [pa.field(str(entries[e][0]), _plain_type(entries[e][1])) for e in json.loads(columns)]
-    read = pa.ipc.read_record_batch(pa.py_buffer(batch), pa.schema(fields))
-    return {int(name): read.column(i) for i, name in enumerate(read.schema.names)}
+    found = [entries[entry] for entry in json.loads(columns)]
+    schema = pa.schema([pa.field(str(key), _plain_type(kind)) for key, kind in found])
+    read = pa.ipc.read_record_batch(pa.py_buffer(batch), schema)
+    return BatchValues(tuple(key for key, _ in found), read)
 
 
 def latest(changes: Iterable[Cells], columns: Iterable[Column]) -> list[Cells]:
@@ -65,16 +68,26 @@ def latest(changes: Iterable[Cells], columns: Iterable[Column]) -> list[Cells]:
 
 def _latest_of(columns: Sequence[Column], changes: list[Cells]) -> Cells:
     if len(changes) == 1:
-        return Cells(changes[0].ids, {c.key: _as(changes[0].values[c.key], c.type) for c in columns})
+        return Cells(changes[0].ids, {c.key: as_type(changes[0].values[c.key], c.type) for c in columns})
     ids = np.concatenate([c.ids for c in changes])
     order = np.argsort(ids, kind="stable")
     ordered = ids[order]
     last = order[np.append(ordered[1:] != ordered[:-1], True)]
-    joined = {c.key: pa.concat_arrays([_as(x.values[c.key], c.type) for x in changes]) for c in columns}
-    return Cells(ids[last], {key: take(values, last) for key, values in joined.items()})
+    schema = pa.schema([pa.field(str(c.key), c.type) for c in columns])
+    rows = take(pa.concat_tables([_table(x.values, columns, schema) for x in changes]).combine_chunks(), last)
+    return Cells(ids[last], {c.key: in_one(rows.column(place)) for place, c in enumerate(columns)})
 
 
-def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def _table(values: Mapping[int, pa.Array], columns: Sequence[Column], schema: pa.Schema) -> pa.Table:
+    if isinstance(values, BatchValues):
+        batch = values.select([c.key for c in columns]).rename_columns(schema.names)
+        if batch.schema.equals(schema):
+            return pa.Table.from_batches([batch])
+    arrays = [as_type(values[c.key], c.type) for c in columns]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values if values.type.equals(kind) else values.cast(kind)
 
 

@@ -5,14 +5,15 @@ They are named `.cells`, so that a pattern for `*.parquet` finds the data files 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy, to_numpy
-from core.scan.chunks import column_chunks
+from core.arrays import from_numpy, in_one, to_numpy
+from core.scan.chunks import run_chunks
 from core.scan.footers import unchanged
+from core.scan.overlay import StoredValues
 from core.scan.snapshot import Column, FileSegment
 from core.store.cells import Cells
 from core.store.data_file import WrittenFile
@@ -23,16 +24,23 @@ from core.store.writer import ROWS_A_GROUP, write_files
 SUFFIX = ".cells"
 
 
-class FileValues(Mapping[int, pa.Array]):
+class FileValues(StoredValues):
     """The values of a change file by column id, decoded whenever they are asked for."""
 
     def __init__(self, segment: FileSegment) -> None:
         self._segment = segment
-        self._keys = [key for key in segment.names if key != ID_COLUMN.key]
+        self._keys = dict.fromkeys(key for key in segment.names if key != ID_COLUMN.key)
+
+    def read(self, keys: Sequence[int]) -> dict[int, pa.Array]:
+        schema = unchanged(self._segment).schema
+        columns = [Column(str(key), schema.field(self._segment.names[key]).type, key) for key in keys]
+        return dict(zip(keys, _whole(self._segment, columns), strict=True))
 
     def __getitem__(self, key: int) -> pa.Array:
-        kind = unchanged(self._segment).schema.field(self._segment.names[key]).type
-        return _whole(self._segment, Column(str(key), kind, key)).combine_chunks()
+        return self.read([key])[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._keys)
@@ -42,7 +50,7 @@ class FileValues(Mapping[int, pa.Array]):
 
 
 def read_cells(segment: FileSegment, made: int) -> Cells:
-    return Cells(to_numpy(_whole(segment, ID_COLUMN)), FileValues(segment), made)
+    return Cells(to_numpy(_whole(segment, [ID_COLUMN])[0]), FileValues(segment), made)
 
 
 def write_cells(cells: Cells, columns: Mapping[int, Column], staging: Staging) -> tuple[WrittenFile, ...]:
@@ -54,7 +62,6 @@ def write_cells(cells: Cells, columns: Mapping[int, Column], staging: Staging) -
     return tuple(write_files(pieces, changed, staging, suffix=SUFFIX))
 
 
-def _whole(segment: FileSegment, column: Column) -> pa.ChunkedArray:
+def _whole(segment: FileSegment, columns: Sequence[Column]) -> list[pa.Array]:
     groups = range(unchanged(segment).metadata.num_row_groups)
-    chunks = [column_chunks(segment, group, [column], into=None)[0].chunks for group in groups]
-    return pa.chunked_array([chunk for group in chunks for chunk in group], column.type)
+    return [in_one(values) for values in run_chunks(segment, groups, columns, None)[0]]

@@ -16,7 +16,7 @@ from core.scan.one_row import arrays_at
 from core.scan.rows import take_rows
 from core.scan.snapshot import Column
 from core.schema import ID
-from core.store.cells import Cells
+from core.store.cells import Cells, as_type
 from core.store.commit import Change
 from core.store.differing import differs
 from core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
@@ -38,13 +38,13 @@ def updated(state: State, rows: Given, on: Sequence[str], take_ids: TakeIds, mes
         return Change(message, state.columns)
     refuse_missing_keys(state.snapshot.name, rows, on)
     ids, places = _found_rows(state, data, on)
-    values = taken(data.drop_columns(list({*on, ID} & set(data.column_names))), places)
+    used = [name for name in {*on, ID} if data.schema.get_field_index(name) >= 0]
+    values = taken(data.drop_columns(used), places)
     plan, values = fitted(state, values, take_ids)
     if not plan.columns:
         return Change(message, state.columns)
     values = completed(state, ids, plan, values, {n: lacks[places] for n, lacks in rows.left_out.items()})
-    cells = {c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns)}
-    return Change(message, plan.applied(state.columns), cells=Cells(ids, cells))
+    return Change(message, plan.applied(state.columns), cells=Cells(ids, plan.by_key(values)))
 
 
 def operated(
@@ -91,14 +91,26 @@ def deleted(state: State, ids: np.ndarray, message: str) -> Change:
 
 def fitted(state: State, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPlan, pa.Table]:
     """`values` in the types they will be stored in, and what that makes of the table's columns."""
-    known = {c.name: c for c in state.columns}
-    met = [known.get(field.name) for field in values.schema]
-    if all(c is not None and c.type == f.type for c, f in zip(met, values.schema, strict=True)):
-        return ColumnPlan(tuple(c for c in met if c is not None), (), ()), values
+    own = _own_columns(state, values.schema)
+    if own is not None:
+        return own, values
     values = narrowed(values, state.columns)
     plan = plan_columns(state.snapshot.name, state.columns, as_block(values), take_ids)
     refuse_stored_misfits(state, plan.widened)
     return plan, stored_as(values, plan.columns)
+
+
+def _own_columns(state: State, schema: pa.Schema) -> ColumnPlan | None:
+    """The plan for data of these names and types where the table's are the same."""
+    plan = state.plans.of(schema)
+    if plan is None:
+        known = {c.name: c for c in state.columns}
+        met = [known.get(field.name) for field in schema]
+        if any(c is None or c.type != f.type for c, f in zip(met, schema, strict=True)):
+            return None
+        plan = ColumnPlan(tuple(c for c in met if c is not None), (), ())
+        state.plans.remember(schema, plan)
+    return plan
 
 
 def refuse_keys(name: str, on: Sequence[str]) -> None:
@@ -114,6 +126,8 @@ def completed(
     state: State, ids: np.ndarray, plan: ColumnPlan, values: pa.Table, left_out: Mapping[str, np.ndarray]
 ) -> pa.Table:
     """`values` for the rows of `ids`, with what a row holds already where nothing was given."""
+    if not left_out:
+        return values
     known = {c.name: c for c in state.columns}
     for place, column in enumerate(plan.columns):
         lacks = left_out.get(column.name)
@@ -128,7 +142,7 @@ def completed(
 
 
 def refuse_missing_keys(name: str, rows: Given, on: Sequence[str]) -> None:
-    missing = [key for key in on if key not in rows.table.column_names]
+    missing = [key for key in on if rows.table.schema.get_field_index(key) < 0]
     if missing:
         raise BadData(
             f"{name}: the rows have no column '{missing[0]}' to find them by", fix="Add it, or name another"
@@ -147,7 +161,7 @@ def _differ(held: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> np.
     changed = np.zeros(len(next(iter(new.values()))), bool)
     for column, values in new.items():
         now = held.get(column.name)
-        changed |= to_numpy(values.is_valid()) if now is None else differs(now.cast(column.type), values)
+        changed |= to_numpy(values.is_valid()) if now is None else differs(as_type(now, column.type), values)
     return changed
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from core.ascending import EMPTY, union
+from core.errors import StoreProblem
 from core.scan.snapshot import Column
 from core.store.cells import Cells
 from core.store.data_file import WrittenFile
@@ -36,6 +38,21 @@ class Commit:
     restores: int | None = None
     name: str = ""
     transaction_id: int | None = None
+    given_ids: tuple[range, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def inserted_ids(self) -> np.ndarray:
+        """The new rows' `_id`s, ascending: in the order in which an insert or upsert was given them.
+
+        Raises `StoreProblem` for a commit of the history, which keeps how many there were, not which.
+        """
+        if sum(map(len, self.given_ids)) != self.inserted:
+            raise StoreProblem(
+                f"{self.table}: nothing says which rows version {self.version} added",
+                "only the call that inserts rows is told their ids",
+                "diff() tells the rows that one version has and another lacks",
+            )
+        return np.concatenate([EMPTY, *(np.arange(r.start, r.stop, dtype=np.int64) for r in self.given_ids)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +66,7 @@ class Change:
     cells: Cells | None = None
     deleted: np.ndarray = field(default_factory=lambda: NO_IDS)
     files: tuple[WrittenFile, ...] = ()
-    rows: tuple[dict[int, pa.Array], int] | None = None
+    rows: tuple[Mapping[int, pa.Array], int] | None = None
     inserted: int = 0
     unused_ids: range = range(0)
 

@@ -17,7 +17,7 @@ from core.rows import blocks
 from core.store import metadata
 from core.store.catalog import Catalog
 from core.store.commit import Change
-from core.store.evolution import plan_columns
+from core.store.evolution import plan_columns, stored_as
 from core.store.incoming import Intake, few_change, few_or_many, refuse_ids
 from core.store.layout import Layout, Staging, new_folder_name
 from core.store.publish import Publication, commit_row
@@ -69,7 +69,7 @@ def _rows_staged(name: str, data: Iterator[Block], staging: Staging, job: Job, m
         return intake.change(rows, staging, message, job)
     refuse_ids(name, few.schema)
     plan = plan_columns(name, (), few, partial(_taken_from, column_ids))
-    return few_change(plan, plan.columns, few, message)
+    return few_change(plan, plan.columns, stored_as(few, plan.columns), message)
 
 
 def _taken_from(numbers: Iterator[int], count: int) -> int:

@@ -14,6 +14,8 @@ from core.store.lists import is_list, lists_of
 
 def differs(a: pa.Array, b: pa.Array) -> np.ndarray:
     """Row by row, whether two arrays of one type and length differ."""
+    if not a.null_count and not b.null_count:
+        return _compared(a, b)
     valid_a, valid_b = to_numpy(a.is_valid()), to_numpy(b.is_valid())
     both: np.ndarray = valid_a & valid_b
     different: np.ndarray = valid_a != valid_b

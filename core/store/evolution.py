@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import to_numpy
+from core.arrays import in_one, to_numpy
 from core.block import Block, as_block
 from core.casts import exact_cast, inexact
 from core.documents import folded
 from core.errors import BadData, TypeConflict
+from core.scan.batch_values import BatchValues
 from core.scan.python_value import python_value
 from core.scan.snapshot import Column
 from core.schema import ID, stored_type
@@ -21,6 +23,7 @@ from core.widening import wider_type
 DEEPEST = 50
 """Levels of nesting; Arrow cannot read back more than 63."""
 LONGEST_SHOWN = 60
+MOST_PLANS = 8
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,35 @@ class ColumnPlan:
             return columns
         wider = {c.key: c for c in self.widened}
         return (*(wider.get(c.key, c) for c in columns), *self.added)
+
+    def by_key(self, values: pa.Table) -> Mapping[int, pa.Array]:
+        """The columns of `values`, which are these."""
+        batches = [] if self._hold_words else values.to_batches()
+        if len(batches) == 1:
+            return BatchValues(self._keys, batches[0])
+        return {key: in_one(values.column(place)) for place, key in enumerate(self._keys)}
+
+    @cached_property
+    def _keys(self) -> tuple[int, ...]:
+        return tuple(c.key for c in self.columns)
+
+    @cached_property
+    def _hold_words(self) -> bool:
+        """Whether any is a dictionary."""
+        return any(pa.types.is_dictionary(c.type) for c in self.columns)
+
+
+class KnownPlans:
+    """The plans of data that came in the table's own columns and types, by the schemas met last."""
+
+    def __init__(self) -> None:
+        self._met: tuple[tuple[pa.Schema, ColumnPlan], ...] = ()
+
+    def of(self, schema: pa.Schema) -> ColumnPlan | None:
+        return next((plan for met, plan in self._met if met.equals(schema)), None)
+
+    def remember(self, schema: pa.Schema, plan: ColumnPlan) -> None:
+        self._met = ((schema, plan), *self._met[: MOST_PLANS - 1])
 
 
 def plan_columns(

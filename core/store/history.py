@@ -27,11 +27,12 @@ class Restored:
     counts: Counts
 
 
-def commit_from_row(table: str, row: Sequence[Any]) -> Commit:
+def commit_from_row(table: str, row: Sequence[Any], given_ids: tuple[range, ...] = ()) -> Commit:
     version, at, kind, restores, inserted, updated, deleted, seconds, message, name, transaction = row
     when = dt.datetime.fromtimestamp(at, dt.UTC)
     counts = (inserted, updated, deleted)
-    return Commit(table, version, *counts, seconds, when, message, kind, restores, name, transaction)
+    known = (table, version, *counts, seconds, when, message, kind, restores, name, transaction)
+    return Commit(*known, given_ids)
 
 
 def undo_target(commits: Sequence[Commit]) -> Commit | None:
@@ -43,13 +44,16 @@ def undo_target(commits: Sequence[Commit]) -> Commit | None:
 
 
 def redo_target(commits: Sequence[Commit]) -> Commit | None:
-    """The commit that a redo brings back: the last one undone and not done over."""
+    """The commit that a redo brings back: the last one undone and not done over. What was undone before
+    versions that expired is not known."""
     by_version = {c.version: c for c in commits}
     undone: list[Commit] = []
     for commit in commits:
-        if commit.kind == "undo":
-            before = by_version.get(commit.version - 1)
-            undone += [] if before is None else [_origin(by_version, before)]
+        before = by_version.get(commit.version - 1)
+        if before is None:
+            undone.clear()
+        elif commit.kind == "undo":
+            undone.append(_origin(by_version, before))
         elif commit.kind == "redo":
             undone = undone[:-1]
         else:

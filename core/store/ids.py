@@ -50,6 +50,16 @@ class IdRanges:
         held = ids_between(snapshot, start, start + rows)
         return start + int(np.searchsorted(held, row_id, side="right"))
 
+    def at(self, snapshot: Snapshot, positions: np.ndarray) -> np.ndarray | None:
+        """The ids at these positions, in their order; None where a segment with gaps has to be read."""
+        starts = snapshot.segment_starts
+        segment = starts.searchsorted(positions, side="right") - 1
+        with_gaps = self.last - self.first + 1 != starts[1:] - starts[:-1]
+        if with_gaps[segment].any():
+            return None
+        dense: np.ndarray = positions + (self.first - starts[:-1])[segment]
+        return dense
+
     def _within(self, snapshot: Snapshot, number: int, ids: np.ndarray) -> np.ndarray:
         start, rows = int(snapshot.segment_starts[number]), snapshot.segments[number].num_rows
         if self.last[number] - self.first[number] + 1 == rows:

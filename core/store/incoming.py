@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy, in_one
+from core.arrays import from_numpy
 from core.block import Block, as_block
 from core.errors import BadData
 from core.jobs import Job
@@ -45,11 +45,9 @@ def few_or_many(blocks: Iterator[Block]) -> tuple[pa.Table | None, Iterator[Bloc
 
 
 def few_change(plan: ColumnPlan, columns: Columns, rows: pa.Table, message: str) -> Change:
-    """A change that keeps the rows in the catalog; `columns` are the table's afterwards."""
-    stored = stored_as(rows, plan.columns)
-    values = {c.key: in_one(stored.column(i)) for i, c in enumerate(plan.columns)}
-    count = rows.num_rows
-    return Change(message, columns, rows=(values, count), inserted=count)
+    """A change that keeps the rows, which are as the plan says, in the catalog; `columns` are the table's
+    afterwards."""
+    return Change(message, columns, rows=(plan.by_key(rows), rows.num_rows), inserted=rows.num_rows)
 
 
 def has_many_rows(change: Change) -> bool:
@@ -120,7 +118,7 @@ class Intake:
 
 
 def refuse_ids(table: str, schema: pa.Schema) -> None:
-    if ID in schema.names:
+    if schema.get_field_index(ID) >= 0:
         raise BadData(
             f"{table}: the rows bring their own {ID}", "ids are given by the table", "Rename that column"
         )

@@ -55,8 +55,10 @@ def is_list(kind: pa.DataType) -> bool:
 def lists_of(values: pa.Array) -> Lists:
     if pa.types.is_map(values.type):
         values = values.cast(pa.list_(pa.struct([values.type.key_field, values.type.item_field])))
-    valid = to_numpy(values.is_valid())
-    lengths = np.where(valid, to_numpy(pc.list_value_length(values)), 0).astype(np.int64)
+    valid, lengths = np.ones(len(values), bool), to_numpy(pc.list_value_length(values)).astype(np.int64)
+    if values.null_count:
+        valid = to_numpy(values.is_valid())
+        lengths = np.where(valid, lengths, 0)
     return Lists(lengths, valid, pc.list_flatten(values))
 
 

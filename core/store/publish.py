@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +23,12 @@ from core.store.state import Held, State, pending_segment
 
 
 class Publication:
-    """One change being entered into the catalog at `version`, inside a transaction."""
+    """One change being entered into the catalog at `version`, inside a transaction. `given_ids` are those of
+    its new rows."""
 
     def __init__(self, transaction: Transaction, table_id: int, version: int) -> None:
         self._catalog, self._table_id, self._version = transaction, table_id, version
+        self.given_ids: tuple[range, ...] = ()
 
     def columns(self, state: State | None, change: Change) -> dict[int, int]:
         """Enter columns that are new or differ, end what is gone; answers the entry of every column id."""
@@ -75,6 +77,7 @@ class Publication:
         """Enter the files of a change; `paths` are in the order of `staged.all_files`."""
         own, changed = len(staged.files), len(staged.change_files)
         self.files(staged.files, paths[:own])
+        self.given_ids += tuple(range(file.first_id, file.last_id + 1) for file in staged.files)
         self.change_files(staged.change_files, paths[own : own + changed], self._version)
         if staged.rewritten is not None:
             self.replaced(staged.rewritten, paths[own + changed :])
@@ -84,14 +87,15 @@ class Publication:
             ids = (file.first_id, file.last_id)
             self._add("change_files", (path, made, file.rows, *ids, file.size, file.names, file.checksum))
 
-    def rows(self, values: dict[int, pa.Array], count: int, entries: dict[int, int]) -> Held:
+    def rows(self, values: Mapping[int, pa.Array], count: int, entries: dict[int, int]) -> Held:
         """New rows, with ids of their own."""
         first = self._catalog.take_ids(self._table_id, count)
+        self.given_ids += (range(first, first + count),)
         entry = self.merged_rows(first, values, count, entries)
         return Held("pending_rows", entry, first, first + count - 1, 0, pending_segment(first, count, values))
 
     def merged_rows(
-        self, first_id: int, values: dict[int, pa.Array], count: int, entries: dict[int, int]
+        self, first_id: int, values: Mapping[int, pa.Array], count: int, entries: dict[int, int]
     ) -> int:
         """Pending rows whose ids, from `first_id` on, were given before."""
         columns, batch = to_batch(values, entries)

@@ -74,6 +74,12 @@ class Reader:
             self._keep(held)
             return held
 
+    def held(self, version: int | None) -> State | None:
+        """What is in memory, if it is the table at `version`: no look at the catalog tells whether there is a
+        newer one."""
+        held = self._current
+        return held if held is not None and held.version == version else None
+
     def _held_for(self, row: TableRow) -> State | None:
         """The state in memory that is where the table is. A transaction begins with the committed one."""
         drafts = [self._draft] if row.draft and self._draft and self._draft.row.draft == row.draft else []

@@ -32,7 +32,8 @@ def chosen_ids(state: State, where: Where) -> np.ndarray:
 
 
 def ids_at(state: State, positions: np.ndarray) -> np.ndarray:
-    return to_numpy(take_rows(state.snapshot, positions, [ID_COLUMN]).column(0))
+    found = state.ranges.at(state.snapshot, positions)
+    return to_numpy(take_rows(state.snapshot, positions, [ID_COLUMN]).column(0)) if found is None else found
 
 
 def known_ids(state: State, ids: Iterable[int]) -> np.ndarray:

@@ -12,11 +12,13 @@ import pyarrow as pa
 
 from core.arrays import from_numpy
 from core.ascending import among, union
+from core.scan.batch_values import named_by_key
 from core.scan.overlay import Overlay, Part
 from core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
 from core.store.catalog import TableRow
 from core.store.cells import Cells
 from core.store.commit import Metadata
+from core.store.evolution import KnownPlans
 from core.store.ids import ID_COLUMN, IdRanges
 
 
@@ -56,6 +58,10 @@ class State:
     def ranges(self) -> IdRanges:
         return _ranges(self.held)
 
+    @cached_property
+    def plans(self) -> KnownPlans:
+        return KnownPlans()
+
     def locate(self, ids: np.ndarray) -> np.ndarray:
         """Positions of live rows; -1 for ids that are not, or no longer, in the table."""
         positions = self.ranges.locate(self.snapshot, ids)
@@ -78,14 +84,14 @@ class State:
         """The next version, in which one entry of pending cells was added and nothing else."""
         positions = self.ranges.locate(self.snapshot, cells.ids)
         overlay = overlaid(self.snapshot.overlay, self.columns, [(cells, positions)])
-        snapshot = replace(self._snapshot(version), overlay=overlay)
+        snapshot = self._snapshot(version, overlay=overlay)
         return self._next(snapshot, cells={**self.cells, ("pending_cells", entry): cells})
 
     def with_deletion(self, version: int, entry: int, ids: np.ndarray) -> State:
         """The next version, in which these rows were deleted and nothing else."""
         positions = self.ranges.locate(self.snapshot, ids)
         deleted = _inserted(self.snapshot.deleted, np.sort(positions))
-        snapshot = replace(self._snapshot(version), deleted=deleted)
+        snapshot = self._snapshot(version, deleted=deleted)
         return self._next(snapshot, deletions={**self.deletions, entry: ids})
 
     def with_rows(self, version: int, added: Held) -> State | None:
@@ -93,11 +99,11 @@ class State:
         if self.held and self.held[-1].last_id >= added.first_id:
             return None
         segments = (*self.snapshot.segments, added.segment)
-        snapshot = replace(self._snapshot(version), segments=segments)
+        snapshot = self._snapshot(version, segments=segments)
         return self._next(snapshot, held=(*self.held, added))
 
-    def _snapshot(self, version: int) -> Snapshot:
-        return replace(self.snapshot, token=_token(self.row, version))
+    def _snapshot(self, version: int, **changed: Any) -> Snapshot:
+        return replace(self.snapshot, token=_token(self.row, version), **changed)
 
     def of_row(self, row: TableRow) -> State:
         """The same content, of a table that was renamed, or as a transaction sees it and after that."""
@@ -113,6 +119,7 @@ class State:
         if following.held is self.held:  # what was worked out for the same segments holds
             following.__dict__["ranges"] = self.ranges
             following.snapshot.__dict__["segment_starts"] = self.snapshot.segment_starts
+        following.__dict__["plans"] = self.plans
         return following
 
 
@@ -143,8 +150,10 @@ def state_of(
 def pending_segment(first_id: int, count: int, values: Mapping[int, pa.Array]) -> MemorySegment:
     """Rows with ids from `first_id` on; `values` are by column id."""
     ids = from_numpy(np.arange(first_id, first_id + count, dtype=np.int64))
-    names = [str(ID_COLUMN.key), *map(str, values)]
-    return MemorySegment(pa.Table.from_arrays([ids, *values.values()], names))
+    numbered = pa.RecordBatch.from_arrays([ids], [str(ID_COLUMN.key)])
+    if values:
+        numbered = named_by_key(values).add_column(0, numbered.schema.field(0), ids)
+    return MemorySegment(pa.Table.from_batches([numbered]))
 
 
 def overlaid(
@@ -155,10 +164,8 @@ def overlaid(
     lying = [part for part in parts if len(part.positions)]
     if overlay is None:
         return Overlay({c.key: c.type for c in columns}, lying) if lying else None
-    same = len(columns) == len(overlay.types) and all(
-        overlay.types.get(c.key) is c.type or overlay.types.get(c.key) == c.type for c in columns
-    )
-    return overlay.followed_by(overlay.types if same else {c.key: c.type for c in columns}, lying)
+    types = {c.key: c.type for c in columns}
+    return overlay.followed_by(overlay.types if overlay.types == types else types, lying)
 
 
 def _part(cells: Cells, positions: np.ndarray) -> Part:

@@ -113,7 +113,7 @@ class TableChanges(TableHandle):
         Raises `UnknownName` for an operator, `UnknownColumn` for a column that an operator has to find,
         `BadData` or `TypeConflict` for what does not fit; nothing changes then.
         """
-        chosen = rows_chosen(where, f"{self.name}: update_where", self)
+        chosen = rows_chosen(where, f"{self._reader.last_name}: update_where", self)
 
         def build(state: State) -> Change:
             found = assignments(operators, state.columns, state.snapshot.name)
@@ -144,8 +144,8 @@ class TableChanges(TableHandle):
         Raises `BadData`, naming the rows, where it fails or gives back another number of rows; nothing
         changes then.
         """
-        own, condition = job or Job(), condition_of(where, f"{self.name}: where", self)
-        names = None if columns is None else names_of(columns, f"{self.name}: columns")
+        own, condition = job or Job(), condition_of(where, f"{self._reader.last_name}: where", self)
+        names = None if columns is None else names_of(columns, f"{self._reader.last_name}: columns")
 
         def build(state: State) -> Change:
             ids, said = self._writer.take_column_ids, message or "transform"
@@ -187,8 +187,8 @@ class TableChanges(TableHandle):
                 f"{self.name}: ids= and where= were both given to delete",
                 fix="Give one; read(['_id'], where=…, ids=…) finds the rows of both",
             )
-        condition = condition_of(where, f"{self.name}: where", self)
-        listed = None if ids is None else ids_listed(ids, f"{self.name}: ids")
+        condition = condition_of(where, f"{self._reader.last_name}: where", self)
+        listed = None if ids is None else ids_listed(ids, f"{self._reader.last_name}: ids")
 
         def build(state: State) -> Change:
             gone = chosen_ids(state, condition if listed is None else listed)
@@ -197,4 +197,4 @@ class TableChanges(TableHandle):
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 
     def _names(self, on: str | Sequence[str]) -> list[str]:
-        return names_of(on, f"{self.name}: on")
+        return names_of(on, f"{self._reader.last_name}: on")

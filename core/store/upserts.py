@@ -114,5 +114,4 @@ def _cells(state: State, plan: ColumnPlan, rows: Given, found: Matches, others: 
 
 
 def _with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
-    values = {c.key: in_one(rows.column(i)) for i, c in enumerate(plan.columns)}
-    return replace(change, rows=(values, rows.num_rows), inserted=rows.num_rows)
+    return replace(change, rows=(plan.by_key(rows), rows.num_rows), inserted=rows.num_rows)

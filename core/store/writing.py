@@ -68,7 +68,7 @@ class TableWriter:
         started = time.perf_counter()
         few, rows = few_or_many(blocks)
         if few is not None:
-            refuse_ids(self._reader.current().snapshot.name, few.schema)
+            refuse_ids(self._reader.last_name, few.schema)
             return self.commit(lambda state: self._few(state, few, message), job, started, expected_version)
         state = self._reader.current()
         with self._staging() as staging:
@@ -109,7 +109,7 @@ class TableWriter:
 
         with self._in_turn():
             done = self._retried(attempt, expected_version)
-            self.tidy_if_needed(job)
+            self.tidy_if_needed(job, done.version)
         self.index_new_files(job)
         return done
 
@@ -224,7 +224,7 @@ class TableWriter:
         self._changed = True
         if following is not None:
             self._reader.advance(state, following)
-        return _as_commit(state, row)
+        return _as_commit(state, row, publication.given_ids)
 
     def _retried(self, attempt: Callable[[State], T], expected_version: int | None = None) -> T:
         """Staged beside other writers first; whoever keeps coming too late stages under the write lock."""
@@ -286,13 +286,13 @@ class TableWriter:
         except Cancelled as cancelled:
             log.info("%s: new files are indexed when it is needed: %s", self._table_id, cancelled)
 
-    def tidy_if_needed(self, job: Job) -> None:
+    def tidy_if_needed(self, job: Job, version: int | None = None) -> None:
         """Keep what is pending small enough to be read with every snapshot; commits of a transaction put it
-        off to its end.
+        off to its end. `version` is the one just made, which is in memory mostly.
 
         The commit before it stands whatever happens here: what fails is logged, and tried after the next.
         """
-        self._tidy_by(self._tidier.needed, job)
+        self._tidy_by(self._tidier.needed, job, version)
 
     def flush_at_rest(self, job: Job) -> None:
         """The same for what may wait until nothing else is asked of a table that was changed from here."""
@@ -300,14 +300,16 @@ class TableWriter:
             self._tidy_by(self._tidier.worthwhile, job)
             self._changed = False
 
-    def _tidy_by(self, wanted: Callable[[State], Tidying | None], job: Job) -> None:
+    def _tidy_by(
+        self, wanted: Callable[[State], Tidying | None], job: Job, version: int | None = None
+    ) -> None:
         if self._catalog.together_here is not None:
             return
         try:
-            if wanted(self._reader.current()):
+            if wanted(self._reader.held(version) or self._reader.current()):
                 self._retried(lambda state: (wanted(state) or _nothing)(state, job))
         except (LamellaError, Cancelled, OSError, pa.ArrowException) as error:
-            log.warning("%s: pending changes stay pending: %s", self._reader.current().row.name, error)
+            log.warning("%s: pending changes stay pending: %s", self._reader.last_name, error)
 
 
 def _nothing(state: State, job: Job) -> None:
@@ -350,5 +352,5 @@ def _same_columns(state: State, before: State) -> State:
     return state
 
 
-def _as_commit(state: State, row: tuple[object, ...]) -> Commit:
-    return commit_from_row(state.row.name, row)
+def _as_commit(state: State, row: tuple[object, ...], given_ids: tuple[range, ...] = ()) -> Commit:
+    return commit_from_row(state.row.name, row, given_ids)

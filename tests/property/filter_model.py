@@ -100,22 +100,27 @@ def test(p: Predicate, operator: str, cell: Any, others: list[Any]) -> bool:
     cell, others = folded(cell, p), [folded(other, p) for other in others]
     if isinstance(cell, str) and operator in TEXT_TESTS:
         return TEXT_TESTS[operator](cell, *others)
-    if isinstance(cell, Decimal) and any(isinstance(value, Reference) for value in p.values):
-        cell = float(cell) if any(isinstance(other, float) for other in others) else cell
-    x, vs = ranked(cell), [ranked(other) for other in others]
+    xs = [ranked(beside(cell, value, other)) for value, other in zip(p.values, others, strict=True)]
+    vs = [ranked(other) for other in others]
     return {
-        "eq": lambda: x == vs[0],
-        "gt": lambda: x > vs[0],
-        "gte": lambda: x >= vs[0],
-        "lt": lambda: x < vs[0],
-        "lte": lambda: x <= vs[0],
-        "between": lambda: vs[0] <= x <= vs[1],
-        "in": lambda: x in vs,
+        "eq": lambda: xs[0] == vs[0],
+        "gt": lambda: xs[0] > vs[0],
+        "gte": lambda: xs[0] >= vs[0],
+        "lt": lambda: xs[0] < vs[0],
+        "lte": lambda: xs[0] <= vs[0],
+        "between": lambda: xs[0] >= vs[0] and xs[1] <= vs[1],
+        "in": lambda: any(x == v for x, v in zip(xs, vs, strict=True)),
         "is_true": lambda: cell is True,
         "is_false": lambda: cell is False,
         "is_empty": lambda: cell == "",
         "not_empty": lambda: cell != "",
     }[operator]()
+
+
+def beside(cell: Any, value: Any, other: Any) -> Any:
+    """A decimal is compared with a float of another column as the nearest float."""
+    of_column = isinstance(value, Reference) and isinstance(other, float)
+    return float(cell) if of_column and isinstance(cell, Decimal) else cell
 
 
 def folded(value: Any, p: Predicate) -> Any:

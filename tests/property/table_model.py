@@ -63,30 +63,56 @@ class Content:
         return sorted(self.rows.keys() - kept.values())
 
 
+@dataclass(frozen=True)
+class Past:
+    """What an undo or a redo goes to, and the number of the transaction over several tables that was left
+    there, 0 for none."""
+
+    content: Content
+    together: int = 0
+
+
 @dataclass
 class History:
-    """Every version of a table that is kept, and what undo and redo go back and forth between."""
+    """Every version of a table that is kept, and what undo and redo go back and forth between. `given_ids` is
+    the last `_id` that a row got; `expired` whether there were versions once that are gone."""
 
     versions: dict[int, Content]
     now: Content
     version: int
-    undone: list[Content] = field(default_factory=list)
-    done: list[Content] = field(default_factory=list)
+    given_ids: int
+    undone: list[Past] = field(default_factory=list)
+    done: list[Past] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)
+    expired: bool = False
 
-    def changed(self, *contents: Content) -> None:
+    def changed(self, *contents: Content, together: int = 0) -> None:
         """One commit after the other, which are undone together."""
-        self.done.append(self.now)
+        self.done.append(Past(self.now, together))
         self.undone.clear()
         for content in contents:
             self._next(content)
 
-    def undo(self) -> None:
-        self.undone.append(self.now)
-        self._next(self.done.pop())
+    def way(self, kind: str) -> list[Past]:
+        """Where an undo or a redo goes, the last one first to go to."""
+        return self.done if kind == "undo" else self.undone
 
-    def redo(self) -> None:
-        self.done.append(self.now)
-        self._next(self.undone.pop())
+    def step(self, kind: str) -> None:
+        past = self.way(kind).pop()
+        self.way("redo" if kind == "undo" else "undo").append(Past(self.now, past.together))
+        self._next(past.content)
+
+    def expire(self, keep: int) -> list[int]:
+        """The versions that go, when so many are kept and those that have a name."""
+        gone = [version for version in sorted(self.versions)[:-keep] if version not in self.names.values()]
+        for version in gone:
+            del self.versions[version]
+        self.expired = self.expired or bool(gone)
+        return gone
+
+    def of_copy(self) -> History:
+        """A table of the same rows, whose history begins at this version."""
+        return History({self.version: self.now}, self.now, self.version, self.given_ids)
 
     def _next(self, content: Content) -> None:
         self.now, self.version = content, self.version + 1

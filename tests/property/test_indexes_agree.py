@@ -32,7 +32,7 @@ from core.query.local import search
 from core.query.query import SortKey
 from core.scan.snapshot import Snapshot
 from core.store import Table
-from tests.property.test_store_model import small_sizes
+from tests.property.store_machine import small_sizes
 
 RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "15"))
 TEXT = st.text("aAbBé😀%_\\\0 0", max_size=3)

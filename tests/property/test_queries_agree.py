@@ -48,14 +48,16 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Source]]:
 
 
 def in_store(store: Store, data: pa.Table, other: pa.Table, choose: random.Random) -> Source:
-    """Several files, changed cells that are still pending, and rows that are gone."""
+    """Several files, cells of some columns and of others that are pending, and rows that are gone."""
     table = store.create_table("t", data.slice(0, 40))
     table.insert(data.slice(40))
     given = rows(SCHEMA, 8, choose).select(["k", "f", "n"]).to_pylist()
     table.update([{"_id": choose.randrange(10, 50), **row} for row in given[:1]] + [
         {"_id": place, **row} for place, row in enumerate(given)
     ])  # fmt: skip
-    table.delete(ids=[9, 41])
+    others = rows(SCHEMA, 9, choose).select(["d", "b"]).to_pylist()
+    table.update([{"_id": place, **row} for place, row in enumerate(others, start=1)])
+    table.delete(ids=[3, 9, 41])
     joined = store.create_table("u", other)
     return Source(table, joined, table.read().to_pylist(), joined.read().to_pylist())
 

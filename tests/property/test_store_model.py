@@ -1,336 +1,86 @@
-"""Random changes to a table against a model of plain dicts that is changed the same way.
+"""Random changes to a table, a copy of it and their histories, against models that are changed the same way.
 
-The sizes at which the store takes another way (catalog, change files, rewritten files, several files, flush,
-merge) are made so small that a few rows take them all. LAMELLA_LONG_RUNS=5000 runs it longer.
+LAMELLA_LONG_RUNS=5000 runs it longer.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import sys
-import tempfile
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
-import pyarrow as pa
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import precondition, rule
 
-from core import Store, col
-from core.errors import LamellaError, StoreProblem
-from core.store.commit import Commit
-from tests.property import operator_model
+from core import Store, agg, col
+from core.errors import StoreProblem
+from core.store.old_version import OldVersion
+from tests.property.store_machine import LIMITS, VALUES, Columns
 from tests.property.table_model import Content, History, Row
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "200"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "170"))
 STEPS = 50
-
-SMALL_SIZES = {
-    "SMALL_ROWS": 3,
-    "SMALL_CELLS": 8,
-    "MOST_CHANGED_ROWS": 40,
-    "FEW_ROWS": 3,
-    "ROWS_A_GROUP": 5,
-    "ROWS_A_FILE": 12,
-    "ENTRIES": 4,
-    "CHANGE_FILES": 2,
-    "FLUSH_ROWS_ABOVE": 12,
-    "FLUSH_AT_REST_FROM": 3,
-    "rows_a_group": lambda columns: 5,
-}
-
-TYPES = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "list": pa.list_(pa.int64())}
-NUMBERS = st.none() | st.integers(-5, 5)
-WORDS = st.none() | st.sampled_from(["", "a", "b", "ä"])
-VALUES = {"int": NUMBERS, "float": NUMBERS, "text": WORDS, "list": st.none() | st.lists(NUMBERS, max_size=3)}
-FIRST = {"n": "int", "word": "text", "tags": "list"}
-NAMES = ["n", "word", "tags", "N", "select", "a.b", "x y"]
-CYCLE = ["a", None, "b", "", "ä"]
-LIMITS = st.integers(-6, 6)
+TABLES = ["t", "u", "v"]
+MOST_HELD = 3
 
 
-def rows_of(kinds: dict[str, str], most: int) -> st.SearchStrategy[list[Row]]:
-    row = st.fixed_dictionaries({}, optional={name: VALUES[kind] for name, kind in kinds.items()})
-    return st.lists(row.filter(bool), min_size=1, max_size=most)
+@dataclass
+class Other:
+    """The table beside the one that is being changed."""
 
-
-def small_sizes() -> pytest.MonkeyPatch:
-    """Sets each size in every module of the store that goes by it."""
-    sizes, found = pytest.MonkeyPatch(), set()
-    for module in [module for name, module in sys.modules.items() if name.startswith("core.store.")]:
-        for name in SMALL_SIZES.keys() & vars(module).keys():
-            sizes.setattr(module, name, SMALL_SIZES[name])
-            found.add(name)
-    assert found == SMALL_SIZES.keys()
-    return sizes
-
-
-class Base(RuleBasedStateMachine):
-    """The table, its model, and how the two are kept and compared."""
-
-    @initialize(count=st.integers(0, 30))
-    def create(self, count: int) -> None:
-        rows = [{"n": i % 7 - 3, "word": CYCLE[i % 5], "tags": [i % 3] * (i % 4)} for i in range(count)]
-        self.sizes = small_sizes()
-        self.folder = Path(tempfile.mkdtemp())
-        self.store = Store.open(self.folder / "s")
-        self.second: Store | None = None
-        schema = pa.schema({name: TYPES[kind] for name, kind in FIRST.items()})
-        batch = pa.RecordBatch.from_pylist(rows, schema)
-        self.table = self.store.create_table("t", pa.Table.from_batches([batch]))
-        held = self.table.read().to_pylist()
-        content = Content(FIRST, {row.pop("_id"): row for row in held})
-        assert list(content.rows.values()) == rows
-        self.history = History({1: content}, content, 1)
-        self.given_ids = max(content.rows, default=-1)
-        self.expired = False
-
-    @property
-    def now(self) -> Content:
-        return self.history.now
-
-    def committed(self, commit: Commit, content: Content) -> None:
-        """A commit that makes no version has changed nothing."""
-        if commit.version == self.history.version:
-            assert content == self.now
-        else:
-            self.history.changed(content)
-
-    def ids(self, data: st.DataObject, most: int = 20) -> list[int]:
-        if not self.now.rows:
-            return []
-        known, first = sorted(self.now.rows), data.draw(st.integers(0, len(self.now.rows) - 1))
-        step = data.draw(st.integers(1, 3))
-        return known[first::step][:most] if data.draw(st.booleans()) else known[first : first + 1]
-
-    def column(self, data: st.DataObject, *kinds: str) -> str | None:
-        names = self.now.named(*kinds)
-        return data.draw(st.sampled_from(names)) if names else None
-
-    def new_name(self, data: st.DataObject) -> str | None:
-        names = [name for name in NAMES if name not in self.now.kinds]
-        return data.draw(st.sampled_from(names)) if names else None
-
-    def added_ids(self, count: int) -> list[int]:
-        """Of the rows that came last: ids nobody had before."""
-        added = self.table.read(columns=["_id"]).column(0).to_pylist()[-count:] if count else []
-        assert added == sorted(set(added)) and all(i > self.given_ids for i in added)
-        self.given_ids = max([self.given_ids, *added])
-        return added
-
-    @invariant()
-    def reads_as_the_model_says(self) -> None:
-        if hasattr(self, "table"):
-            found = self.table.read()
-            assert found.column_names == ["_id", *self.now.kinds]
-            assert [TYPES[kind] for kind in self.now.kinds.values()] == found.schema.types[1:]
-            assert found.to_pylist() == self.now.read()
-            assert self.table.num_rows == len(self.now.rows)
-            assert self.table.version == self.history.version
-
-    def teardown(self) -> None:
-        if not hasattr(self, "store"):
-            return
-        problems = self.store.verify().problems
-        for store in filter(None, (self.store, self.second)):
-            store.close()
-        self.sizes.undo()
-        shutil.rmtree(self.folder)
-        assert problems == ()
-
-
-class Rows(Base):
-    @rule(data=st.data())
-    def insert_few(self, data: st.DataObject) -> None:
-        self.insert(data.draw(rows_of(self.now.kinds or FIRST, 2)))
-
-    @rule(data=st.data(), times=st.integers(2, 12))
-    def insert_many(self, data: st.DataObject, times: int) -> None:
-        self.insert(times * data.draw(rows_of(self.now.kinds or FIRST, 1)))
-
-    def insert(self, rows: list[Row]) -> None:
-        fresh = {name: kind for name, kind in FIRST.items() if name not in self.now.kinds}
-        arriving = [name for name in fresh if any(row.get(name) is not None for row in rows)]
-        rows = [{k: v for k, v in row.items() if k in self.now.kinds or k in arriving} for row in rows]
-        content = self.now
-        for name in dict.fromkeys(name for row in rows for name in row if name in arriving):
-            if fresh[name] == "list":
-                return  # a list of nulls alone would make a column of another type
-            content = content.with_column(name, fresh[name])
-        if not any(rows):
-            return
-        self.table.insert(rows)
-        self.history.changed(content.with_rows(dict(zip(self.added_ids(len(rows)), rows, strict=True))))
-
-    @rule(data=st.data())
-    def update(self, data: st.DataObject) -> None:
-        ids = self.ids(data)
-        if ids and self.now.kinds:
-            change = data.draw(rows_of(self.now.kinds, 1))[0]
-            commit = self.table.update([{"_id": i, **change} for i in ids])
-            self.committed(commit, self.now.with_rows(dict.fromkeys(ids, change)))
-
-    @rule(data=st.data(), values=st.lists(NUMBERS, min_size=1, max_size=20))
-    def update_each(self, data: st.DataObject, values: list[int | None]) -> None:
-        name, ids = self.column(data, "int", "float"), self.ids(data)[: len(values)]
-        if name and ids:
-            change = {i: {name: value} for i, value in zip(ids, values, strict=False)}
-            commit = self.table.update([{"_id": i, **row} for i, row in change.items()])
-            self.committed(commit, self.now.with_rows(change))
-
-    @rule(data=st.data(), words=st.lists(WORDS, min_size=1, max_size=4, unique=True), value=NUMBERS)
-    def upsert_or_update_by_key(
-        self, data: st.DataObject, words: list[str | None], value: int | None
-    ) -> None:
-        key, name = self.column(data, "text"), self.column(data, "int", "float")
-        if key is None or name is None:
-            return
-        found = {w: self.now.ids_where(lambda row, w=w: row[key] == w) for w in words}
-        content = self.now.with_rows({i: {name: value} for hits in found.values() for i in hits})
-        rows = [{key: word, name: value} for word in words]
-        if all(found.values()):
-            self.committed(self.table.update(rows, on=key), content)
-            return
-        with pytest.raises(LamellaError, match="no row"):
-            self.table.update(rows, on=key)
-        commit = self.table.upsert(rows, on=key)
-        lacking = [row for row in rows if not found[row[key]]]
-        added = dict(zip(self.added_ids(len(lacking)), lacking, strict=True))
-        self.committed(commit, content.with_rows(added))
-
-    @rule(data=st.data(), limit=LIMITS, everywhere=st.booleans())
-    def operate(self, data: st.DataObject, limit: int, everywhere: bool) -> None:
-        name, number = self.column(data, "int", "float", "list"), self.column(data, "int", "float")
-        if name is None:
-            return
-        operators = operator_model.LISTS if self.now.kinds[name] == "list" else operator_model.NUMBERS
-        operator = data.draw(st.sampled_from(sorted(operators)))
-        operands, apply = operators[operator]
-        operand = data.draw(operands)
-        where: Any = None
-        hit = sorted(self.now.rows)
-        if not everywhere and number is not None and data.draw(st.booleans()):
-            where = col(number) > limit
-            hit = self.now.ids_where(lambda row: row[number] is not None and row[number] > limit)
-        elif not everywhere:
-            where = hit = sorted(self.ids(data))
-        cells = {i: apply(self.now.rows[i][name], operand) for i in hit}
-        changed = {i: {name: cell} for i, cell in cells.items() if cell != self.now.rows[i][name]}
-        commit = self.table.update_where(where, {operator: {name: operand}})
-        assert commit.updated == len(changed)
-        self.committed(commit, self.now.with_rows(changed))
-
-    @rule(data=st.data(), step=st.integers(-2, 2))
-    def transform(self, data: st.DataObject, step: int) -> None:
-        name = self.column(data, "int", "float")
-        if name is None:
-            return
-
-        def moved(rows: pa.Table) -> dict[str, list[Any]]:
-            return {name: [None if v is None else v + step for v in rows.column(name).to_pylist()]}
-
-        cells = {i: row[name] for i, row in self.now.rows.items() if row[name] is not None}
-        commit = self.table.transform(moved, columns=[name])
-        assert commit.updated == (len(cells) if step else 0)
-        self.committed(commit, self.now.with_rows({i: {name: v + step} for i, v in cells.items()}))
-
-    @rule(data=st.data())
-    def delete(self, data: st.DataObject) -> None:
-        ids = self.ids(data, most=6)
-        commit = self.table.delete(ids=ids)
-        assert commit.deleted == len(ids)
-        self.committed(commit, self.now.without(ids))
-
-    @rule(data=st.data(), word=WORDS)
-    def delete_where(self, data: st.DataObject, word: str | None) -> None:
-        name = self.column(data, "text")
-        if name is not None:
-            hit = self.now.ids_where(lambda row: row[name] == word)
-            commit = self.table.delete(where=col(name) == word)
-            assert commit.deleted == len(hit)
-            self.committed(commit, self.now.without(hit))
-
-    @rule(data=st.data(), keep=st.sampled_from(["first", "last"]))
-    def drop_duplicates(self, data: st.DataObject, keep: str) -> None:
-        names = self.now.named("int", "float", "text")
-        if len(names) > 1:  # of one alone they would leave hardly a row
-            on = data.draw(st.permutations(names))[: max(2, len(names) - 1)]
-            gone = self.now.duplicates(on, keep)
-            commit = self.table.drop_duplicates(on=on, keep=keep)
-            assert commit.deleted == len(gone)
-            self.committed(commit, self.now.without(gone))
-
-
-class Columns(Rows):
-    @rule(data=st.data(), kind=st.sampled_from(sorted(VALUES)))
-    def add_column(self, data: st.DataObject, kind: str) -> None:
-        name, default = self.new_name(data), data.draw(VALUES[kind].filter(lambda v: v != []))
-        if name is None:
-            return
-        commit = self.table.add_column(name, TYPES[kind], default)
-        self.committed(commit, self.now.with_column(name, kind, default))
-
-    @rule(data=st.data())
-    def drop_column(self, data: st.DataObject) -> None:
-        name = self.column(data, *VALUES)
-        if name is not None and len(self.now.kinds) > 2:
-            commit = self.table.drop_column(name)
-            self.committed(commit, self.now.with_order([n for n in self.now.kinds if n != name]))
-
-    @rule(data=st.data())
-    def rename_column(self, data: st.DataObject) -> None:
-        old, new = self.column(data, *VALUES), self.new_name(data)
-        if old is not None and new is not None:
-            self.committed(self.table.rename_column(old, new), self.now.renamed({old: new}))
-
-    @rule(data=st.data())
-    def reorder_columns(self, data: st.DataObject) -> None:
-        names = data.draw(st.permutations(list(self.now.kinds)))
-        self.committed(self.table.reorder_columns(names), self.now.with_order(names))
-
-    @rule(data=st.data())
-    def cast_column(self, data: st.DataObject) -> None:
-        name = self.column(data, "int", "float")
-        if name is None:
-            return
-        kind, convert = ("float", float) if self.now.kinds[name] == "int" else ("int", int)
-        if kind == "float" and len(self.now.named("int", "float")) > 1 and data.draw(st.booleans()):
-            kind, convert = "text", str
-        commit = self.table.cast_column(name, TYPES[kind])
-        self.committed(commit, self.now.cast(name, kind, convert))
+    name: str
+    history: History
 
 
 class Versions(Columns):
+    other: Other | None = None
+    transactions = 0
+
     @rule()
     def undo(self) -> None:
-        if self.table.undoable() is None:
-            assert self.expired or not self.history.done
-            self.history.done.clear()
-            with pytest.raises(StoreProblem, match="nothing to undo"):
-                self.table.undo()
-        else:
-            self.table.undo()
-            self.history.undo()
-
-    @rule(back=st.integers(1, 4), forth=st.integers(1, 4))
-    def there_and_back(self, back: int, forth: int) -> None:
-        for step in back * [self.undo] + forth * [self.redo]:
-            step()
-            self.reads_as_the_model_says()
+        self.step("undo")
 
     @rule()
     def redo(self) -> None:
-        if self.table.redoable() is None:
-            assert self.expired or not self.history.undone
-            self.history.undone.clear()
-            with pytest.raises(StoreProblem, match="nothing to redo"):
-                self.table.redo()
+        self.step("redo")
+
+    def step(self, kind: str) -> None:
+        """What was done to both tables together goes back and forth on both, or not at all."""
+        step, way = getattr(self.table, kind), self.history.way(kind)
+        if getattr(self.table, f"{kind}able")() is None:
+            assert self.history.expired or not way
+            way.clear()
+            with pytest.raises(StoreProblem, match=f"nothing to {kind}"):
+                step()
+        elif not way[-1].together:
+            step()
+            self.history.step(kind)
         else:
-            self.table.redo()
-            self.history.redo()
+            self.step_together(kind)
+
+    def step_together(self, kind: str) -> None:
+        number, histories = self.history.way(kind)[-1].together, self.histories()
+        possible = len(histories) == 2 and all(
+            history.way(kind) and history.way(kind)[-1].together == number for history in histories
+        )
+        try:
+            getattr(self.table, kind)()
+        except StoreProblem:
+            assert not possible or any(history.expired for history in histories)
+        else:
+            assert possible
+            for history in histories:
+                history.step(kind)
+
+    def histories(self) -> list[History]:
+        return [self.history] if self.other is None else [self.history, self.other.history]
+
+    @rule(back=st.integers(1, 4), forth=st.integers(1, 4))
+    def there_and_back(self, back: int, forth: int) -> None:
+        for kind in back * ["undo"] + forth * ["redo"]:
+            self.step(kind)
+            self.reads_as_the_model_says()
 
     @rule(data=st.data())
     def restore(self, data: st.DataObject) -> None:
@@ -343,18 +93,43 @@ class Versions(Columns):
         version = data.draw(st.integers(1, self.history.version))
         content = self.history.versions.get(version)
         if content is None:
-            with pytest.raises(StoreProblem, match="expired"):
+            with pytest.raises(StoreProblem, match=r"expired|no version"):
                 self.table.read(as_of=version)
         else:
             assert self.table.read(as_of=version).to_pylist() == content.read()
 
+    @rule(data=st.data())
+    def read_what_was_newest_at_a_time(self, data: st.DataObject) -> None:
+        commits = {commit.version: commit for commit in self.table.history()}
+        assert commits.keys() == self.history.versions.keys()
+        version = data.draw(st.sampled_from(sorted(commits)))
+        when = commits[version].time
+        assert when is not None
+        if version == self.history.version or version + 1 in commits:
+            assert self.table.as_of(when).version == version
+
+    @rule(data=st.data(), name=st.sampled_from(["one", "two"]))
+    def name_a_version_or_take_the_name_away(self, data: st.DataObject, name: str) -> None:
+        names = self.history.names
+        if name in names:
+            assert self.table.as_of(name).read().to_pylist() == self.history.versions[names[name]].read()
+            self.table.unname_version(name)
+            del names[name]
+        elif nameless := sorted(self.history.versions.keys() - names.values()):
+            names[name] = data.draw(st.sampled_from(nameless))
+            self.table.name_version(name, names[name])
+
     @rule(keep=st.integers(1, 12))
     def expire(self, keep: int) -> None:
-        gone = self.table.expire(keep_versions=keep).expired
-        assert set(gone) == set(sorted(self.history.versions)[:-keep])
-        for version in gone:
-            del self.history.versions[version]
-        self.expired = self.expired or bool(gone)
+        assert list(self.table.expire(keep_versions=keep).expired) == self.history.expire(keep)
+
+    @rule(data=st.data())
+    def differ(self, data: st.DataObject) -> None:
+        versions = st.sampled_from(sorted(self.history.versions))
+        before, after = data.draw(versions), data.draw(versions)
+        old, new = (self.history.versions[version].rows.keys() for version in (before, after))
+        found = self.table.diff(before, after).summary()
+        assert (found.added, found.removed) == (len(new - old), len(old - new))
 
     @rule(data=st.data(), fails=st.booleans())
     def together(self, data: st.DataObject, fails: bool) -> None:
@@ -375,32 +150,122 @@ class Versions(Columns):
         self.history.changed(first, second)
 
 
-class Upkeep(Versions):
+class Copies(Versions):
+    """There may be a copy of the table, or of its copy: each is changed by turns."""
+
+    @precondition(lambda self: self.other is None)
+    @rule()
+    def copy(self) -> None:
+        name = next(name for name in TABLES if name != self.name)
+        self.store.copy_table(self.name, name)
+        self.other = Other(name, self.history.of_copy())
+
+    @precondition(lambda self: self.other)
+    @rule()
+    def turn_to_the_other(self) -> None:
+        assert self.other is not None
+        here = Other(self.name, self.history)
+        self.name, self.history, self.other = self.other.name, self.other.history, here
+        self.table = self.store[self.name]
+
+    @precondition(lambda self: self.other)
+    @rule()
+    def drop_the_other(self) -> None:
+        assert self.other is not None
+        self.store.drop_table(self.other.name)
+        self.other = None
+        assert self.store.tables == [self.name]
+
+    @rule()
+    def rename(self) -> None:
+        """Whoever holds the table has it still, also in another store."""
+        taken = {self.name, self.other.name if self.other else ""}
+        new = next(name for name in TABLES if name not in taken)
+        self.store.rename_table(self.name, new)
+        self.name = new
+        assert self.table.name == new
+
+    @precondition(lambda self: self.other)
+    @rule(fails=st.booleans())
+    def delete_of_both(self, fails: bool) -> None:
+        assert self.other is not None
+        other, table = self.other.history, self.store[self.other.name]
+        here, there = min(self.now.rows, default=None), max(other.now.rows, default=None)
+        if here is None or there is None:
+            return
+        try:
+            with self.store.transaction():
+                self.table.delete(ids=[here])
+                table.delete(ids=[there])
+                assert table.num_rows == len(other.now.rows) - 1
+                if fails:
+                    raise Failed
+        except Failed:
+            assert table.version == other.version
+            return
+        self.transactions += 1
+        self.history.changed(self.now.without([here]), together=self.transactions)
+        other.changed(other.now.without([there]), together=self.transactions)
+
+
+class Upkeep(Copies):
     @rule()
     def flush(self) -> None:
         self.table.flush()
 
     @rule()
-    def compact(self) -> None:
-        self.table.compact()
+    def flush_at_rest(self) -> None:
+        self.store.flush_at_rest()
+
+    @rule(group=st.none() | st.integers(1, 7), times=st.integers(1, 3))
+    def compact(self, group: int | None, times: int) -> None:
+        self.table.compact(group, None if group is None else times * group)
 
     @rule()
     def vacuum(self) -> None:
         self.store.vacuum()
 
+    @rule(data=st.data())
+    def index_or_not(self, data: st.DataObject) -> None:
+        name = self.column(data, "int", "float", "text")
+        if name is None:
+            return
+        if any(index.columns == (name,) for index in self.table.indexes):
+            self.table.drop_index(name)
+        else:
+            self.table.create_index(name)
+
     @rule()
     def reopen(self) -> None:
+        self.held().clear()
         self.store.close()
         self.store = Store.open(self.folder / "s")
-        self.table = self.store["t"]
+        self.table = self.store[self.name]
 
     @rule()
     def go_on_in_another_store(self) -> None:
         """That has it open, too, and may remember how the table was."""
         self.second = self.second or Store.open(self.folder / "s")
         self.store, self.second = self.second, self.store
-        self.table = self.store["t"]
+        self.table = self.store[self.name]
 
+    def held(self) -> list[tuple[OldVersion, Content]]:
+        """Versions that somebody reads, whatever happens to them meanwhile."""
+        return self.__dict__.setdefault("_held", [])
+
+    @rule(data=st.data())
+    def hold(self, data: st.DataObject) -> None:
+        version = data.draw(st.sampled_from(sorted(self.history.versions)))
+        self.held().append((self.table.as_of(version), self.history.versions[version]))
+        del self.held()[:-MOST_HELD]
+
+    @rule()
+    def read_what_is_held(self) -> None:
+        for version, content in self.held():
+            assert version.read().to_pylist() == content.read()
+
+
+class Questions(Upkeep):
     @rule(data=st.data(), limit=LIMITS)
     def filtered(self, data: st.DataObject, limit: int) -> None:
         name = self.column(data, "int", "float")
@@ -414,16 +279,51 @@ class Upkeep(Versions):
 
     @rule(data=st.data())
     def get(self, data: st.DataObject) -> None:
-        wanted = data.draw(st.integers(-1, self.given_ids + 1))
+        wanted = data.draw(st.integers(-1, self.history.given_ids + 1))
         expected = self.now.read([wanted])[0] if wanted in self.now.rows else None
         assert self.table.get(wanted) == expected
+
+    @rule(data=st.data())
+    def listed(self, data: st.DataObject) -> None:
+        ids = data.draw(st.permutations(self.ids(data)))
+        assert self.table.read(ids=ids).to_pylist() == self.now.read(ids)
+
+    @rule(data=st.data())
+    def grouped(self, data: st.DataObject) -> None:
+        """DuckDB reads the files, and what is pending beside them."""
+        key, value = self.column(data, *VALUES), self.column(data, "int", "float", "text")
+        if key is None or value is None:
+            return
+        groups: dict[object, list[object]] = {}
+        for row in self.now.rows.values():
+            groups.setdefault(as_key(row[key]), []).append(row[value])
+        found = self.table.group_by(key=col(key)).agg(rows=agg.count(), most=agg.max(value)).read()
+        assert {as_key(row["key"]): (row["rows"], row["most"]) for row in found.to_pylist()} == {
+            key: (len(held), max((v for v in held if v is not None), default=None))
+            for key, held in groups.items()
+        }
+
+    @rule(size=st.integers(1, 12))
+    def by_pages(self, size: int) -> None:
+        rows: list[Row] = []
+        page = self.table.page(size)
+        while page.rows.num_rows:
+            rows += page.rows.to_pylist()
+            if page.next is None:
+                break
+            page = self.table.page(size, after=page.next)
+        assert rows == self.now.read()
+
+
+def as_key(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
 
 
 class Failed(Exception):
     """Leaves a transaction that then never happened."""
 
 
-Upkeep.TestCase.settings = settings(
+Questions.TestCase.settings = settings(
     max_examples=RUNS, stateful_step_count=STEPS, deadline=None, report_multiple_bugs=False
 )
-TestTable = Upkeep.TestCase
+TestTable = Questions.TestCase

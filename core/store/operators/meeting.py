@@ -29,7 +29,7 @@ def nulls(count: int) -> pa.Array:
 
 def repeated(value: pa.Array, count: int) -> pa.Array:
     """An array of one value, `count` times."""
-    return take(value, np.zeros(count, np.int64))
+    return value if count == 1 else take(value, np.zeros(count, np.int64))
 
 
 def met(held: pa.Array, arriving: pa.Array) -> tuple[pa.Array, pa.Array]:

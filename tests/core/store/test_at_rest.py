@@ -49,6 +49,23 @@ def test_a_few_stay_pending(tmp_path: Path) -> None:
     assert flushed(tmp_path) == 0
 
 
+def test_a_table_that_somebody_else_dropped_keeps_no_store_from_closing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, others = made(tmp_path / "s"), Store.open(tmp_path / "s")
+    many(store["t"])
+    others.drop_table("t")
+    with caplog.at_level(logging.WARNING):
+        store.flush_at_rest()
+    assert "t: pending changes stay pending: t: the table is gone" in caplog.text
+    left = store.create_table("u", pa.table({"x": pa.array(range(ROWS), pa.int64())}))
+    many(left)
+    others.drop_table("u")
+    store.close()
+    others.close()
+    assert not [path for path in (tmp_path / "s").glob("*") if path.suffix in (".sqlite-wal", ".sqlite-shm")]
+
+
 def test_who_changed_nothing_flushes_nothing(tmp_path: Path) -> None:
     with made(tmp_path / "s") as store:
         many(store["t"])

@@ -155,6 +155,17 @@ def test_pending_changes_count_as_what_they_are(store: Store) -> None:
     assert table.get(2_000) is None and table.get(3_000) is None
 
 
+def test_columns_changed_in_other_rows_each_are_compared_as_what_they_are(store: Store) -> None:
+    table = store.create_table("t", {"a": [0, 1, 2, 3], "b": ["x", "y", "z", "w"]})
+    table.update([{"_id": 0, "a": 7}, {"_id": 1, "a": 3}])
+    table.update([{"_id": 1, "b": "w"}, {"_id": 2, "b": "u"}])
+    table.delete(ids=[1])
+    assert table.drop_duplicates().deleted == 0
+    table.update([{"_id": 3, "a": 2, "b": "u"}])
+    assert table.drop_duplicates(["a", "b"]).deleted == 1
+    assert table.read().to_pylist() == [{"_id": 0, "a": 7, "b": "x"}, {"_id": 2, "a": 2, "b": "u"}]
+
+
 @settings(max_examples=30)
 @given(values=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "a", None])), max_size=12))
 def test_duplicates_are_those_a_dict_finds(

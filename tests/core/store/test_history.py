@@ -228,6 +228,23 @@ def test_undo_and_redo_work_where_what_they_restore_has_expired(table: Table) ->
     assert table.read().equals(rows)
 
 
+def test_what_was_undone_before_versions_that_expired_is_not_redone(table: Table) -> None:
+    table.undo()
+    table.name_version("undone", 5)
+    table.name_version("kept", 6)
+    table.delete(ids=[0])
+    table.undo()
+    rows = table.read()
+    assert table.expire(keep_versions=1).expired == (1, 2, 3, 4, 7)
+    assert table.redoable() is None
+    with pytest.raises(StoreProblem, match="nothing to redo"):
+        table.redo()
+    assert table.read().equals(rows)
+    table.insert([{"n": 8}])
+    table.undo()
+    assert table.redo().inserted == 1
+
+
 def test_pending_rows_stay_readable_when_the_columns_they_were_written_with_expire(store: Store) -> None:
     table = store.create_table("t", [{"n": 1, "word": "a"}])
     table.insert([{"n": 2, "word": "b"}])

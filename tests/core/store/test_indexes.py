@@ -287,6 +287,30 @@ def test_a_reader_uses_an_index_file_as_soon_as_it_is_there_and_whole(store: Sto
         assert used(same, where=col("n") == 7) == "sorted index on n"
 
 
+def test_an_index_file_is_not_made_for_what_it_does_not_answer(store: Store, table: Table) -> None:
+    table.create_index("name")
+    (file,) = index_files(store)
+    with Store.open(store.path) as other:
+        file.unlink()
+        for condition in (col("name").contains("9"), col("name").like("%9"), col("name").ends_with("9")):
+            assert (used(other["t"], where=condition), file.exists()) == (None, False)
+        assert (used(other["t"], where=col("name") == "name 9"), file.exists()) == (
+            "sorted index on name",
+            True,
+        )
+
+
+def test_rows_of_files_that_lack_the_column_are_null_in_its_index(table: Table) -> None:
+    table.add_column("late", type="int64")
+    table.create_index("late")
+    table.insert([{"n": 1, "name": "new", "late": 4}])
+    table.flush()
+    table.insert([{"n": 1, "name": "newer", "late": 4}])
+    assert used(table, where=col("late") == 4) == "sorted index on late"
+    assert table.read(["_id"], where=col("late") == 4)["_id"].to_pylist() == [ROWS, ROWS + 1]
+    assert table.count(col("late").is_null()) == ROWS
+
+
 @pytest.mark.parametrize("harm", ["cut", "overwritten"])
 def test_an_index_file_that_is_harmed_while_it_is_open_is_made_anew(
     store: Store, table: Table, harm: str

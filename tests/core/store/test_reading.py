@@ -275,10 +275,7 @@ def test_two_paths_of_a_hundred_decode_two(store: Store, monkeypatch: pytest.Mon
         def __init__(self, footer: footers.Footer) -> None:
             self.file = opened(footer)
 
-        def __enter__(self) -> Watched:
-            return self
-
-        def __exit__(self, *_: object) -> None:
+        def close(self) -> None:
             self.file.close()
 
         def read_row_groups(self, groups: list[int], columns: list[str], use_threads: bool) -> pa.Table:
@@ -358,3 +355,29 @@ assert "pandas" not in sys.modules
     store = str(worn[0].store.path)
     done = subprocess.run([sys.executable, "-c", program, store], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_ids_alone_are_those_of_the_rows(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table(
+            "t", {"n": [i % 10 for i in range(3_000)], "x": [-i for i in range(3_000)]}
+        )
+        table.flush()
+        table.create_index("n")
+        for change in (
+            lambda: table.delete(ids=range(5, 3_000, 7)),
+            lambda: table.insert({"n": [3, 3], "x": [1, 2]}),
+            table.compact,
+            lambda: table.delete(ids=[3_001]),
+        ):
+            change()
+            for asked in (
+                {"where": col("n") == 3},
+                {"where": col("n") == 99},
+                {"where": "n = 3", "sort": ["x"], "limit": 4, "offset": 1},
+                {"sort": ["-x"], "limit": 5},
+                {"ids": [2, 1]},
+                {"ids": []},
+            ):
+                read = table.read(["_id", "n"], **asked)
+                assert table.read(["_id"], **asked).equals(read.select(["_id"]))

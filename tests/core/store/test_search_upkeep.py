@@ -14,7 +14,7 @@ import pytest
 
 from core import Store
 from core.errors import Cancelled, StoreProblem
-from core.index.fulltext import part
+from core.index.fulltext import part, writing
 from core.jobs import Job
 from core.store import Table
 from tests.core.store.searched_books import BOOKS, Stopped, books, ids, index_folders, placed, store  # noqa: F401
@@ -137,9 +137,9 @@ def test_what_does_not_fit_one_part_makes_several(books: Table, monkeypatch: pyt
     real = part.build
     sizes = []
 
-    def small(texts: part.Texts, rows: int, *rest: object, **named: object) -> part.Part:
+    def small(texts: writing.Texts, rows: int, *rest: object, **named: object) -> part.Part:
         if rows > 100:
-            raise part.TooLarge
+            raise writing.TooLarge
         sizes.append(rows)
         return real(texts, rows, *rest, **named)  # type: ignore[arg-type]
 
@@ -153,6 +153,52 @@ def test_what_does_not_fit_one_part_makes_several(books: Table, monkeypatch: pyt
         table.flush()
     assert max(sizes) <= 100
     assert len(sizes) >= 8
+
+
+SEARCHES = ["w1", "w1 w2", '"w1 w2"', "+w1 -w4 w5", "w1*", "w11~", "not w1", "odd", "nothing"]
+
+
+def _answers(table: Table) -> list[list[dict[str, object]]]:
+    asked = [{"limit": 7}, {"limit": None}, {"limit": None, "where": "n >= 1990 and n < 2010"}]
+    return [table.search(text, columns=["n"], **how).to_pylist() for text in SEARCHES for how in asked]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("segments", [2, 3])
+def test_much_text_is_indexed_on_several_cores_and_answers_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, segments: int
+) -> None:
+    texts = [None if i % 50 == 0 else f"w{i % 2} w{i % 3} w{i % 5} w{i % 17}" for i in range(4_000)]
+    texts[3_999] = "odd"
+    answers, folders = [], []
+    for name, size in (("one", 1_000_000_000), ("several", 1_000)):
+        monkeypatch.setattr(writing, "BYTES_A_SEGMENT", size)
+        monkeypatch.setattr("os.cpu_count", lambda: segments)
+        with Store.open(tmp_path / name) as store:
+            table = store.create_table("t", {"text": texts, "n": list(range(4_000))})
+            table.create_index("text", kind="fulltext", language=None)
+            answers.append(_answers(table))
+            folders += index_folders(store)
+        with Store.open(tmp_path / name, read_only=True) as store:
+            answers.append(_answers(store["t"]))
+            assert not store.verify().problems
+    assert [len(list(folder.glob("*/*.idx"))) for folder in folders] == [1, segments]
+    assert answers[0] == answers[1] == answers[2] == answers[3]
+    assert [row["n"] for row in answers[0][3 * SEARCHES.index("odd")]] == [3_999]
+
+
+def test_cancelled_while_several_cores_index_nothing_is_left(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "BYTES_A_SEGMENT", 1_000)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    table = store.create_table("t", {"text": ["fox"] * 5_000})
+    table.flush()
+    for last in (3, 5):
+        with pytest.raises(Cancelled):
+            table.create_index("text", kind="fulltext", job=Stopped(last))
+        assert list((store.path / "index").glob("*/*")) == []
+    table.create_index("text", kind="fulltext")
+    assert len(ids(table, "fox")) == 5_000
 
 
 def test_a_row_of_a_few_megabytes_of_words_is_found_and_is_in_nobodys_way(books: Table) -> None:
@@ -174,7 +220,7 @@ def test_a_full_text_index_that_cannot_be_written_undoes_no_commit(
     def full(*_: object) -> None:
         raise ValueError("An IO error occurred: 'No space left on device (os error 28)'")
 
-    monkeypatch.setattr("core.index.fulltext.part._add", full)
+    monkeypatch.setattr("core.index.fulltext.writing._add", full)
     books.insert([{"title": "foxes"}])
     books.flush()
     assert books.num_rows == 7

@@ -10,7 +10,7 @@ import pytest
 
 from core import Highlight, Store, col
 from core.errors import BadData, BadFilter, BadSearch, Cancelled, UnknownColumn, UnknownName
-from core.index.fulltext import part
+from core.index.fulltext import part, writing
 from core.store import Table
 from tests.core.store.searched_books import BOOKS, Stopped, books, ids, index_folders, placed, store  # noqa: F401
 
@@ -108,6 +108,28 @@ def test_a_condition_chooses_rows_before_any_are_counted(store: Store) -> None:
     assert ids(table, "fox", where="n < 0") == []
 
 
+@pytest.mark.parametrize("place", ["pending", "flushed", "compacted"])
+def test_the_best_rows_may_be_gone_and_ids_have_gaps(store: Store, place: str) -> None:
+    texts = ["fox"] * 300 + ["a fox here"] * 300
+    table = store.create_table("t", {"text": texts, "n": list(range(600))})
+    table.create_index("text", kind="fulltext")
+    table.flush()
+    table.delete(ids=[*range(1, 200), *range(300, 320)])
+    table.update([{"_id": 250, "text": "dog"}, {"_id": 400, "text": "fox"}])
+    table.insert([{"text": "fox", "n": 600}])
+    if place != "pending":
+        table.flush()
+    if place == "compacted":
+        table.compact()
+    right = [0, *range(200, 250), *range(251, 300), 400, 600, *range(320, 400), *range(401, 600)]
+    for limit in (1, 5, 102, 150, 1_000):
+        for columns in ([], ["n"]):
+            found = table.search("fox", columns=columns, limit=limit)
+            assert sorted(found["_id"].to_pylist()[:102]) == sorted(right[:102][:limit])
+            assert sorted(found["_id"].to_pylist()) == sorted(right[:limit])
+            assert not columns or found["n"].equals(found["_id"])
+
+
 @pytest.mark.parametrize(
     "text", ["w1", "w1 w2", '"w1 w2"', "not w1", "+w1 -w4 w5", "w1 (w2 and w3)", "w1*", "nothing", "+w1 -w2*"]
 )
@@ -165,7 +187,7 @@ def test_pending_rows_are_looked_at_again_only_where_they_changed(
     built = []
     real = part.build
 
-    def watched(texts: part.Texts, rows: int, *rest: object, **named: object) -> part.Part:
+    def watched(texts: writing.Texts, rows: int, *rest: object, **named: object) -> part.Part:
         built.append(rows)
         return real(texts, rows, *rest, **named)  # type: ignore[arg-type]
 

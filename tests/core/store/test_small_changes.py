@@ -1,0 +1,145 @@
+"""A row or a cell at a time: what is worked out for rows of one shape holds for the next, and no longer."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from core import Store
+from core.errors import BadData
+from core.store.store import Store as StoreType
+from core.store.tidying import ENTRIES
+
+COLUMNS = [f"c{number}" for number in range(30)]
+ROWS = 20
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Iterator[StoreType]:
+    with Store.open(tmp_path / "w") as store:
+        table = store.create_table("t", {name: list(range(ROWS)) for name in COLUMNS})
+        assert table.flush() is None
+        yield store
+
+
+def _row(value: int) -> dict[str, int]:
+    return dict.fromkeys(COLUMNS, value)
+
+
+def _read_anew(store: StoreType) -> list[dict[str, Any]]:
+    """What another process would find."""
+    with Store.open(store.path) as other:
+        found: list[dict[str, Any]] = other["t"].read().to_pylist()
+    assert found == store["t"].read().to_pylist()
+    return found
+
+
+def test_whole_rows_are_kept_as_they_were_given(wide: StoreType) -> None:
+    table = wide["t"]
+    for row in range(5):
+        table.update([{"_id": row, **_row(100 + row)}])
+    table.update([{"_id": row, **_row(2**63 - 1)} for row in (9, 7)])
+    held = _read_anew(wide)
+    assert [held[row]["c3"] for row in (0, 4, 5, 7, 9)] == [100, 104, 5, 2**63 - 1, 2**63 - 1]
+    assert table.get(9) == {"_id": 9, **_row(2**63 - 1)}
+
+
+def test_many_small_commits_are_merged_to_the_last_value_of_each_cell(wide: StoreType) -> None:
+    table = wide["t"]
+    for number in range(ENTRIES + 5):
+        table.update([{"_id": number % 7, **_row(number)}])
+        table.update([{"_id": number % 3, "c1": -number}])
+        table.insert([_row(number)])
+    last = ENTRIES + 4
+    held = _read_anew(wide)
+    assert held[last % 7]["c2"] == last
+    assert held[last % 3]["c1"] == -last
+    assert [row["c2"] for row in held[ROWS:]] == list(range(ENTRIES + 5))
+
+
+def test_rows_of_a_known_shape_meet_the_columns_as_they_are_now(wide: StoreType) -> None:
+    table = wide["t"]
+    table.update([{"_id": 0, **_row(1)}])
+    table.rename_column("c0", "other")
+    table.update([{"_id": 1, **_row(2)}])
+    held = _read_anew(wide)
+    assert (held[0]["other"], held[0]["c0"], held[1]["other"], held[1]["c0"]) == (1, None, 1, 2)
+    table.cast_column("c5", "text")
+    with pytest.raises(BadData):
+        table.update([{"_id": 2, **_row(3)}])
+    table.drop_column("c5")
+    table.update([{"_id": 2, **_row(3)}])
+    assert _read_anew(wide)[2]["c5"] == 3
+
+
+def test_rows_of_a_known_shape_meet_what_another_process_did(wide: StoreType) -> None:
+    table = wide["t"]
+    table.update([{"_id": 0, **_row(1)}])
+    with Store.open(wide.path) as other:
+        other["t"].cast_column("c1", "double")
+        other["t"].update([{"_id": 1, "c1": 0.5}])
+    table.update([{"_id": 2, **_row(2)}])
+    assert table.read(["c1"]).column("c1").to_pylist()[:3] == [1.0, 0.5, 2.0]
+
+
+def test_words_are_written_with_rows_of_other_columns(tmp_path: Path) -> None:
+    words = pa.array(["a", "b", "a"]).dictionary_encode()
+    with Store.open(tmp_path / "w") as store:
+        table = store.create_table("t", pa.table({"word": words, "n": [1, 2, 3]}))
+        new = pa.table({"_id": [1], "word": words.slice(2, 1), "n": [9]})
+        for _ in range(ENTRIES + 2):
+            table.update(new)
+        table.insert(new.drop_columns("_id"))
+        held = _read_anew(store)
+    assert [(row["word"], row["n"]) for row in held] == [("a", 1), ("a", 9), ("a", 3), ("a", 9)]
+
+
+def test_keys_left_out_and_nulls_of_single_rows(wide: StoreType) -> None:
+    table = wide["t"]
+    table.update([{"_id": 1, "c1": None, "c2": 5}])
+    table.update([{"_id": 2, "c1": 7, "c2": None}, {"_id": 3, "c2": 8}])
+    held = _read_anew(wide)
+    assert [(held[row]["c1"], held[row]["c2"]) for row in (1, 2, 3)] == [(None, 5), (7, None), (3, 8)]
+
+
+def test_a_row_of_nothing_is_a_row(wide: StoreType) -> None:
+    wide["t"].insert([{}])
+    assert _read_anew(wide)[-1]["c0"] is None
+    with Store.open(wide.path) as store:
+        store.create_table("bare", [{}]).insert([{}, {}])
+        assert store["bare"].num_rows == 3
+
+
+def test_operators_tell_what_stays_the_same(tmp_path: Path) -> None:
+    row = {"word": "a", "n": 1, "x": float("nan"), "list": ["a"], "inner": {"n": 1}, "none": None}
+    with Store.open(tmp_path / "w") as store:
+        table = store.create_table("t", [row, row | {"none": "b"}])
+        assert table.update_where([0], {"$set": row}).updated == 0
+        assert table.update_where([0], {"$set": {"x": -0.0}}).updated == 1
+        assert table.update_where([0], {"$set": {"x": 0.0}}).updated == 1
+        assert table.update_where([0], {"$push": {"list": None}}).updated == 1
+        assert table.update_where([0], {"$set": {"list": ["a", None]}}).updated == 0
+        assert table.update_where([0], {"$set": {"inner.n": None}}).updated == 1
+        assert table.update_where([1], {"$unset": {"none": True}}).updated == 1
+        assert table.get(0) == row | {"_id": 0, "x": 0.0, "list": ["a", None], "inner": {"n": None}}
+
+
+def test_documents_of_one_shape_and_of_several(tmp_path: Path) -> None:
+    day = dt.datetime(2024, 1, 2, 3, 4, 5)
+    alike = {"name": "ä", "tags": ["a", None], "inner": {"n": 1, "at": day}, "more": [{"k": 1, "v": "x"}]}
+    several = [
+        {"name": None, "tags": None, "inner": None, "more": []},
+        {"name": "b", "tags": [], "inner": {"n": None, "at": None}, "more": [{"k": None, "v": "y"}]},
+    ]
+    with Store.open(tmp_path / "w") as store:
+        table = store.create_table("t", [alike] * 3)
+        for row in (alike, *several):
+            table.insert([row])
+        table.insert([alike, *several] * 500)
+        held = [{k: v for k, v in row.items() if k != "_id"} for row in _read_anew(store)]
+    assert held == [alike] * 4 + several + [alike, *several] * 500
