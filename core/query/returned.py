@@ -9,7 +9,9 @@ from core.filters.ordered_decimals import decimals
 
 
 def returned(found: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns in their order, with the names and types of `schema`."""
+    """The columns in their order, with the names and types of `schema`; rows alone where it has none."""
+    if not schema.names:
+        return found.select([])
     columns = [
         pa.chunked_array([_returned(chunk, kind) for chunk in column.chunks], kind)
         for column, kind in zip(found.columns, schema.types, strict=True)

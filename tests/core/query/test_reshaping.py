@@ -132,6 +132,12 @@ def test_a_pivot_takes_values_in_any_order_and_more_than_once(flights):
     ]  # fmt: skip
 
 
+def test_a_pivot_without_keys_of_no_values_has_no_columns(flights):
+    nothing = flights.where("d > 100").pivot([], "month")
+    assert nothing.read().column_names == []
+    assert nothing.read().num_rows == nothing.count() == sum(b.num_rows for b in nothing.batches())
+
+
 def test_a_pivot_of_as_many_values_as_it_has_columns(store):
     table = store.create_table(
         "wide", {"k": [n % 3 for n in range(2000)], "v": [n % 1000 for n in range(2000)]}
