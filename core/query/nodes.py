@@ -223,7 +223,8 @@ def sampled(rows: Node, count: int, seed: int) -> Node:
 
 def whole(node: Node, running: Running) -> exp.Select:
     """The columns of the answer, in its order; null where it has none, for SQL has no such rows."""
-    wanted = [column(field.identifier) for field in node.fields.all] or [exp.Null()]
+    wanted: list[exp.Expr] = [column(field.identifier) for field in node.fields.all]
+    wanted = wanted or [exp.Null()]
     needed = Needed(field.identifier for field in node.fields.all)
     if node.in_order or not node.order:
         return exp.select(*wanted, copy=False).from_(node.source(needed, running), copy=False)

@@ -19,7 +19,7 @@ from core.store.old_version import OldVersion
 from tests.property.store_machine import LIMITS, VALUES, Columns
 from tests.property.table_model import Content, History, Row
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "170"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "200"))
 STEPS = 50
 TABLES = ["t", "u", "v"]
 MOST_HELD = 3

@@ -18,7 +18,7 @@ from core.bridge.lookup import SCANS_BEFORE
 from tests.core.bridge.random_queries import OTHER, OTHERS, Queries
 from tests.core.bridge.random_rows import DECLARED, OTHER_LAYOUTS, SCHEMA, as_sqlite, rows
 
-ROWS, GROUP_ROWS, STATEMENTS = 120, 10, 700
+ROWS, GROUP_ROWS, STATEMENTS = 120, 10, 350
 OTHER_ROWS = SCANS_BEFORE + 4
 Made = tuple[apsw.Connection, list[tuple[int, dict[str, Any]]]]
 
