@@ -14,6 +14,8 @@ from core.scan.footers import REFUSALS, Footer, unreadable
 
 SHARE = 4
 """One in so many bytes of a cache is for one reader."""
+MOST_BYTES = 32 << 20
+"""Decoding is not broken off, and who cancels should not wait for it."""
 
 
 def held(told: Footer, names: Sequence[str]) -> list[pa.ChunkedArray] | None:
@@ -50,7 +52,7 @@ def decode_and_keep(told: Footer, names: Sequence[str]) -> None:
 def fit(files: Iterable[tuple[Footer, Sequence[str]]]) -> bool:
     """Whether these columns, which are flat, can be kept, and others beside them."""
     sizes = [(_cache_of(told, name), _bytes_of(told, name)) for told, names in files for name in names]
-    return all(
+    return sum(size for _, size in sizes) <= MOST_BYTES and all(
         sum(size for one, size in sizes if one is into) <= into.max_bytes // SHARE for into in (cache, coded)
     )
 
