@@ -13,12 +13,13 @@ import duckdb
 import pyarrow as pa
 
 from core.jobs import Job
-from core.query.computing import computing
+from core.query.computing import computing, fitting
 from core.query.decoded import Decodings
 from core.query.engine import memory_limit
 from core.query.explain import Explain
 from core.query.found import files_of, row_groups_of
 from core.query.nodes import Node, Running, counted, whole
+from core.query.prepared import prepared
 from core.query.returned import returned
 from core.query.streamed import ROWS_A_BATCH, collected, streamed
 
@@ -51,13 +52,23 @@ def written_and_read(node: Node, job: Job, most: int | None = None) -> tuple[Sta
 
 def read_written(statement: Statement, job: Job) -> pa.Table | None:
     """The answer of a statement that reads files and decoded columns alone; None where those are gone."""
-    with computing(statement.place, job) as own:
-        return _read(statement, own, job) if statement.decodings.hand_again(own) else None
+    key = statement.text if statement.decodings.used else None
+    with prepared(key, job, statement.place) as own, fitting(statement.place):
+        found = own.again()
+        if found is None:
+            if not statement.decodings.hand_again(own):
+                return None
+            found = own.keep(own.cursor.sql(statement.text), statement.decodings)
+        return _collected(found, statement, job)
 
 
 def _read(statement: Statement, own: duckdb.DuckDBPyConnection, job: Job) -> pa.Table:
     job.check()
-    return returned(collected(own.sql(statement.text), memory_limit(), job), statement.schema)
+    return _collected(own.sql(statement.text), statement, job)
+
+
+def _collected(found: duckdb.DuckDBPyRelation, statement: Statement, job: Job) -> pa.Table:
+    return returned(collected(found, memory_limit(), job), statement.schema)
 
 
 def count(node: Node, job: Job) -> int:

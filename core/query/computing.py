@@ -19,20 +19,26 @@ _WHERE = re.compile(r" when casting from source column \S+| Use TRY\(.*")
 @contextmanager
 def computing(place: str, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
     """A cursor as `core.query.engine.cursor` gives it; a value that does not fit leaves as `BadQuery`."""
-    with cursor(job, place) as own, not_too_deep(place):
-        try:
-            yield own
-        except (
-            duckdb.OutOfRangeException,
-            duckdb.ConversionException,
-            duckdb.InvalidInputException,
-        ) as error:
-            why = _WHERE.sub("", str(error).partition("\n")[0].partition("Error: ")[2])
-            raise BadQuery(
-                f"{place}: a value cannot be computed",
-                why or str(error),
-                "Filter such rows out first, or compute with cast('float64') or cast('decimal(38, 0)')",
-            ) from error
+    with cursor(job, place) as own, not_too_deep(place), fitting(place):
+        yield own
+
+
+@contextmanager
+def fitting(place: str) -> Iterator[None]:
+    """A value that does not fit leaves as `BadQuery`."""
+    try:
+        yield
+    except (
+        duckdb.OutOfRangeException,
+        duckdb.ConversionException,
+        duckdb.InvalidInputException,
+    ) as error:
+        why = _WHERE.sub("", str(error).partition("\n")[0].partition("Error: ")[2])
+        raise BadQuery(
+            f"{place}: a value cannot be computed",
+            why or str(error),
+            "Filter such rows out first, or compute with cast('float64') or cast('decimal(38, 0)')",
+        ) from error
 
 
 @contextmanager

@@ -7,12 +7,13 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Protocol
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from core.arrays import from_numpy
+from core.jobs import Job
 from core.query.duckdb_types import same_in_memory
 from core.scan import whole
 from core.scan.caches import row_numbers
@@ -23,6 +24,12 @@ MOST_REMEMBERED = 1 << 14
 
 _asked: set[tuple[Footer, str]] = set()
 _lock = threading.Lock()
+
+
+class Registry(Protocol):
+    """A cursor, or what stands for one: its SQL knows rows by the names that they are registered by."""
+
+    def register(self, name: str, rows: pa.Table, /) -> object: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +44,7 @@ class DecodedRows:
     position: str | None = None
     first: int = 0
 
-    def hand_to(self, cursor: duckdb.DuckDBPyConnection) -> bool:
+    def hand_to(self, cursor: Registry) -> bool:
         """Whether all of it is in memory. Raises `FileProblem` for a file that changed."""
         parts = []
         for file in self.files:
@@ -65,14 +72,17 @@ class DecodedRows:
     def fits(self) -> bool:
         return whole.fit((unchanged(file), self._names(file)) for file in self.files)
 
-    def decode(self) -> bool:
-        """Decode what is not in memory; False, and nothing done, where it is asked for the first time."""
+    def decode(self, job: Job) -> bool:
+        """Decode what is not in memory; False, and nothing done, where it is asked for the first time.
+
+        `Cancelled` is raised between row groups.
+        """
         footers = [(unchanged(file), self._names(file)) for file in self.files]
         missing = [(told, [n for n in names if whole.held(told, [n]) is None]) for told, names in footers]
         if not _asked_before({(told, name) for told, names in missing for name in names}):
             return False
         for told, names in missing:
-            whole.decode_and_keep(told, names)
+            whole.decode_and_keep(told, names, job)
         return True
 
     def _names(self, file: FileSegment) -> list[str]:
@@ -96,7 +106,7 @@ class Decodings:
     used: list[DecodedRows] = field(default_factory=list)
     growing: bool = False
 
-    def hand(self, rows: DecodedRows, cursor: duckdb.DuckDBPyConnection) -> bool:
+    def hand(self, rows: DecodedRows, cursor: Registry, job: Job) -> bool:
         """Whether SQL on this cursor can read the rows by their name, from memory.
 
         What is not there is decoded when it is asked for the second time.
@@ -105,13 +115,13 @@ class Decodings:
             return False
         handed = rows.hand_to(cursor)
         if not handed and rows.fits:
-            handed = rows.decode() and rows.hand_to(cursor)
+            handed = rows.decode(job) and rows.hand_to(cursor)
             self.growing |= not handed
         if handed:
             self.used.append(rows)
         return handed
 
-    def hand_again(self, cursor: duckdb.DuckDBPyConnection) -> bool:
+    def hand_again(self, cursor: Registry) -> bool:
         """Whether all that the statement read is in memory still, for another cursor."""
         return all(rows.hand_to(cursor) for rows in self.used)
 

@@ -7,9 +7,10 @@ import atexit
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import psutil
@@ -18,9 +19,12 @@ import pyarrow as pa
 from core.errors import Cancelled, LamellaError, NoRoom
 from core.forks import let_go_in_children, never_finalize
 from core.jobs import Job
+from core.query.recent import Recent
+from core.query.stop import Stop
 
-INTERRUPT_EVERY_SECONDS = 0.02
 KEPT_CONFINED = 4
+MOST_KEPT = 16
+"""Cursors of an engine, with what was made on them."""
 
 
 @dataclass(frozen=True)
@@ -33,57 +37,34 @@ class Confined:
     memory_bytes: int | None = None
 
 
-class _Stop:
-    """Interrupts a connection, from when it is asked to until the connection closes.
-
-    Once is not enough: DuckDB forgets an interrupt that comes while no statement runs.
-    """
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
-        self._lock = threading.RLock()
-        self._asked = False
-        self._closed = threading.Event()
-
-    def ask(self) -> None:
-        """Any thread, also a signal handler; returns at once."""
-        with self._lock:
-            if not self._asked and self._interrupted():
-                self._asked = True
-                threading.Thread(target=self._again, name="stop query", daemon=True).start()
-
-    def close(self) -> None:
-        with self._lock:
-            self._closed.set()
-            self._connection.close()
-
-    def _again(self) -> None:
-        while not self._closed.wait(INTERRUPT_EVERY_SECONDS) and self._interrupted():
-            pass
-
-    def _interrupted(self) -> bool:
-        with self._lock:
-            if not self._closed.is_set():
-                self._connection.interrupt()
-            return not self._closed.is_set()
-
-
 @contextmanager
 def cursor(
     job: Job | None = None, of: str = "a query", confined: Confined | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A cursor of its own for one piece of work, on any thread.
 
-    What is registered on it is gone with it. Once the job is cancelled, a statement that runs or is begun in
-    the block is interrupted within about 20 ms, and the block is left as `Cancelled`. What DuckDB refuses is
-    raised as `LamellaError` that names the dataset, `of`.
+    What is registered on it is gone with it. Everything else as for `interruptible`.
     """
-    job = job or Job()
-    own = _engine.cursor() if confined is None else _confined.cursor(confined)
-    stop = _Stop(own)
+    own = engine_of(confined).cursor()
+    try:
+        with interruptible(own, job or Job(), of, confined):
+            yield own
+    finally:
+        own.close()
+
+
+@contextmanager
+def interruptible(
+    own: duckdb.DuckDBPyConnection, job: Job, of: str, confined: Confined | None
+) -> Iterator[None]:
+    """Once the job is cancelled, a statement that runs or is begun in the block is interrupted within about
+    20 ms, and the block is left as `Cancelled`. What DuckDB refuses is raised as `LamellaError` that names
+    the dataset, `of`.
+    """
+    stop = Stop(own)
     try:
         with job.interrupted_by(stop.ask):
-            yield own
+            yield
     except duckdb.InterruptException as error:
         raise Cancelled from error
     except duckdb.OutOfMemoryException as error:
@@ -102,7 +83,12 @@ def cursor(
             raise _refused(of, error) from error
         raise
     finally:
-        stop.close()
+        stop.end()
+
+
+def engine_of(confined: Confined | None) -> Engine:
+    """Any thread."""
+    return _engine if confined is None else _confined.engine(confined)
 
 
 def no_room(why: str) -> NoRoom:
@@ -149,14 +135,16 @@ def memory_limit() -> int:
     return _engine.memory_bytes
 
 
-class _Engine:
-    """A DuckDB, made when it is first asked for. A forked child makes its own."""
+class Engine:
+    """A DuckDB, made when it is first asked for. A forked child makes its own. `kept` are cursors of it with
+    what was made on them, for `core.query.prepared`."""
 
     def __init__(self, confined: Confined | None = None, memory_bytes: int | None = None) -> None:
         self.memory_bytes = memory_bytes or psutil.virtual_memory().total // 2
         self._confined = confined
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self.kept = Recent[Hashable, Any](MOST_KEPT)
         let_go_in_children(self)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
@@ -172,19 +160,20 @@ class _Engine:
         """The connection's threads stayed in the parent: without them, closing it ends the process."""
         self._lock = threading.Lock()
         never_finalize(self._connection)
-        self._connection = None
+        never_finalize(self.kept)
+        self._connection, self.kept = None, Recent[Hashable, Any](MOST_KEPT)
 
     def begin_anew(self) -> None:
         """After a fault of its own a DuckDB answers nothing any more."""
         with self._lock:
-            self._connection = None
+            self._connection, self.kept = None, Recent[Hashable, Any](MOST_KEPT)
 
     def close(self) -> None:
         """Its cursors are closed too."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
-                self._connection = None
+                self._connection, self.kept = None, Recent[Hashable, Any](MOST_KEPT)
 
     def _database(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
@@ -208,19 +197,20 @@ class _ConfinedEngines:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: OrderedDict[Confined, _Engine] = OrderedDict()
+        self._held: OrderedDict[Confined, Engine] = OrderedDict()
         let_go_in_children(self)
 
-    def cursor(self, confined: Confined) -> duckdb.DuckDBPyConnection:
-        """One with a memory limit of its own is not kept."""
+    def engine(self, confined: Confined) -> Engine:
+        """One with a memory limit of its own is not held."""
         if confined.memory_bytes is not None:
-            return _Engine(confined, confined.memory_bytes).cursor()
+            return Engine(confined, confined.memory_bytes)
         with self._lock:
-            engine = self._held.setdefault(confined, _Engine(confined, memory_limit()))
+            engine = self._held.get(confined) or Engine(confined, memory_limit())
+            self._held[confined] = engine
             self._held.move_to_end(confined)
             if len(self._held) > KEPT_CONFINED:
                 self._held.popitem(last=False)
-            return engine.cursor()
+            return engine
 
     def forget(self, confined: Confined) -> None:
         with self._lock:
@@ -256,7 +246,7 @@ def _configuration(memory_bytes: int) -> dict[str, str | bool | int | float | li
 
 _TOO_LARGE = (duckdb.OutOfRangeException, duckdb.ConversionException, pa.ArrowInvalid)
 _OF_DISK = ("temp_directory", "offload", "disk")
-_engine = _Engine()
+_engine = Engine()
 _confined = _ConfinedEngines()
 atexit.register(_engine.close)
 atexit.register(_confined.close)

@@ -37,10 +37,10 @@ def number_order(batches: Iterable[pa.RecordBatch], at_most: int, descending: bo
     positions, keys, nulls = _collected(batches, at_most, descending)
     job.check()
     if not bool(np.all(positions[1:] > positions[:-1])):
-        placed = stable_order(comparable(positions))
+        placed = stable_order(comparable(positions), job.check)
         positions, keys = positions[placed], keys[placed]
     job.check()
-    order = stable_order(keys)
+    order = stable_order(keys, job.check)
     del keys
     job.check()
     answer = room_for(len(positions) + len(nulls))

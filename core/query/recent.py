@@ -25,6 +25,11 @@ class Recent(Generic[K, V]):
                 self._held.move_to_end(key)
             return self._held.get(key)
 
+    def pop(self, key: K) -> V | None:
+        """The value, which is not held any more."""
+        with self._lock:
+            return self._held.pop(key, None)
+
     def put(self, key: K, value: V) -> None:
         with self._lock:
             self._held[key] = value

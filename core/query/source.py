@@ -5,8 +5,8 @@ Files are aliased by place, so any column name works: empty, reserved, or differ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial, reduce
 from itertools import count, groupby
 
 import duckdb
@@ -36,6 +36,8 @@ _DECODED = f"{OWN_NAMES}decoded_"
 _numbers = count()
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 Placed = tuple[int, Segment]
+Hand = Callable[[DecodedRows, duckdb.DuckDBPyConnection], bool]
+"""Whether SQL on the cursor can read the rows from memory."""
 
 
 def identifier(column: Column) -> str:
@@ -61,7 +63,8 @@ def relation(
     """
     decoded = [c for c in columns if not _read_exactly(snapshot, c, typed_sql=huge_as_text)]
     if not decoded:
-        return _live(snapshot, columns, cursor, decodings).subquery("rows")
+        hand = None if decodings is None else partial(decodings.hand, job=job or Job())
+        return _live(snapshot, columns, cursor, hand).subquery("rows")
     rows = read_all(snapshot, decoded, job or Job())
     positions = live_positions(snapshot, np.arange(snapshot.num_rows))
     exact = _registered(positions, rows, decoded, cursor, huge_as_text)
@@ -110,9 +113,9 @@ def _live(
     snapshot: Snapshot,
     columns: Sequence[Column],
     cursor: duckdb.DuckDBPyConnection,
-    decodings: Decodings | None = None,
+    hand: Hand | None = None,
 ) -> exp.Query:
-    base = _stored(snapshot, columns, cursor, decodings)
+    base = _stored(snapshot, columns, cursor, hand)
     changed = _changed_positions(snapshot, columns)
     gone = union(snapshot.deleted, changed)
     live = _without(base, gone, cursor) if len(gone) else base
@@ -132,17 +135,17 @@ def _stored(
     snapshot: Snapshot,
     columns: Sequence[Column],
     cursor: duckdb.DuckDBPyConnection,
-    decodings: Decodings | None = None,
+    hand: Hand | None = None,
 ) -> exp.Query:
     placed = list(zip(snapshot.segment_starts.tolist(), snapshot.segments, strict=False))
-    return _union(_base_queries(placed, columns, cursor, decodings))
+    return _union(_base_queries(placed, columns, cursor, hand))
 
 
 def _base_queries(
     placed: list[Placed],
     columns: Sequence[Column],
     cursor: duckdb.DuckDBPyConnection,
-    decodings: Decodings | None,
+    hand: Hand | None,
 ) -> list[exp.Query]:
     queries = []
     for kind, group in groupby(placed, key=lambda p: _shape(p[1], columns)):
@@ -150,7 +153,7 @@ def _base_queries(
         if kind is None:
             queries.append(_memory_query(members, columns, cursor))
         else:
-            decoded = decodings and _decoded_query(members, columns, cursor, decodings)
+            decoded = hand and _decoded_query(members, columns, cursor, hand)
             queries.append(decoded or _files_query(members, columns, cursor))
     return queries or [_empty(columns, cursor)]
 
@@ -195,14 +198,14 @@ def _decoded_query(
     members: list[Placed],
     columns: Sequence[Column],
     cursor: duckdb.DuckDBPyConnection,
-    decodings: Decodings,
+    hand: Hand,
 ) -> exp.Query | None:
     """The same from memory; None where it is not there."""
     files = tuple(segment for _, segment in members if isinstance(segment, FileSegment))
     called = tuple(map(identifier, columns))
     name = f"{_DECODED}{next(_numbers)}"
     rows = DecodedRows(name, files, tuple(columns), called, POSITION, members[0][0])
-    if not decodings.hand(rows, cursor):
+    if not hand(rows, cursor):
         return None
     return exp.select(*map(_field, (POSITION, *called))).from_(_name(name))
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 import pyarrow as pa
 from pyarrow import types as is_
 
+from core.jobs import Job
 from core.scan.caches import ChunkCache, cache, coded
 from core.scan.chunks import keep
 from core.scan.footers import REFUSALS, Footer, unreadable
@@ -15,7 +16,8 @@ from core.scan.footers import REFUSALS, Footer, unreadable
 SHARE = 4
 """One in so many bytes of a cache is for one reader."""
 MOST_BYTES = 32 << 20
-"""Decoding is not broken off, and who cancels should not wait for it."""
+"""To decode more takes as long as dozens of answers that are read from files; and who cancels waits for a row
+group."""
 
 
 def held(told: Footer, names: Sequence[str]) -> list[pa.ChunkedArray] | None:
@@ -31,22 +33,27 @@ def held(told: Footer, names: Sequence[str]) -> list[pa.ChunkedArray] | None:
     return found
 
 
-def decode_and_keep(told: Footer, names: Sequence[str]) -> None:
+def decode_and_keep(told: Footer, names: Sequence[str], job: Job) -> None:
     """Texts that the file has as places in dictionaries are left so: a fraction of the size, and what rows
     are grouped by fastest.
 
-    Raises `FileProblem` for texts that are none: engines trust what they are handed.
+    Raises `FileProblem` for texts that are none: engines trust what they are handed. `Cancelled` is raised
+    between row groups.
     """
     try:
         with told.open([name for name in names if is_coded(told, name)]) as file:
-            read = file.read(list(names))
-        for name in names:
-            if _is_text(told, name):
-                read.column(name).validate(full=True)
+            for group in _groups(told):
+                job.check()
+                _keep(told, group, file.read_row_group(group, list(names)))
     except REFUSALS as error:
         raise unreadable(told.path, error) from error
-    for name in names:
-        keep(told, _groups(told), [((name,), read.column(name))], _cache_of(told, name))
+
+
+def _keep(told: Footer, group: int, read: pa.Table) -> None:
+    for name in read.column_names:
+        if _is_text(told, name):
+            read.column(name).validate(full=True)
+        keep(told, [group], [((name,), read.column(name))], _cache_of(told, name))
 
 
 def fit(files: Iterable[tuple[Footer, Sequence[str]]]) -> bool:

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from core import stable_order as module
 from core.stable_order import comparable, stable_order
 
 DTYPES = ["int8", "int32", "int64", "uint8", "uint64", "float32", "float64"]
@@ -32,6 +33,39 @@ def test_numbers_that_differ_only_in_their_last_bits_are_told_apart(different: i
     numbers = np.concatenate([1e300 + near * random.integers(0, different, 100_000), [-1e300, 0.0]])
     order = stable_order(comparable(numbers))
     assert np.array_equal(order, np.argsort(numbers, kind="stable"))
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, most in {"SORTED_AT_ONCE": 8, "BLOCK": 4, "RUNS_AT_ONCE": 2}.items():
+        monkeypatch.setattr(module, name, most)
+
+
+KEYS = st.lists(
+    st.builds(lambda high, low: high << 60 | low, st.sampled_from([0, 1, 8]), st.integers(0, 40)), max_size=80
+)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(keys=KEYS)
+def test_an_order_made_piece_by_piece_is_the_same(keys: list[int]) -> None:
+    """Runs of equal highest bits are shorter and longer than a piece."""
+    expected = sorted(range(len(keys)), key=lambda place: (keys[place], place))
+    assert stable_order(np.array(keys, np.uint64)).tolist() == expected
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_what_a_check_raises_ends_it_wherever_it_is() -> None:
+    keys = np.random.default_rng(7).integers(0, 40, 100).astype(np.uint64) | np.uint64(1 << 63)
+    keys[:50] &= np.uint64(63)
+    called: list[int] = []
+    stable_order(keys, lambda: called.append(0))
+    assert len(called) > 50
+    for last in range(len(called)):
+        left = iter(range(last))
+        with pytest.raises(StopIteration):
+            stable_order(keys, lambda left=left: next(left))  # type: ignore[misc]
 
 
 def test_zero_has_no_sign_and_nan_is_the_greatest_whatever_its_sign() -> None:

@@ -20,9 +20,12 @@ from hypothesis import strategies as st
 
 from core import Store, open_dataset
 from core.dataset import Dataset
-from core.query.steps import Join, Sample
+from core.query.steps import Group, Join, Sample
 from tests.property.query_cases import OTHER, SCHEMA, questions, rows
 from tests.property.query_model import Row, answered
+
+FROM_MEMORY = 5
+"""How often a grouping is asked until it is answered from columns in memory, by a statement bound before."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,11 @@ def test_queries_mean_what_the_model_says(sources, data, which):
             found = sampled(after.read().to_pylist(), step.count, found)
             continue
         found = answered(step, found, types, given, other if isinstance(step, Join) else None)
-    answer = grown[-1].read()
-    assert answer.schema.equals(grown[-1].schema)
-    agree(answer.to_pylist(), found)
+    grouped = any(isinstance(step, Group) for step in grown[-1].pipeline.steps)
+    for _ in range(FROM_MEMORY if grouped else 1):
+        answer = grown[-1].read()
+        assert answer.schema.equals(grown[-1].schema)
+        agree(answer.to_pylist(), found)
     assert grown[-1].count() == len(found)
 
 

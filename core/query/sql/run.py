@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +13,10 @@ import sqlglot
 
 from core.errors import BadData, BadSql
 from core.jobs import Job
+from core.query.decoded import Decodings
 from core.query.engine import Confined, cursor, memory_limit
 from core.query.found import files_of
+from core.query.prepared import Prepared, prepared
 from core.query.sql.answers import in_types
 from core.query.sql.origins import kept_types
 from core.query.sql.sources import Sources, When, snapshots_of
@@ -26,6 +28,8 @@ from core.query.time_limit import limited
 from core.scan.snapshot import Snapshot
 
 Parameters = Sequence[Any] | Mapping[str, Any]
+Bound = tuple[duckdb.DuckDBPyRelation, Sequence[pa.DataType | None]]
+"""A statement, and the types that columns of its answer keep."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ def run_sql(text: str, sources: Sources, asked: Asked = Asked(), job: Job | None
     with limited(job or Job(), asked.seconds, sources.place) as own_job:
         statement = known(text) or _parsed(text, sources, own_job)
         tables = snapshots_of(statement.tables, sources, asked.as_of, asked.files, own_job)
-        with cursor(own_job, sources.place, _confined(asked, sources, tables)) as own:
+        confined, key = _confined(asked, sources, tables), _key(statement, tables, asked)
+        with prepared(key, own_job, sources.place, confined) as own:
             try:
                 return _answer(own, statement, tables, asked, own_job)
             except _TOLD_BY_CURSOR:
@@ -56,7 +61,7 @@ def run_sql(text: str, sources: Sources, asked: Asked = Asked(), job: Job | None
             except duckdb.PermissionException as error:
                 raise _not_allowed(error) from error
             except duckdb.ParserException as error:
-                hint = quote_hint(text, sources.names, own)
+                hint = quote_hint(text, sources.names, own.cursor)
                 raise BadSql("the statement cannot be read", str(error), hint) from error
             except duckdb.Error as error:
                 raise BadSql("the statement failed", _REFUSED_WAYS.sub("", str(error))) from error
@@ -67,32 +72,44 @@ def _parsed(text: str, sources: Sources, job: Job) -> Statement:
         return parsed(text, sources.names, reader)
 
 
+def _key(statement: Statement, tables: Mapping[str, Snapshot], asked: Asked) -> Hashable:
+    """What is equal for statements that may use what one of them made; None for one that shares nothing.
+
+    Copies of a store have equal tokens: what is confined to the same files is of one of them.
+    """
+    if asked.parameters is not None or asked.files or not statement.groups:
+        return None
+    return statement.text, *((view, told.name, told.token) for view, told in tables.items())
+
+
 def _answer(
-    own: duckdb.DuckDBPyConnection,
+    own: Prepared[Bound],
     statement: Statement,
     tables: Mapping[str, Snapshot],
     asked: Asked,
     job: Job,
 ) -> pa.Table:
     _refuse_text_as_number(statement, tables)
-    found = _bound(own, statement, tables, asked, job)
-    kinds = kept_types(statement, tables, found.columns)
+    found, kinds = own.again() or _bound(own, statement, tables, asked, job)
     return in_types(collected(found, asked.memory or memory_limit(), job, _LESS), kinds)
 
 
 def _bound(
-    own: duckdb.DuckDBPyConnection,
+    own: Prepared[Bound],
     statement: Statement,
     tables: Mapping[str, Snapshot],
     asked: Asked,
     job: Job,
-) -> duckdb.DuckDBPyRelation:
+) -> Bound:
     """Over views of the columns that are named, or else, to say what is wrong, of all."""
+    reads: Decodings | None = None
     for view, snapshot in tables.items():
         job.check()
-        make_view(own, view, snapshot, statement, job)
+        reads = make_view(own, view, snapshot, statement, job)
     try:
-        return own.sql(statement.text, params=_values(asked.parameters))
+        found = own.cursor.sql(statement.text, params=_values(asked.parameters))
+        bound = found, kept_types(statement, tables, found.columns)
+        return own.keep(bound, reads) if reads is not None else bound
     except duckdb.BinderException:
         if statement.columns is None:
             raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import duckdb
 from sqlglot import exp
 
@@ -11,6 +13,7 @@ from core.query.decoded import DecodedRows, Decodings
 from core.query.float_statistics import without_statistics
 from core.query.found import files_of
 from core.query.masks import pays
+from core.query.prepared import Prepared
 from core.query.recent import Recent
 from core.query.source import ONCE, relation
 from core.query.sql.statement import Statement
@@ -23,22 +26,26 @@ _statements = Recent[tuple[object, ...], tuple[str, Decodings | None]](MOST_STAT
 
 
 def make_view(
-    own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, statement: Statement, job: Job
-) -> None:
+    prepared: Prepared[Any], view: str, snapshot: Snapshot, statement: Statement, job: Job
+) -> Decodings | None:
     """A view of the live rows, on this cursor alone, with the columns at least that the statement names.
 
     Decimals of more than 38 digits, which DuckDB has not, are text there with every digit; durations are
     whole numbers, counted in the column's unit.
+
+    Gives the rows that it is, where these are in memory and may be again.
     """
     _refuse_unspeakable(snapshot.name, [column.name for column in snapshot.columns])
     columns = _named(snapshot, statement)
     decodings = Decodings() if columns and _is_served_from_memory(snapshot, statement) else None
     if decodings is not None and _is_of_files_alone(snapshot):  # in memory, rows are what the view would be
         called = tuple(column.name for column in columns)
-        if decodings.hand(DecodedRows(view, tuple(files_of(snapshot)), columns, called), own):
-            return
+        if decodings.hand(DecodedRows(view, tuple(files_of(snapshot)), columns, called), prepared, job):
+            return decodings
         decodings = None
+    own = prepared.cursor
     own.execute(_statement(own, view, snapshot, columns or _any(snapshot, statement), decodings, job))
+    return None
 
 
 def _is_served_from_memory(snapshot: Snapshot, statement: Statement) -> bool:

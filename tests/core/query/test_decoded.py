@@ -16,8 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from core import Store, agg, col, open_dataset, sql
-from core.errors import FileProblem, LamellaError
-from core.scan import caches
+from core.errors import Cancelled, FileProblem, LamellaError
+from core.jobs import Job
+from core.scan import caches, whole
+from core.scan.footers import footer
 from core.scan.whole import is_coded
 from core.store import Table
 
@@ -45,7 +47,7 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "bytes": (pa.binary(), [b"\0\xff", None, b"", b"a", b"a", None]),
     "list": (pa.list_(pa.int64()), [[1, 2], [], None, [None], [1, 2], [3]]),
 }  # fmt: skip
-TIMES = 4
+TIMES = 6
 """From the files, decoded, from memory, and from memory again."""
 
 
@@ -142,8 +144,6 @@ def test_rows_that_are_joined_or_sorted_are_read_from_files(store: Store) -> Non
 
 
 def test_texts_that_repeat_are_kept_as_codes(store: Store) -> None:
-    from core.scan.footers import footer
-
     table = table_of(store)
     told = [footer(segment.path) for segment in table.snapshot().segments]
     assert all(is_coded(one, "text") and not is_coded(one, "whole") for one in told)
@@ -265,3 +265,44 @@ def test_a_column_that_is_nowhere_is_said_as_before(store: Store) -> None:
     with pytest.raises(LamellaError, match="other"):
         store.sql("select n, other from t")
     assert alike(lambda: store.sql("select * from t order by n"))[1]["n"] == 2
+
+
+class Impatient(Job):
+    """A job that somebody cancels once so many row groups were decoded."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+        super().__init__()
+        self._decoded = 0
+        real = whole._keep
+
+        def noted(*given: Any) -> None:
+            real(*given)
+            self._decoded += 1
+            if self._decoded == most:
+                self.cancel()
+
+        monkeypatch.setattr(whole, "_keep", noted)
+
+
+def test_decoding_ends_with_the_row_group_at_which_it_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.parquet"
+    rows = {"kind": ["a", "b"] * 500, "n": list(range(1000))}
+    pq.write_table(pa.table(rows), path, row_group_size=100)
+    dataset = open_dataset(path)
+    grouped = dataset.group_by("kind").agg(n=agg.sum("n"))
+    asked = "select kind, sum(n) n from t group by 1 order by 1"
+    for ask in (
+        lambda job=None: grouped.read(job),
+        lambda job=None: sql(asked, {"t": dataset}, job=job),
+    ):
+        expected = ask()
+        with monkeypatch.context() as patch:
+            with pytest.raises(Cancelled):
+                ask(Impatient(patch, 3))
+            held_groups = caches.cache.get([(footer(path), group, ("n",)) for group in range(10)])
+            assert [chunk is not None for chunk in held_groups] == [True] * 3 + [False] * 7
+        assert alike(ask) == expected.to_pylist()
+        caches.limit(0)
+        caches.limit(64 << 20)

@@ -11,8 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core import Store, col
+from core import Store, col, stable_order
+from core.errors import Cancelled
 from core.filters.expr import Filter
+from core.jobs import Job
+from core.query import orders
 from core.query.query import Query, SortKey
 from core.query.view import View
 from core.store import Table
@@ -78,3 +81,32 @@ def test_rows_come_in_the_order_of_a_column(
     found = view.page(0, view.num_rows, ["_id"])["_id"].to_pylist()
     ids = rows["_id"].to_pylist()
     assert found == [ids[i] for i in expected(rows[name].to_pylist(), descending)]
+
+
+class Impatient(Job):
+    """A job that somebody cancels at a check of his choice."""
+
+    def __init__(self, checks: float) -> None:
+        super().__init__()
+        self.checks, self.checked = checks, 0
+
+    def check(self) -> None:
+        if self.checked >= self.checks:
+            self.cancel()
+        self.checked += 1
+        super().check()
+
+
+def test_a_sort_that_is_cancelled_on_its_way_leaves_nothing_behind(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stable_order, "SORTED_AT_ONCE", ROWS // 20)
+    query, patient = Query(sort=(SortKey("float", True),)), Impatient(math.inf)
+    expected = View(table.snapshot(), query, patient).page(0, ROWS, ["_id"])
+    assert patient.checked > 20
+    orders.forget()
+    for checks in range(patient.checked):
+        with pytest.raises(Cancelled):
+            View(table.snapshot(), query, Impatient(checks))
+        assert orders._orders.held_bytes == 0
+    assert View(table.snapshot(), query).page(0, ROWS, ["_id"]).equals(expected)
