@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 import pyarrow as pa
@@ -10,25 +10,23 @@ import pyarrow as pa
 
 class BatchValues(Mapping[int, pa.Array]):
     """Of a hundred columns of one row most are only kept and written, so each becomes an object of Python's
-    when it is asked for. None is a dictionary, which could not be written without what it holds."""
+    when it is asked for. None is a dictionary, which could not be written without what it holds. `places`
+    tell where each is in the batch."""
 
     def __init__(self, keys: tuple[int, ...], batch: pa.RecordBatch) -> None:
-        self.batch, self._places = batch, _places(keys)
+        self.batch, self.places = batch, _places(keys)
 
     def __getitem__(self, key: int) -> pa.Array:
-        return self.batch.column(self._places[key])
-
-    def select(self, keys: Sequence[int]) -> pa.RecordBatch:
-        return self.batch.select([self._places[key] for key in keys])
+        return self.batch.column(self.places[key])
 
     def __contains__(self, key: object) -> bool:
-        return key in self._places
+        return key in self.places
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._places)
+        return iter(self.places)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.places)
 
 
 def named_by_key(values: Mapping[int, pa.Array]) -> pa.RecordBatch:

@@ -35,10 +35,13 @@ from core.store.connection import (
     settle_journal,
 )
 from core.store.layout import CATALOG
+from core.store.log_room import LogRoom
 from core.store.together import TakenBack, Together
 
 WORTH_SHRINKING_BYTES = 1 << 20
 NO_VERSION = -1
+_ALL = "tables"
+"""What all of them are noted by."""
 
 T = TypeVar("T")
 
@@ -80,6 +83,7 @@ class Catalog:
         self._writing, self._reading = threading.RLock(), threading.RLock()
         self._writing_thread: int | None = None
         self._together: Together | None = None
+        self._log_room: LogRoom | None = None
         self._opening = next(_openings)
         self._noted: tuple[int, dict[object, Any]] = (NO_VERSION, {})
         self._writer = self._connect()
@@ -169,6 +173,8 @@ class Catalog:
                 self._writer.execute("ROLLBACK")
 
     def _commit(self) -> None:
+        if self._log_room is not None:
+            self._log_room.keep()
         try:
             self._writer.execute("COMMIT")
         except sqlite3.Error as error:
@@ -223,7 +229,7 @@ class Catalog:
         return made
 
     def tables(self) -> list[TableRow]:
-        return list(self.noted("tables", self._tables))
+        return list(self.noted(_ALL, self._tables))
 
     def table(self, table_id: int) -> TableRow | None:
         return self.noted(table_id, partial(self._table, table_id))
@@ -232,6 +238,8 @@ class Catalog:
         return tuple(map(self._table_row, self._rows(f"SELECT {_TABLE} FROM tables ORDER BY name")))
 
     def _table(self, table_id: int) -> TableRow | None:
+        if not self._writes_here() and _ALL in (noted := self._noted[1]):
+            return next((row for row in noted[_ALL] if row.table_id == table_id), None)
         found = self._rows(f"SELECT {_TABLE} FROM tables WHERE table_id = ?", table_id)
         return self._table_row(found[0]) if found else None
 
@@ -412,7 +420,8 @@ class Catalog:
         if self.read_only:
             return
         try:
-            settle_journal(self._writer, self.path, new)
+            if settle_journal(self._writer, self.path, new):
+                self._log_room = LogRoom(self.path)
         except sqlite3.Error as error:
             raise self._problem(error) from error
 

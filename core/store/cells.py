@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +37,12 @@ class Cells:
 
 def to_batch(values: Mapping[int, pa.Array], entries: Mapping[int, int]) -> tuple[str, bytes]:
     """Columns as (their catalog entries, an Arrow IPC record batch message without its schema)."""
-    return json.dumps([entries[key] for key in values]), _batch(values).serialize().to_pybytes()
+    return _listed(tuple(map(entries.__getitem__, values))), _batch(values).serialize().to_pybytes()
+
+
+@lru_cache(maxsize=64)
+def _listed(entries: tuple[int, ...]) -> str:
+    return json.dumps(entries)
 
 
 def _batch(values: Mapping[int, pa.Array]) -> pa.RecordBatch:
@@ -44,12 +51,24 @@ def _batch(values: Mapping[int, pa.Array]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(list(map(_plain, values.values())), names=list(map(str, values)))
 
 
-def from_batch(columns: str, batch: bytes, entries: Mapping[int, tuple[int, pa.DataType]]) -> BatchValues:
-    """The way back; `entries` maps a catalog entry to its column id and type."""
-    found = [entries[entry] for entry in json.loads(columns)]
-    schema = pa.schema([pa.field(str(key), _plain_type(kind)) for key, kind in found])
-    read = pa.ipc.read_record_batch(pa.py_buffer(batch), schema)
-    return BatchValues(tuple(key for key, _ in found), read)
+@dataclass(frozen=True)
+class BatchColumns:
+    """What batches of the same catalog entries have in common."""
+
+    keys: tuple[int, ...]
+    schema: pa.Schema
+
+    @classmethod
+    def of(cls, columns: str, type_of: Callable[[int], tuple[int, pa.DataType]]) -> BatchColumns:
+        """`type_of` tells the column id and type of a catalog entry."""
+        found = list(map(type_of, json.loads(columns)))
+        schema = pa.schema([pa.field(str(key), _plain_type(kind)) for key, kind in found])
+        return cls(tuple(key for key, _ in found), schema)
+
+
+def from_batch(columns: BatchColumns, batch: bytes) -> BatchValues:
+    """The way back from `to_batch`."""
+    return BatchValues(columns.keys, pa.ipc.read_record_batch(pa.py_buffer(batch), columns.schema))
 
 
 def latest(changes: Iterable[Cells], columns: Iterable[Column]) -> list[Cells]:
@@ -74,17 +93,28 @@ def _latest_of(columns: Sequence[Column], changes: list[Cells]) -> Cells:
     ordered = ids[order]
     last = order[np.append(ordered[1:] != ordered[:-1], True)]
     schema = pa.schema([pa.field(str(c.key), c.type) for c in columns])
-    rows = take(pa.concat_tables([_table(x.values, columns, schema) for x in changes]).combine_chunks(), last)
+    rows = take(pa.concat_tables(_tables(changes, columns, schema)).combine_chunks(), last)
     return Cells(ids[last], {c.key: in_one(rows.column(place)) for place, c in enumerate(columns)})
 
 
-def _table(values: Mapping[int, pa.Array], columns: Sequence[Column], schema: pa.Schema) -> pa.Table:
-    if isinstance(values, BatchValues):
-        batch = values.select([c.key for c in columns]).rename_columns(schema.names)
-        if batch.schema.equals(schema):
-            return pa.Table.from_batches([batch])
-    arrays = [as_type(values[c.key], c.type) for c in columns]
-    return pa.Table.from_arrays(arrays, schema=schema)
+def _tables(changes: Iterable[Cells], columns: Sequence[Column], schema: pa.Schema) -> Iterator[pa.Table]:
+    """What commits of one shape left, one after the other, is one table: columns are looked for once."""
+    for shape, alike in groupby((cells.values for cells in changes), _shape):
+        values = list(alike)
+        batches = [one.batch for one in values if isinstance(one, BatchValues)]
+        if shape is not None:
+            places = [shape[0][c.key] for c in columns]
+            whole = pa.Table.from_batches(batches).select(places).rename_columns(schema.names)
+            if whole.schema.equals(schema):
+                yield whole
+                continue
+        for one in values:
+            arrays = [as_type(one[c.key], c.type) for c in columns]
+            yield pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _shape(values: Mapping[int, pa.Array]) -> tuple[Mapping[int, int], pa.Schema] | None:
+    return (values.places, values.batch.schema) if isinstance(values, BatchValues) else None
 
 
 def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:

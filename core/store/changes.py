@@ -167,7 +167,7 @@ def _differ(held: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> np.
 
 def taken(rows: Rows, places: np.ndarray) -> Rows:
     """The rows at these places; those already in place are not copied."""
-    if len(places) == len(rows) and bool((places[1:] > places[:-1]).all()):
+    if len(places) == len(rows) and (len(rows) == 1 or bool((places[1:] > places[:-1]).all())):
         return rows
     return take(rows, places)
 
@@ -176,6 +176,9 @@ def _found_rows(state: State, data: pa.Table, on: Sequence[str]) -> tuple[np.nda
     """Ascending ids of the rows that `on` finds, and the place in `data` of the row for each."""
     if list(on) == [ID]:
         given = ids_given(state, data.column(ID))
+        if len(given) == 1:
+            refuse_unknown(state, given)
+            return given, np.zeros(1, np.int64)
         order = _ascending_order(given)
         ids = given[order]
         refuse_duplicates(state.snapshot.name, ids)

@@ -57,15 +57,18 @@ def connect_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.C
         raise problem(path, error) from error
 
 
-def settle_journal(connection: sqlite3.Connection, path: Path, new: bool) -> None:
-    """Choose how a connection that may write keeps every commit safe from a power cut.
+def settle_journal(connection: sqlite3.Connection, path: Path, new: bool) -> bool:
+    """Choose how a connection that may write keeps every commit safe from a power cut; answers whether by a
+    write-ahead log.
 
-    Only a `new` catalog is given a write-ahead log: one without may be open on another computer.
+    Only a `new` catalog is given one: one without may be open on another computer.
     """
     wanted = "= WAL" if new and network_type(path.parent) is None else ""
-    if connection.execute(f"PRAGMA journal_mode {wanted}").fetchone()[0] != "wal":
+    ahead: bool = connection.execute(f"PRAGMA journal_mode {wanted}").fetchone()[0] == "wal"
+    if not ahead:
         connection.execute("PRAGMA journal_mode = TRUNCATE")
     connection.execute("PRAGMA synchronous = FULL")
+    return ahead
 
 
 def is_busy(error: sqlite3.Error) -> bool:

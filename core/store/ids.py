@@ -27,6 +27,8 @@ class IdRanges:
         """Positions of these ids, -1 where no segment holds one; deleted rows are still found."""
         if len(self.first) == 0 or len(ids) == 0:
             return np.full(len(ids), -1, np.int64)
+        if len(ids) == 1:
+            return self._one(snapshot, ids)
         segment = self.first.searchsorted(ids, side="right") - 1
         low, high = int(segment.min()), int(segment.max())
         if low == high >= 0 and int(ids.max()) <= self.last[low]:
@@ -37,6 +39,13 @@ class IdRanges:
             chosen = np.flatnonzero(inside & (segment == number))
             found[chosen] = self._within(snapshot, int(number), ids[chosen])
         return found
+
+    def _one(self, snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
+        """The same for one id, several times as quick as arrays of one."""
+        number = int(self.first.searchsorted(ids[0], side="right")) - 1
+        if number < 0 or ids[0] > self.last[number]:
+            return np.full(1, -1, np.int64)
+        return self._within(snapshot, number, ids)
 
     def behind(self, snapshot: Snapshot, row_id: int) -> int:
         """The first position whose `_id` is greater than `row_id`, which need not be there."""

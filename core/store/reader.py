@@ -21,7 +21,7 @@ from core.index.registry import Place, index_of
 from core.scan.snapshot import Column, FileSegment, MemorySegment
 from core.schema import type_from_bytes
 from core.store.catalog import Catalog, TableRow
-from core.store.cells import Cells, from_batch
+from core.store.cells import BatchColumns, Cells, from_batch
 from core.store.change_files import read_cells
 from core.store.layout import INDEX_FOLDER
 from core.store.readers import Claim, Readers, Reading
@@ -51,6 +51,7 @@ class Reader:
         self._draft: State | None = None
         self._old: OrderedDict[int, State] = OrderedDict()
         self._parsed: dict[tuple[str, int], Any] = {}
+        self._columns_of: dict[str, BatchColumns] = {}
         let_go_in_children(self)
 
     @property
@@ -123,6 +124,7 @@ class Reader:
             self._current = self._draft = None
             self._old.clear()
             self._parsed.clear()
+            self._columns_of.clear()
             self.indexes.let_go()
 
     def forget_old(self) -> None:
@@ -181,6 +183,7 @@ class Reader:
         used = {("pending_rows", h.entry) for h in state.held} | state.cells.keys()
         used |= {("deletions", e) for e in state.deletions}
         self._parsed = {key: v for key, v in self._parsed.items() if key in used or key[0] == "columns"}
+        self._columns_of.clear()
 
     def _row(self) -> TableRow:
         row = self._catalog.table(self._table_id)
@@ -213,8 +216,7 @@ class Reader:
     def _rows(self, entry: int, first: int, rows: int) -> MemorySegment:
         def parse() -> MemorySegment:
             columns, batch = self._catalog.entry("pending_rows", entry, ("columns", "batch"))
-            values = from_batch(columns, batch, self._entry_types(columns))
-            return pending_segment(first, rows, values)
+            return pending_segment(first, rows, from_batch(self._batch_columns(columns), batch))
 
         return self._once("pending_rows", entry, parse)
 
@@ -222,7 +224,7 @@ class Reader:
         def parse() -> Cells:
             wanted = ("ids", "columns", "batch", "made")
             ids, columns, batch, made = self._catalog.entry("pending_cells", entry, wanted)
-            values = from_batch(columns, batch, self._entry_types(columns))
+            values = from_batch(self._batch_columns(columns), batch)
             return Cells(np.frombuffer(ids, "<i8"), values, made)
 
         return self._once("pending_cells", entry, parse)
@@ -234,12 +236,18 @@ class Reader:
             lambda: np.frombuffer(self._catalog.entry("deletions", entry, ("ids",))[0], "<i8"),
         )
 
-    def _entry_types(self, columns: str) -> dict[int, tuple[int, pa.DataType]]:
-        return {e: self._once("columns", e, partial(self._entry_type, e)) for e in json.loads(columns)}
+    def _batch_columns(self, columns: str) -> BatchColumns:
+        """Of the entries listed, which most batches of a table have alike."""
+        if columns not in self._columns_of:
+            self._columns_of[columns] = BatchColumns.of(columns, self._entry_type)
+        return self._columns_of[columns]
 
     def _entry_type(self, entry: int) -> tuple[int, pa.DataType]:
-        key, kind = self._catalog.entry("columns", entry, ("column_id", "type"))
-        return key, type_from_bytes(kind)
+        def read() -> tuple[int, pa.DataType]:
+            key, kind = self._catalog.entry("columns", entry, ("column_id", "type"))
+            return key, type_from_bytes(kind)
+
+        return self._once("columns", entry, read)
 
     def _once(self, kind: str, entry: int, parse: Callable[[], T]) -> T:
         """Entries never change, so each is read once."""

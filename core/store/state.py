@@ -83,8 +83,7 @@ class State:
     def with_cells(self, version: int, entry: int, cells: Cells) -> State:
         """The next version, in which one entry of pending cells was added and nothing else."""
         positions = self.ranges.locate(self.snapshot, cells.ids)
-        overlay = overlaid(self.snapshot.overlay, self.columns, [(cells, positions)])
-        snapshot = self._snapshot(version, overlay=overlay)
+        snapshot = self._snapshot(version, overlay=self._overlaid(cells, positions))
         return self._next(snapshot, cells={**self.cells, ("pending_cells", entry): cells})
 
     def with_deletion(self, version: int, entry: int, ids: np.ndarray) -> State:
@@ -101,6 +100,12 @@ class State:
         segments = (*self.snapshot.segments, added.segment)
         snapshot = self._snapshot(version, segments=segments)
         return self._next(snapshot, held=(*self.held, added))
+
+    def _overlaid(self, cells: Cells, positions: np.ndarray) -> Overlay | None:
+        held, changes = self.snapshot.overlay, [(cells, positions)]
+        if held is None:
+            return overlaid(None, self.columns, changes)
+        return held.followed_by(held.types, _parts(changes))
 
     def _snapshot(self, version: int, **changed: Any) -> Snapshot:
         return replace(self.snapshot, token=_token(self.row, version), **changed)
@@ -160,12 +165,16 @@ def overlaid(
     overlay: Overlay | None, columns: Sequence[Column], changes: Iterable[tuple[Cells, np.ndarray]]
 ) -> Overlay | None:
     """`overlay` with later changes on top: cells, and the position of each row, -1 for none."""
-    parts = [_part(cells, positions) for cells, positions in changes if len(positions)]
-    lying = [part for part in parts if len(part.positions)]
+    lying = _parts(changes)
     if overlay is None:
         return Overlay({c.key: c.type for c in columns}, lying) if lying else None
     types = {c.key: c.type for c in columns}
     return overlay.followed_by(overlay.types if overlay.types == types else types, lying)
+
+
+def _parts(changes: Iterable[tuple[Cells, np.ndarray]]) -> list[Part]:
+    parts = [_part(cells, positions) for cells, positions in changes if len(positions)]
+    return [part for part in parts if len(part.positions)]
 
 
 def _part(cells: Cells, positions: np.ndarray) -> Part:

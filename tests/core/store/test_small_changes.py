@@ -143,3 +143,17 @@ def test_documents_of_one_shape_and_of_several(tmp_path: Path) -> None:
         table.insert([alike, *several] * 500)
         held = [{k: v for k, v in row.items() if k != "_id"} for row in _read_anew(store)]
     assert held == [alike] * 4 + several + [alike, *several] * 500
+
+
+def test_commits_of_several_shapes_are_merged_in_their_order(wide: StoreType) -> None:
+    table = wide["t"]
+    names = [c for c in table.read().column_names if c != "_id"]
+    held = _read_anew(wide)
+    for number in range(3 * ENTRIES):
+        kind = number % 4 if number % 7 else 0
+        some = {0: names, 1: names[::-1], 2: names[:2], 3: names[1:]}[kind]
+        row = held[number % 5]
+        change = dict.fromkeys(some, number if kind else -number)
+        table.update([{"_id": row["_id"]} | change])
+        row |= change
+    assert _read_anew(wide) == held

@@ -1,0 +1,59 @@
+"""Room in a write-ahead log ahead of the commits that come.
+
+To sync a file that grew takes a file system twice as long as one that was written over: where the file ends
+has to become durable too. SQLite lengthens its log by every commit's pages until it is first worked into the
+catalog, a thousand pages later, and begins again with each process.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+GROWN_FIRST = 4
+"""Commits that lengthen the log before room is made: whoever makes fewer needs none."""
+MOST_BYTES = 1 << 20
+
+log = logging.getLogger(__name__)
+
+
+class LogRoom:
+    """Of the log beside a catalog. One thread at a time, which has the catalog's write lock.
+
+    Zeros are no frames: one is valid only with the salts and the checksum that follow from the log's header
+    (sqlite.org/fileformat2.html, "The Write-Ahead Log"), so SQLite stops there, as it does where frames of an
+    earlier round follow. Only who has the lock lengthens the file, so nobody's frames are written over.
+    """
+
+    def __init__(self, catalog: Path) -> None:
+        self._log = Path(f"{catalog}-wal")
+        self._bytes = self._grown = 0
+
+    def keep(self) -> None:
+        """Twice the log, or a megabyte more, where it was outgrown; the commit's own sync makes it durable.
+
+        Where none can be made, commits do without.
+        """
+        try:
+            found = self._log.stat().st_size
+        except FileNotFoundError:
+            return
+        grew, self._bytes = found > self._bytes, found
+        self._grown += grew
+        if grew and self._grown >= GROWN_FIRST:
+            try:
+                self._bytes = self._lengthened(found, min(found, MOST_BYTES))
+            except OSError as error:
+                log.info("%s: no room is made in it: %s", self._log, error)
+
+    def _lengthened(self, size: int, by: int) -> int:
+        """The log's new size. On a full disk it stays as it is: the last of the room is for commits."""
+        whole = False
+        with self._log.open("r+b", buffering=0) as file:
+            try:
+                file.seek(size)
+                whole = file.write(bytes(by)) == by
+            finally:
+                if not whole:
+                    file.truncate(size)
+        return size + by if whole else size

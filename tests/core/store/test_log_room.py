@@ -1,0 +1,142 @@
+"""Room made in the catalog's write-ahead log: nothing is lost by it, and nothing else is read out of it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from core import Store
+from core.store.layout import CATALOG
+from core.store.log_room import GROWN_FIRST, MOST_BYTES, LogRoom
+from tests.mounts import filled, small_disk
+
+COMMITS = 60
+
+
+def log_of(folder: Path) -> Path:
+    return folder / f"{CATALOG}-wal"
+
+
+def begun(folder: Path) -> Store:
+    store = Store.open(folder)
+    store.create_table("t", {"n": [0, 1, 2]})
+    return store
+
+
+def change(store: Store, value: int) -> None:
+    store["t"].update([{"_id": 1, "n": value}])
+
+
+def as_after_a_crash(folder: Path, copy: Path) -> Store:
+    """What another process finds where this one ended without a word."""
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("*-shm"))
+    return Store.open(copy)
+
+
+def test_the_log_of_many_commits_grows_in_few_steps(tmp_path: Path) -> None:
+    with begun(tmp_path / "s") as store:
+        sizes = []
+        for value in range(COMMITS):
+            change(store, value)
+            sizes.append(log_of(store.path).stat().st_size)
+        assert len(set(sizes)) < COMMITS / 3
+        assert store["t"].get(1) == {"_id": 1, "n": COMMITS - 1}
+
+
+def test_one_commit_makes_no_room(tmp_path: Path) -> None:
+    begun(tmp_path / "s").close()
+    with Store.open(tmp_path / "s") as store:
+        change(store, 5)
+        assert log_of(store.path).read_bytes()[-1024:] != bytes(1024)
+
+
+@pytest.mark.parametrize("commits", [1, GROWN_FIRST, GROWN_FIRST + 1, 11, COMMITS])
+def test_a_crash_at_any_size_loses_no_commit(tmp_path: Path, commits: int) -> None:
+    with begun(tmp_path / "s") as store:
+        for value in range(commits):
+            change(store, value + 10)
+        with as_after_a_crash(store.path, tmp_path / "copy") as found:
+            assert found["t"].get(1) == {"_id": 1, "n": commits + 9}
+            assert found.catalog.integrity() == []
+            change(found, -1)
+            assert found["t"].get(1) == {"_id": 1, "n": -1}
+
+
+def test_a_crash_between_room_and_commit_leaves_the_last_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with begun(tmp_path / "s") as store:
+        for value in range(GROWN_FIRST):
+            change(store, value + 10)
+        kept, before = LogRoom.keep, log_of(store.path).stat().st_size
+
+        def keep(room: LogRoom) -> None:
+            room._bytes, room._grown = 0, GROWN_FIRST
+            kept(room)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(LogRoom, "keep", keep)
+        with pytest.raises(KeyboardInterrupt):
+            change(store, 99)
+        monkeypatch.undo()
+        assert log_of(store.path).stat().st_size > before
+        with as_after_a_crash(store.path, tmp_path / "copy") as found:
+            assert found["t"].get(1) == {"_id": 1, "n": GROWN_FIRST + 9}
+        change(store, 7)
+        assert store["t"].get(1) == {"_id": 1, "n": 7}
+
+
+def test_writers_that_take_turns_keep_each_others_pages(tmp_path: Path) -> None:
+    with begun(tmp_path / "s") as store, Store.open(tmp_path / "s") as other:
+        for value in range(COMMITS):
+            change(store if value % 3 else other, value)
+            assert {s["t"].get(1)["n"] for s in (store, other)} == {value}
+        assert len(store["t"].history()) == COMMITS + 1
+        with as_after_a_crash(store.path, tmp_path / "copy") as found:
+            assert found["t"].get(1) == {"_id": 1, "n": COMMITS - 1}
+
+
+def test_room_is_made_again_after_the_log_was_cut(tmp_path: Path) -> None:
+    with begun(tmp_path / "s") as store:
+        for value in range(COMMITS // 2):
+            change(store, value)
+        reading = sqlite3.connect(store.path / CATALOG)
+        reading.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        reading.close()
+        assert log_of(store.path).stat().st_size == 0
+        for value in range(COMMITS):
+            change(store, value)
+        assert store["t"].get(1) == {"_id": 1, "n": COMMITS - 1}
+        assert store.catalog.integrity() == []
+
+
+def test_a_large_log_gets_no_more_than_a_megabyte_at_once(tmp_path: Path) -> None:
+    log = log_of(tmp_path)
+    log.write_bytes(b"x" * 3 * MOST_BYTES)
+    room = LogRoom(tmp_path / CATALOG)
+    for _ in range(GROWN_FIRST):
+        with log.open("ab") as file:
+            file.write(b"x")
+        room.keep()
+    assert log.stat().st_size == 4 * MOST_BYTES + GROWN_FIRST
+    room.keep()
+    assert log.stat().st_size == 4 * MOST_BYTES + GROWN_FIRST
+
+
+def test_a_catalog_without_a_log_gets_none(tmp_path: Path) -> None:
+    LogRoom(tmp_path / CATALOG).keep()
+    assert not log_of(tmp_path).exists()
+
+
+def test_a_full_disk_keeps_what_there_is_for_commits() -> None:
+    with small_disk(512) as disk:
+        log = log_of(disk)
+        log.write_bytes(b"x" * 100_000)
+        room = LogRoom(disk / CATALOG)
+        room._grown = GROWN_FIRST
+        with filled(disk, leave=50_000):
+            room.keep()
+            assert log.read_bytes() == b"x" * 100_000
