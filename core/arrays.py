@@ -112,19 +112,31 @@ def plain(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
     return _texts(values) if pa.types.is_string(kind) else _plain_numbers(values, kind)
 
 
+def complete(values: Sequence[Any], own: type) -> pa.Array | None:
+    """The same for values that are all of the very type `own`: none has to be looked at."""
+    if own is str:
+        return _texts_alone(values)
+    kind = _COMPLETE.get(own)
+    return None if kind is None else _complete(values, kind, _PLAIN[kind][0])
+
+
 def _texts(values: Sequence[Any]) -> pa.Array | None:
     """Many texts are encoded all at once, which takes longer for few."""
-    kinds = set(map(type, values)) - {type(None)}
-    if not all(issubclass(kind, str) for kind in kinds):
+    kinds = set(map(type, values))
+    if not all(issubclass(kind, str) for kind in kinds - {type(None)}):
         return None
+    valid = None
+    if len(values) >= MANY_TEXTS and type(None) in kinds:
+        valid = np.fromiter((value is not None for value in values), bool, len(values))
+        values = ["" if value is None else value for value in values]
+    return _texts_alone(values, valid)
+
+
+def _texts_alone(values: Sequence[Any], valid: np.ndarray | None = None) -> pa.Array | None:
     if len(values) < MANY_TEXTS:
         builder = StringBuilder()
         builder.append_values(values)
         return builder.finish()
-    valid = None
-    if None in values:
-        valid = np.fromiter((value is not None for value in values), bool, len(values))
-        values = ["" if value is None else value for value in values]
     joined = "".join(values)
     data = joined.encode()
     ascii_alone = len(data) == len(joined)
@@ -144,13 +156,9 @@ def _plain_numbers(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
     dtype, convert = _PLAIN.get(kind, (None, None))
     if dtype is None:
         return None
-    if set(map(type, values)) == {_EXACTLY.get(kind)}:
+    own = set(map(type, values))
+    if len(own) == 1 and _COMPLETE.get(next(iter(own))) == kind:
         return _complete(values, kind, dtype)
-    if set(map(type, values)) == {_OWN.get(kind)}:
-        try:
-            return from_numpy(np.fromiter(values, dtype, len(values)), kind)
-        except OverflowError:
-            return None
     valid = np.fromiter((v is not None for v in values), bool, len(values))
     try:
         numbers = np.fromiter((0 if v is None else convert(v) for v in values), dtype, len(values))
@@ -160,7 +168,6 @@ def _plain_numbers(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
 
 
 def _complete(values: Sequence[Any], kind: pa.DataType, dtype: Any) -> pa.Array | None:
-    """Values of the very Python type that the array's is, without null: none has to be looked at."""
     try:
         return from_numpy(np.fromiter(values, dtype, len(values)), kind)
     except OverflowError:
@@ -200,8 +207,7 @@ def _dtype(kind: pa.DataType) -> np.dtype:
     return dtype
 
 
-_EXACTLY = {pa.int64(): int, pa.float64(): float, pa.bool_(): bool}
-_OWN: dict[pa.DataType, type] = {pa.int64(): int, pa.float64(): float, pa.bool_(): bool}
+_COMPLETE: dict[type, pa.DataType] = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 """Values of exactly this type need no look at each."""
 
 _PLAIN: dict[pa.DataType, tuple[Any, Any]] = {

@@ -20,6 +20,7 @@ from core.casts import exact_cast
 from core.layouts import REST, REST_FIELD
 from core.widening import MOST_FIELDS
 
+FEW_KEYS = 8
 Convert = Callable[[list[Any]], pa.Array]
 Document = Mapping[str, Any]
 Refusals = tuple[type[Exception], ...]
@@ -54,17 +55,24 @@ def as_documents(values: Sequence[Document | None], convert: Convert, refusals: 
     arrays, names = list(fields.values()), list(fields)
     if rest:
         arrays, names = [*arrays, _rest_of(values, rest)], [*names, REST]
-    return pa.StructArray.from_arrays(arrays, names=names, mask=nulls_among(values))
+    mask = nulls_among(values) if alike is None else None
+    return pa.StructArray.from_arrays(arrays, names=names, mask=mask)
 
 
 def columns_of_alike(rows: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
-    """The values by key of dicts that all have the keys of the first, at half the cost; None of others."""
+    """The values by key of dicts that all have the keys of the first, at half the cost; None of others.
+
+    Few keys are asked for one after the other, which makes no tuple of each dict; many all at once, while the
+    dict is in the processor's cache.
+    """
     if set(map(type, rows)) != {dict}:
         return None
     names = list(rows[0])
-    if len(names) < 2 or set(map(len, rows)) != {len(names)}:
+    if not names or set(map(len, rows)) != {len(names)}:
         return None
     try:
+        if len(names) <= FEW_KEYS:
+            return {name: list(map(itemgetter(name), rows)) for name in names}
         values = list(map(itemgetter(*names), rows))
     except KeyError:
         return None

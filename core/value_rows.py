@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import checked, from_numpy, nulls_among, plain
+from core.arrays import checked, complete, from_numpy, nulls_among, plain
 from core.documents import ReservedKey, as_documents
 from core.errors import BadData
 
@@ -28,6 +28,7 @@ _PLAIN = {
     dt.date: pa.date32(),
     dt.datetime: pa.timestamp("us"),
 }
+_COLLECTIONS = {dict, list, tuple}
 _NUMPY = (np.int64, np.float64, np.int32, np.bool_)
 _REFUSALS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError, TypeError)  # fmt: skip # noqa: E501
 _ANY_REFUSAL = (*_REFUSALS, ReservedKey)
@@ -60,15 +61,19 @@ def _from_numpy(values: np.ndarray) -> pa.Array:
 
 
 def _converted(values: list[Any]) -> pa.Array:
-    """Values of one plain type the short way; `pa.array` looks at the others."""
-    kinds = _kinds(values)
-    if len(kinds) != 1 or not kinds <= _PLAIN.keys():
+    """Values of one plain type the short way; `pa.array` looks at what is neither plain nor a collection."""
+    types = set(map(type, values))
+    whole = complete(values, *types) if len(types) == 1 else None
+    if whole is not None:
+        return whole
+    kinds = types - {type(None)}
+    if not kinds <= _COLLECTIONS and (len(kinds) != 1 or not kinds <= _PLAIN.keys()):
         values = _even(_without_pandas_nulls(values, kinds))
         kinds = _kinds(values)
     if kinds == {dict}:
         return as_documents(values, _converted, _REFUSALS)
     if kinds and kinds <= {list, tuple}:
-        return _lists(values)
+        return _lists(values, type(None) in types)
     kind = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
     short = None if kind is None else plain(values, kind)
     if short is None and kinds == {int}:
@@ -76,15 +81,15 @@ def _converted(values: list[Any]) -> pa.Array:
     return checked(values) if short is None else short
 
 
-def _lists(values: list[Any]) -> pa.Array:
-    """Lists as lists of their own lengths, whatever these add up to."""
-    there = [value for value in values if value is not None] if None in values else values
-    lengths = list(map(len, values)) if there is values else [0 if v is None else len(v) for v in values]
-    inside = _converted(list(chain.from_iterable(there)))
-    ends = np.cumsum([0, *lengths], dtype=np.int64)
+def _lists(values: list[Any], nulls: bool) -> pa.Array:
+    """Lists as lists of their own lengths, whatever these add up to; None among them only with `nulls`."""
+    there: list[Any] = [() if value is None else value for value in values] if nulls else values
+    ends = np.zeros(len(there) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, there), np.int64, len(there)), out=ends[1:])
     if ends[-1] >= 2**31:
         raise OverflowError("too many values in lists")
-    return pa.ListArray.from_arrays(from_numpy(ends.astype(np.int32)), inside, mask=nulls_among(values))
+    inside, mask = _converted(list(chain.from_iterable(there))), nulls_among(values) if nulls else None
+    return pa.ListArray.from_arrays(from_numpy(ends.astype(np.int32)), inside, mask=mask)
 
 
 def _kinds(values: list[Any]) -> set[type]:

@@ -196,3 +196,31 @@ def test_an_index_of_pandas_is_a_column_where_it_has_a_name() -> None:
     for data in (frame, pa.Table.from_pandas(frame), pa.Table.from_pandas(frame).to_reader()):
         assert aligned(data).to_pydict() == {"n": [1, 2, 3]}
     assert aligned(frame.rename_axis("was")).to_pydict() == {"n": [1, 2, 3], "was": [1, 2, 0]}
+
+
+@pytest.mark.parametrize("keys", [1, 2, 7, 8, 9, 20])
+@pytest.mark.parametrize("rows", [1, 999, 2_500])
+def test_dicts_of_few_and_of_many_keys_come_in_alike(keys: int, rows: int) -> None:
+    given = [{f"k{place}": f"{row} {place}" for place in range(keys)} for row in range(rows)]
+    nested = [{"held": one, "all": [one, None] if row % 5 else None} for row, one in enumerate(given)]
+    assert aligned(given).to_pylist() == given
+    assert aligned(nested).to_pylist() == nested
+
+
+@pytest.mark.parametrize("count", [3, 1_500])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [["a"], None, []],
+        [("a", None), ["b"], None],
+        [{"a": 1}, None, {"a": None}],
+        [{"a": {"b": [True]}}, {"a": None}, None],
+        [["é"], ["ß", "x"], ["漢"]],
+        [[1, 2.5], [], [None]],
+        [[2**70], [1], None],
+    ],
+)
+def test_nested_values_with_nulls_come_in_as_they_are(values: list[object], count: int) -> None:
+    given = [{"v": values[row % len(values)], "n": row} for row in range(count)]
+    expected = [list(v) if isinstance(v, tuple) else v for v in (row["v"] for row in given)]
+    assert aligned(given)["v"].to_pylist() == expected
