@@ -13,9 +13,13 @@ from core.arrays import take
 from core.errors import FileProblem
 from core.nested import project, type_at
 from core.scan.caches import ChunkCache, ChunkKey, Leaf, cache
-from core.scan.footers import Footer, unchanged
+from core.scan.footers import REFUSALS, Footer, unchanged, unreadable
 from core.scan.open_file import OpenFile
+from core.scan.parallel import each
 from core.scan.snapshot import Column, FileSegment
+
+TEXTS_AT_ONCE = 1 << 16
+"""What a thread looks up in dictionaries."""
 
 
 def column_chunks(
@@ -82,7 +86,32 @@ def decode(
     names = [".".join(leaf) for leaf in leaves]
     with nullcontext(file) if file else OpenFile() as reader:
         read = reader.read(told, row_groups, names)
-    return [project(read.column(leaf[0]), leaf[1:]) for leaf in leaves]
+    columns = [project(read.column(leaf[0]), leaf[1:]) for leaf in leaves]
+    dictionaries = [place for place, column in enumerate(columns) if pa.types.is_dictionary(column.type)]
+    coded = [place for place in dictionaries if told.repeats_texts(names[place])]
+    try:
+        texts = _looked_up([columns[place] for place in coded], reader.alone)
+    except (*REFUSALS, IndexError) as error:  # a place that the dictionary of a damaged file does not have
+        raise unreadable(told.path, error) from error
+    for place, column in zip(coded, texts, strict=True):
+        columns[place] = column
+    return columns
+
+
+def _looked_up(columns: Sequence[pa.ChunkedArray], alone: bool) -> list[pa.ChunkedArray]:
+    """Texts instead of their places in dictionaries. `alone`: no other thread decodes, so several look up."""
+    if not alone or sum(map(len, columns)) <= TEXTS_AT_ONCE:
+        return [column.cast(pa.string()) for column in columns]
+    tasks = [part for column in columns for part in _parts(column)]
+    found = iter(each(lambda part, _: part.cast(pa.string()).chunks, tasks))
+    parts = ([chunk for _ in _parts(column) for chunk in next(found)] for column in columns)
+    return [pa.chunked_array(chunks, pa.string()) for chunks in parts]
+
+
+def _parts(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+    count = max(1, -(-len(column) // TEXTS_AT_ONCE))
+    rows = max(1, -(-len(column) // count))
+    return [column.slice(start, rows) for start in range(0, len(column), rows)]
 
 
 def leaf_of(segment: FileSegment, told: Footer, column: Column) -> Leaf | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,8 @@ from core.errors import FileProblem
 from core.scan.snapshot import FileSegment
 
 KEPT_FOOTERS = 4096
+LENGTH_BYTES = 4
+"""What the length of each text takes where it is not a place in a dictionary."""
 OTHER_TYPES = "Write the file again with another type: decimal(38, 0) or text for whole numbers of 128 bits"
 REFUSALS = (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError)
 """What pyarrow raises for a file that it cannot open."""
@@ -81,6 +84,34 @@ class Footer:
         intervals = {leaf.path for leaf in leaves if leaf.converted_type == "INTERVAL"}
         return intervals | {leaf.path for leaf in leaves if leaf.name == "metadata"}
 
+    def repeats_texts(self, name: str) -> bool:
+        """Whether the column is of texts that repeat, so that they come quicker as places in dictionaries, to
+        be looked up: a text by itself takes four bytes for its length alone."""
+        known = self._repeats_texts.get(name)
+        if known is None:
+            place = self._flat_texts.get(name)
+            groups = range(self.metadata.num_row_groups)
+            known = place is not None and all(_is_small(self.metadata.row_group(i), place) for i in groups)
+            self._repeats_texts[name] = known
+        return known
+
+    def is_narrow(self, name: str) -> bool:
+        """Whether the column is of numbers, times or truth values, which are decoded in no time."""
+        place = self.schema.get_field_index(name)
+        return place >= 0 and bool(pa.types.is_primitive(self.schema.field(place).type))
+
+    @cached_property
+    def _repeats_texts(self) -> dict[str, bool]:
+        return {}
+
+    @cached_property
+    def _flat_texts(self) -> dict[str, int]:
+        """Where the leaves of columns of text are: those whose names nothing else has as its path."""
+        paths = [self.metadata.schema.column(place).path for place in range(self.metadata.num_columns)]
+        places, times = dict(zip(paths, range(len(paths)), strict=True)), Counter(paths)
+        texts = (field.name for field in self.schema if pa.types.is_string(field.type))
+        return {name: places[name] for name in texts if times[name] == 1}
+
     @cached_property
     def _of_one_text(self) -> dict[str, bool]:
         return {}
@@ -100,10 +131,11 @@ class Footer:
 
     def open(self, coded: Sequence[str] = ()) -> pq.ParquetFile:
         """A reader of its own for the calling thread; the footer is not parsed again. `coded` columns come as
-        places in dictionaries."""
+        places in dictionaries. The file is closed by `close(force=True)`, or with the last who knows it."""
         try:
+            file = pa.OSFile(str(self.path))  # a path costs as much again as all else here
             return pq.ParquetFile(
-                self.path, metadata=self.metadata, pre_buffer=False, read_dictionary=list(coded) or None
+                file, metadata=self.metadata, pre_buffer=False, read_dictionary=list(coded) or None
             )
         except REFUSALS as error:
             raise unreadable(self.path, error) from error
@@ -157,6 +189,11 @@ def _lies_in(path: str, name: str) -> bool:
 def _is_text(leaf: pq.ColumnSchema) -> bool:
     numeric = leaf.logical_type.type in ("DECIMAL", "FLOAT16")
     return leaf.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY") and not numeric
+
+
+def _is_small(group: pq.RowGroupMetaData, place: int) -> bool:
+    chunk = group.column(place)
+    return bool(chunk.has_dictionary_page and chunk.total_uncompressed_size <= LENGTH_BYTES * group.num_rows)
 
 
 def _is_one_and_null(chunk: pq.ColumnChunkMetaData) -> bool:

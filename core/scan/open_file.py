@@ -14,28 +14,39 @@ class OpenFile:
     """`alone`: no other thread decodes at the same time, so Arrow's own ones may."""
 
     def __init__(self, alone: bool = True) -> None:
-        self._alone = alone
+        self.alone = alone
         self._told: Footer | None = None
+        self._coded = set[str]()
         self._file: pq.ParquetFile | None = None
 
     def __enter__(self) -> OpenFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._close()
 
     def read(self, told: Footer, row_groups: Sequence[int], names: Sequence[str]) -> pa.Table:
-        """Columns, or fields inside them, of these row groups; raises `FileProblem`."""
+        """Columns, or fields inside them, of these row groups; texts that repeat may come as places in
+        dictionaries. Raises `FileProblem`."""
+        coded = [name for name in names if told.repeats_texts(name)]
+        if self.alone and not all(name in coded or told.is_narrow(name) for name in names):
+            coded = []  # while a thread of Arrow's decodes what takes long, others have time for texts
         try:
-            threads = self._alone and len(names) > 1
-            return self._opened(told).read_row_groups(list(row_groups), columns=names, use_threads=threads)
+            threads = self.alone and len(names) > (2 if coded else 1)
+            file = self._opened(told, coded)
+            return file.read_row_groups(list(row_groups), columns=names, use_threads=threads)
         except REFUSALS as error:
             raise unreadable(told.path, error) from error
 
-    def _opened(self, told: Footer) -> pq.ParquetFile:
-        if self._file is None or self._told is not told:
-            if self._file is not None:
-                self._file.close()
-            self._told, self._file = told, told.open()
+    def _opened(self, told: Footer, coded: Sequence[str]) -> pq.ParquetFile:
+        if self._file is None or self._told is not told or not self._coded.issuperset(coded):
+            held = self._coded if self._told is told else set[str]()
+            self._close()
+            self._told, self._coded = told, held.union(coded)
+            self._file = told.open(sorted(self._coded))
         return self._file
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close(force=True)
+            self._file = None

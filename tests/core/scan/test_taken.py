@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,9 +34,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Footer]]:
     files: list[Footer] = []
     open_file = Footer.open
 
-    def noted(footer: Footer) -> pq.ParquetFile:
+    def noted(footer: Footer, coded: Sequence[str] = ()) -> pq.ParquetFile:
         files.append(footer)
-        return open_file(footer)
+        return open_file(footer, coded)
 
     monkeypatch.setattr(Footer, "open", noted)
     yield files

@@ -7,7 +7,7 @@ import math
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -272,19 +272,19 @@ def test_two_paths_of_a_hundred_decode_two(store: Store, monkeypatch: pytest.Mon
     opened = footers.Footer.open
 
     class Watched:
-        def __init__(self, footer: footers.Footer) -> None:
-            self.file = opened(footer)
+        def __init__(self, footer: footers.Footer, coded: Sequence[str]) -> None:
+            self.file = opened(footer, coded)
 
-        def close(self) -> None:
-            self.file.close()
+        def close(self, force: bool) -> None:
+            self.file.close(force)
 
         def read_row_groups(self, groups: list[int], columns: list[str], use_threads: bool) -> pa.Table:
             read = self.file.read_row_groups(groups, columns=columns, use_threads=use_threads)
             asked.append([field.name for name in read.column_names for field in read.schema.field(name).type])
             return read
 
-    def watched(footer: footers.Footer) -> Watched:
-        return Watched(footer)
+    def watched(footer: footers.Footer, coded: Sequence[str]) -> Watched:
+        return Watched(footer, coded)
 
     monkeypatch.setattr(footers.Footer, "open", watched)
     assert table.read(["x.f7", "x.f93"]).to_pylist()[5] == {"x.f7": 12, "x.f93": 98}
