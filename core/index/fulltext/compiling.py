@@ -86,7 +86,7 @@ class Search:
     def _scored(self, words: Sequence[str], part: Part, key: int, rare: float) -> Query:
         """tantivy counts how rare a word is in the part alone."""
         if len(words) == 1:
-            query = Query.term_query(part.schema, field_of(key), words[0])
+            query = Query.term_query(part.schema, field_of(key), words[0], "freq")
         else:
             query = Query.phrase_query(part.schema, field_of(key), list(words))
         own = sum(rarity(part.documents, part.frequency(key, word)) for word in words)

@@ -6,7 +6,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Part:
     lengths: Mapping[int, float]
     _frequencies: dict[tuple[int, str], int] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def documents(self) -> int:
         return int(self.searcher.num_docs)
 
@@ -52,10 +52,12 @@ class Part:
         wanted = min(count, self.documents)
         hits = self.searcher.search(query, limit=wanted, count=False).hits if wanted else []
         starts = self.starts
-        rows = np.fromiter((starts[at.segment_ord] + at.doc for _, at in hits), np.int64, len(hits))
-        scores = np.fromiter((score for score, _ in hits), np.float64, len(hits))
+        rows = np.array([starts[at.segment_ord] + at.doc for _, at in hits], np.int64)
+        scores = np.array([score for score, _ in hits], np.float64)
+        if self.documents == self.rows:
+            return rows, scores
         real = rows < self.rows
-        return (rows, scores) if real.all() else (rows[real], scores[real])
+        return rows[real], scores[real]
 
     def score(self, query: Query, row: int) -> float | None:
         """Of one row, without looking at the others; None where the query does not find it."""

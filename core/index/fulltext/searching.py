@@ -57,6 +57,8 @@ def search(
         job.check()
         query = asked.query(node, one.part)
         found.append(_best(one, query, count, within) if few is None else _among(one, query, few))
+    if len(found) == 1 and few is None:
+        return found[0]
     positions = np.concatenate([hits.positions for hits in found] or [np.empty(0, np.int64)])
     scores = np.concatenate([hits.scores for hits in found] or [np.empty(0)])
     order = np.lexsort((positions, -scores))[:count]
@@ -82,6 +84,9 @@ def _among(placed: Placed, query: Query, positions: np.ndarray) -> Hits:
 
 
 def _best(placed: Placed, query: Query, count: int, within: np.ndarray | None) -> Hits:
+    if within is None and not placed.left_out:
+        rows, scores = placed.part.best(query, count)
+        return Hits(placed.at(rows), scores)
     enough = None if within is not None else count + placed.left_out
     for wanted in _growing(count, placed.part.documents, enough):
         rows, scores = placed.part.best(query, wanted)

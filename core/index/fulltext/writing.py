@@ -148,24 +148,26 @@ def _size(column: pa.Array | pa.ChunkedArray) -> int:
 
 def _add(writer: IndexWriter, run: _Run, job: Job) -> Iterator[int]:
     """Some rows at each turn. They are indexed meanwhile, so cells are prepared when their turn comes."""
-    fields = [field_of(key) for key in run.texts]
     for first in range(0, run.rows, ROWS_A_TURN):
         job.check()
-        turn = range(first, min(first + ROWS_A_TURN, run.rows))
-        columns = [map(_cell, column.slice(first, len(turn)).to_pylist()) for column in run.texts.values()]
-        for _, *cells in zip(turn, *columns, strict=True):
-            document = Document()
-            for name, cell in zip(fields, cells, strict=True):
-                for text in cell:
-                    document.add_text(name, text)
+        count = min(ROWS_A_TURN, run.rows - first)
+        for document in _documents({k: column.slice(first, count) for k, column in run.texts.items()}, count):
             writer.add_document(document)
         yield first
 
 
-def _cell(value: Any) -> Sequence[str]:
-    """The texts that a cell holds; most hold one that is plain."""
-    plain = type(value) is str and value.isascii()
-    return (value,) if plain else tuple(map(indexed, texts_of(value)))
+def _documents(texts: Texts, rows: int) -> list[Document]:
+    """Most cells hold one text that is plain."""
+    documents = [Document() for _ in range(rows)]
+    for key, column in texts.items():
+        name = field_of(key)
+        for document, value in zip(documents, column.to_pylist(), strict=True):
+            if type(value) is str and value.isascii():
+                document.add_text(name, value)
+            else:
+                for text in texts_of(value):
+                    document.add_text(name, indexed(text))
+    return documents
 
 
 def texts_of(value: Any) -> Sequence[str]:
