@@ -10,9 +10,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-GROWN_FIRST = 4
-"""Commits that lengthen the log before room is made: whoever makes fewer needs none."""
-MOST_BYTES = 1 << 20
+LEAST_BYTES, MOST_BYTES = 128 << 10, 1 << 20
 
 log = logging.getLogger(__name__)
 
@@ -27,22 +25,22 @@ class LogRoom:
 
     def __init__(self, catalog: Path) -> None:
         self._log = Path(f"{catalog}-wal")
-        self._bytes = self._grown = 0
+        self._bytes = 0
 
     def keep(self) -> None:
-        """Twice the log, or a megabyte more, where it was outgrown; the commit's own sync makes it durable.
+        """Twice the log, within bounds, where it was outgrown; the commit's own sync makes it durable. Before
+        the first commit there is no log, so whoever makes only one does without.
 
-        Where none can be made, commits do without.
+        Where none can be made, commits do without too.
         """
         try:
             found = self._log.stat().st_size
         except FileNotFoundError:
             return
         grew, self._bytes = found > self._bytes, found
-        self._grown += grew
-        if grew and self._grown >= GROWN_FIRST:
+        if grew:
             try:
-                self._bytes = self._lengthened(found, min(found, MOST_BYTES))
+                self._bytes = self._lengthened(found, min(max(found, LEAST_BYTES), MOST_BYTES))
             except OSError as error:
                 log.info("%s: no room is made in it: %s", self._log, error)
 

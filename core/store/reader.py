@@ -156,7 +156,9 @@ class Reader:
     def _load(self, version: int, row: TableRow) -> State:
         self.indexes.now(index_of(*told) for told in self._catalog.indexes(self._table_id))
         entries = self._column_entries(version)
-        columns = tuple(Column(name, type_from_bytes(kind), key) for _, key, name, kind in entries)
+        types = {entry: (key, type_from_bytes(kind)) for entry, key, _, kind in entries}
+        self._parsed |= {("columns", entry): known for entry, known in types.items()}
+        columns = tuple(Column(name, types[entry][1], key) for entry, key, name, _ in entries)
         by_key = {key: entry for entry, key, _, _ in entries}
         deletions = {e: self._deleted(e) for (e,) in self._valid("deletions", version, ("entry",))}
         held, cells = self._held(row, version), self._all_cells(version)
