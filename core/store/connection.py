@@ -90,6 +90,10 @@ def problem(path: Path, error: sqlite3.Error) -> StoreProblem:
     return StoreProblem(what, why, "Nothing changed; check the disk's space")
 
 
+def not_a_catalog(path: Path, why: str) -> StoreProblem:
+    return StoreProblem(f"{path}: not the catalog of a store", why, "Choose another folder")
+
+
 class Forked(sqlite3.Connection):
     """Stands for a connection in a forked child, where to use or even to close it would harm the parent."""
 

@@ -17,7 +17,7 @@ from app.settings import Settings
 from core import Store
 from core.errors import BadData
 from core.jobs import Job
-from core.store import catalog
+from core.store import catalog, catalog_access
 from core.store.layout import CATALOG
 from ui import theme
 from ui.dialogs.error_dialog import ErrorDialog
@@ -111,7 +111,7 @@ def test_the_window_is_there_before_the_stores_are_opened(qtbot):
     opened_here: list[str] = []
 
     def watch(frame: FrameType, event: str, _argument: object) -> None:
-        if event == "call" and frame.f_code.co_filename == catalog.__file__:
+        if event == "call" and frame.f_code.co_filename in (catalog.__file__, catalog_access.__file__):
             opened_here.append(frame.f_code.co_name)
 
     Store.open(paths.data_folder() / "other").close()

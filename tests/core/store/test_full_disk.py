@@ -65,6 +65,15 @@ WORKS: dict[str, Work] = {
 }
 
 
+def begun(folder: Path) -> Store:
+    """Opened anew: its log has no room yet that was made when there was enough."""
+    with Store.open(folder) as store:
+        table = store.create_table("t", numbers(ROWS, 0))
+        table.insert(numbers(100, 1))
+        table.update(changed_rows(200, -1))
+    return Store.open(folder)
+
+
 def everything(store: Store) -> dict[str, object]:
     """Each table's version, columns and rows."""
     return {name: (store[name].version, store[name].read().to_pydict()) for name in store.tables}
@@ -78,10 +87,7 @@ def assert_clean(store: Store) -> None:
 @pytest.mark.parametrize("work", WORKS.values(), ids=WORKS)
 def test_what_finds_no_room_changes_nothing_and_works_once_there_is_some(work: Work) -> None:
     """There is a little more room each time, so that it ends at another point of the work."""
-    with small_disk(9_000) as disk, Store.open(disk / "s") as store:
-        table = store.create_table("t", numbers(ROWS, 0))
-        table.insert(numbers(100, 1))
-        table.update(changed_rows(200, -1))
+    with small_disk(9_000) as disk, begun(disk / "s") as store:
         before, failures, room, done = everything(store), 0, 0, False
         while not done:
             with filled(disk, leave=room):

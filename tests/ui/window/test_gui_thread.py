@@ -12,8 +12,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
-import core.store.catalog
 from core import col
+from core.store import catalog, catalog_access
 from ui.editing.update_dialog import UpdateDialog
 
 
@@ -23,7 +23,7 @@ def catalog_calls() -> Iterator[list[str]]:
     calls: list[str] = []
 
     def watch(frame: FrameType, event: str, _argument: Any) -> None:
-        if event == "call" and frame.f_code.co_filename == core.store.catalog.__file__:
+        if event == "call" and frame.f_code.co_filename in (catalog.__file__, catalog_access.__file__):
             calls.append(frame.f_code.co_name)
 
     sys.setprofile(watch)

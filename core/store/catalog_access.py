@@ -1,0 +1,253 @@
+"""The two SQLite connections of a catalog, and who may write: one thread of one process at a time."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
+from core.store.catalog_transaction import Transaction
+from core.store.connection import (
+    BUSY_SECONDS,
+    Closed,
+    Forked,
+    connect,
+    connect_to_read,
+    is_busy,
+    not_a_catalog,
+    problem,
+    settle_journal,
+)
+from core.store.layout import CATALOG
+from core.store.log_room import LogRoom
+from core.store.together import TakenBack, Together
+
+WORTH_SHRINKING_BYTES = 1 << 20
+
+log = logging.getLogger(__name__)
+
+
+class CatalogAccess:
+    """Opens or makes the file; what is in it is for whoever derives from this.
+
+    Reads have a connection of their own, so they never wait for a write, of this process or another. A thread
+    that is in a transaction reads through it, and so what it wrote there.
+    """
+
+    def __init__(self, folder: Path, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.path, self.read_only, self._busy_seconds = folder / CATALOG, read_only, busy_seconds
+        self._writing, self._reading = threading.RLock(), threading.RLock()
+        self._writing_thread: int | None = None
+        self._together: Together | None = None
+        self._log_room: LogRoom | None = None
+        self._writer = self._connect()
+        self._reader = self._writer
+
+    def read_apart(self) -> None:
+        """From now on reads have their own connection; the file has to be a catalog by then."""
+        if not self.read_only:
+            self._reader = self._connect()
+            self._reader.execute("PRAGMA query_only = ON")
+
+    def close(self) -> None:
+        with self._writing, self._reading:
+            self._reader.close()
+            self._writer.close()
+            self._reader = self._writer = Closed(self.path)
+
+    def forked(self) -> None:
+        """In a forked child nothing is left of what was open, and no other thread to wait for."""
+        self._writing, self._reading = threading.RLock(), threading.RLock()
+        self._writing_thread = None
+        self._writer, self._reader = Forked(self.path, self._writer), Forked(self.path, self._reader)
+
+    @contextmanager
+    def transaction(self, wait: bool = True) -> Iterator[Transaction]:
+        """All of the block or nothing; takes the write lock at once, so what is read inside holds.
+
+        Inside another one of the same thread it is a part of that one, and may fail without it. Raises
+        `StoreBusy` when somebody else has the lock for too long, or at all if it is not to `wait`.
+        """
+        try:
+            with self._locked(self._busy_seconds if wait else 0):
+                yield Transaction(self._writer, self._together)
+        except sqlite3.Error as error:
+            raise self._problem(error) from error
+
+    @contextmanager
+    def together(self, message: str, taken_back: TakenBack) -> Iterator[Together]:
+        """One transaction for all commits of the block. `taken_back` is called whenever a part of it, or all,
+        is undone because it failed."""
+        if self.together_here is not None:
+            with self._locked(self._busy_seconds):
+                yield self.together_here
+            return
+        try:
+            with self._locked(self._busy_seconds):
+                self._together = together = Together(self._writer, message, taken_back)
+                try:
+                    yield together
+                    together.close()
+                finally:
+                    self._together = None
+        except BaseException:
+            taken_back()
+            raise
+
+    @property
+    def together_here(self) -> Together | None:
+        """The block of `together` that the calling thread is in."""
+        return self._together if self.writes_here() else None
+
+    @contextmanager
+    def _locked(self, seconds: float) -> Iterator[None]:
+        if self.read_only:
+            raise ReadOnlyStore(f"{self.path.parent}: the store is open read-only", fix="Open it for writing")
+        if not self._writing.acquire(timeout=seconds):
+            raise self._busy()
+        try:
+            with self._part() if self.writes_here() else self._whole(seconds):
+                yield
+        finally:
+            self._writing.release()
+
+    @contextmanager
+    def _whole(self, seconds: float) -> Iterator[None]:
+        self._begin(seconds)
+        self._writing_thread = threading.get_ident()
+        try:
+            yield
+            self._commit()
+        finally:
+            self._writing_thread = None
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+
+    def _commit(self) -> None:
+        if self._log_room is not None:
+            self._log_room.keep()
+        try:
+            self._writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._problem(error) from error
+
+    @contextmanager
+    def _part(self) -> Iterator[None]:
+        """SQLite takes a whole transaction back by itself when the disk fails; nothing may follow then."""
+        if not self._writer.in_transaction:
+            raise self._taken_back()
+        self._writer.execute("SAVEPOINT part")
+        try:
+            yield
+            self._writer.execute("RELEASE part")
+        except BaseException:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK TO part")
+                self._writer.execute("RELEASE part")
+            if self._together is not None:
+                self._together.take_back()
+            raise
+
+    def writes_here(self) -> bool:
+        """Whether the calling thread is in a transaction."""
+        return self._writing_thread == threading.get_ident()
+
+    @contextmanager
+    def unchanging(self) -> Iterator[None]:
+        """All reads of the block see the catalog as it is at the first of them."""
+        if self.writes_here():
+            yield
+            return
+        with self._reading:
+            self._reader.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._reader.execute("COMMIT")
+
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        if self.writes_here():
+            return self._writer.execute(sql, values).fetchall()
+        with self._reading:
+            try:
+                return self._reader.execute(sql, values).fetchall()
+            except sqlite3.DatabaseError as error:
+                raise self._unreadable(error) from error
+
+    def shrink(self) -> int:
+        """Give back the room that deleted entries took, if it is worth it; answers the bytes."""
+        page, free = (self.rows(f"PRAGMA {name}")[0][0] for name in ("page_size", "freelist_count"))
+        if page * free < WORTH_SHRINKING_BYTES or self.writes_here():
+            return 0
+        with self._writing:
+            before = self.path.stat().st_size
+            try:
+                self._writer.execute("VACUUM")
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            except sqlite3.Error as error:
+                log.info("%s: stays as large as it is: %s", self.path, error)
+            return max(0, before - self.path.stat().st_size)
+
+    def keep_safe(self, new: bool) -> None:
+        """Settle how commits are made durable; a `new` file may be given a write-ahead log."""
+        if self.read_only:
+            return
+        try:
+            if settle_journal(self._writer, self.path, new):
+                self._log_room = LogRoom(self.path)
+        except sqlite3.Error as error:
+            raise self._problem(error) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        opened = connect_to_read if self.read_only else connect
+        try:
+            return opened(self.path, self._busy_seconds)
+        except sqlite3.DatabaseError as error:
+            raise not_a_catalog(self.path, str(error)) from error
+
+    def _begin(self, seconds: float) -> None:
+        try:
+            if seconds:
+                self._writer.execute("BEGIN IMMEDIATE")
+            else:
+                self._begin_at_once()
+        except sqlite3.OperationalError as error:
+            raise self._problem(error) from error
+
+    def _begin_at_once(self) -> None:
+        self._writer.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+        finally:
+            self._writer.execute(f"PRAGMA busy_timeout = {round(self._busy_seconds * 1000)}")
+
+    def _busy(self) -> StoreBusy:
+        return StoreBusy(
+            f"{self.path.parent}: somebody else is writing to the store",
+            f"They kept the lock for more than {self._busy_seconds:g} seconds",
+            "Try again when they are done",
+        )
+
+    def _unreadable(self, error: sqlite3.Error) -> StoreProblem:
+        if is_busy(error):
+            return self._busy()
+        return StoreProblem(
+            f"{self.path}: the catalog could not be read",
+            str(error),
+            "If it stays so, verify the store, or restore a backup",
+        )
+
+    def _problem(self, error: sqlite3.Error) -> StoreProblem:
+        return self._busy() if is_busy(error) else problem(self.path, error)
+
+    def _taken_back(self) -> StoreProblem:
+        return StoreProblem(
+            f"{self.path}: the change could not be written",
+            "the transaction failed before",
+            "Nothing changed; begin it again",
+        )
