@@ -39,8 +39,8 @@ class TableHandle(RowsById):
         """The transaction of this number happened; what a commit does last is done now if it `changed` it."""
         self._reader.settle(draft)
         if changed:
-            self._writer.tidy_if_needed(Job())
-            self._writer.index_new_files(Job())
+            self._writer.upkeep.tidy_if_needed(Job())
+            self._writer.upkeep.index_new_files(Job())
 
     def abandon(self) -> None:
         """Tell whoever holds it that the table is not there: the transaction that made it was taken back."""

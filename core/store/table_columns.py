@@ -133,7 +133,7 @@ class TableColumns(TableHandle):
         before = self._reader.current()
         done = self._writer.commit(build, work)
         if follow(self.store.catalog, before, self._reader.current()):
-            self._writer.index_new_files(work)
+            self._writer.upkeep.index_new_files(work)
         return done
 
 

@@ -58,7 +58,7 @@ class TableIndexes(TableHandle):
             raise
         self._enter(index)
         now = self._reader.current()
-        self._writer.index_new_files(Job())
+        self._writer.upkeep.index_new_files(Job())
         return described(index, now)
 
     def drop_index(self, columns: str | Sequence[str], kind: str = "sorted") -> None:

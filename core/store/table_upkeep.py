@@ -25,11 +25,11 @@ class TableUpkeep(TableHandle):
 
     def flush(self, job: Job | None = None) -> None:
         """Write pending changes into data files; makes no version."""
-        self._writer.tidy(lambda tidier, state: tidier.flush(state, job or Job()))
+        self._writer.upkeep.tidy(lambda tidier, state: tidier.flush(state, job or Job()))
 
     def flush_at_rest(self, job: Job | None = None) -> None:
         """See `Store.flush_at_rest`."""
-        self._writer.flush_at_rest(job or Job())
+        self._writer.upkeep.flush_at_rest(job or Job())
 
     def compact(
         self, rows_a_group: int | None = None, rows_a_file: int | None = None, job: Job | None = None
@@ -54,9 +54,9 @@ class TableUpkeep(TableHandle):
             compactor.made(tidier.rewrite(state, segments, work, shape))
             return len(segments)
 
-        while done := self._writer.beside(step):
+        while done := self._writer.upkeep.beside(step):
             rewritten += done
-            self._writer.index_new_files(work)
+            self._writer.upkeep.index_new_files(work)
         after = self._file_sizes()
         return Compaction(self.name, len(before), len(after), sum(before), sum(after), rewritten)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,10 +12,10 @@ from typing import TypeVar
 import pyarrow as pa
 
 from core.block import Block, KeptBlocks
-from core.errors import BadData, Cancelled, LamellaError, VersionConflict
-from core.forks import let_go_in_children
+from core.errors import BadData, LamellaError
 from core.jobs import Job
 from core.scan.snapshot import Column
+from core.store.attempts import Attempts, expected
 from core.store.catalog import Catalog
 from core.store.catalog_schema import VERSIONED
 from core.store.cells import Cells
@@ -32,7 +31,7 @@ from core.store.reader import Reader
 from core.store.replacing import few, replaced
 from core.store.state import State
 from core.store.stored_values import refuse_stored_misfits
-from core.store.tidying import Tidier, Tidying
+from core.store.upkeep import Upkeep
 
 ATTEMPTS = 5
 
@@ -47,15 +46,8 @@ class TableWriter:
     def __init__(self, catalog: Catalog, layout: Layout, table_id: int, reader: Reader) -> None:
         self._catalog, self._layout, self._reader = catalog, layout, reader
         self._table_id = table_id
-        self._one_at_a_time = threading.RLock()
-        self._tidier = Tidier(catalog, layout, table_id)
-        self._changed = False
-        let_go_in_children(self)
-
-    def forked(self) -> None:
-        """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
-        self._one_at_a_time = threading.RLock()
-        self._changed = False
+        self._attempts = Attempts(catalog, reader)
+        self.upkeep = Upkeep(catalog, layout, table_id, reader, self._attempts)
 
     def take_column_ids(self, count: int) -> int:
         with self._catalog.transaction() as transaction:
@@ -79,8 +71,8 @@ class TableWriter:
                 refuse_stored_misfits(now, wider_columns(now.columns, change.columns))
                 return self._publish(_same_columns(now, state), change, staging, job, started)
 
-            done = self._retried(attempt, expected_version)
-        self.index_new_files(job)
+            done = self._attempts.retried(attempt, expected_version)
+        self.upkeep.index_new_files(job)
         return done
 
     def _few(self, state: State, rows: pa.Table, message: str) -> Change:
@@ -107,10 +99,10 @@ class TableWriter:
                 return Commit(state.row.name, state.version, message=change.message)
             return self._publish(state, change, None, job, begun)
 
-        with self._in_turn():
-            done = self._retried(attempt, expected_version)
-            self.tidy_if_needed(job, done.version)
-        self.index_new_files(job)
+        with self._attempts.in_turn():
+            done = self._attempts.retried(attempt, expected_version)
+            self.upkeep.tidy_if_needed(job, done.version)
+        self.upkeep.index_new_files(job)
         return done
 
     def replace_rows(
@@ -123,19 +115,19 @@ class TableWriter:
         started = time.perf_counter()
         if few(blocks):
             return None
-        state = _expected(self._reader.current(), expected_version)
+        state = expected(self._reader.current(), expected_version)
         with self._staging() as staging:
             made = replaced(state, blocks.again(), on, staging, job)
             if made is None:
                 return None
             change = Change(message, state.columns, cells=Cells(made.ids, {}))
             try:
-                with self._in_turn(), self._withdrawn_on_failure(staging):
+                with self._attempts.in_turn(), self._withdrawn_on_failure(staging):
                     done = self._commit(state, change, Staged(rewritten=made.rewrite), staging, started)
             except Overtaken:
                 return None
-        self.tidy_if_needed(job)
-        self.index_new_files(job)
+        self.upkeep.tidy_if_needed(job)
+        self.upkeep.index_new_files(job)
         return done
 
     def restore(self, kind: str, target: Callable[[State], Restored], message: str = "") -> Commit:
@@ -153,22 +145,7 @@ class TableWriter:
                 row = transaction.move_on(self._table_id, row)
             return _as_commit(state, row)
 
-        return self._retried(attempt)
-
-    def tidy(self, work: Callable[[Tidier, State], None]) -> None:
-        """Do `work` on the table's files; the version stays."""
-        self._retried(lambda state: work(self._tidier, state))
-        self.index_new_files(Job())
-
-    def beside(self, work: Callable[[Tidier, State], T]) -> T:
-        """Do `work` on the table's files while others commit; the version stays. Who keeps being overtaken
-        makes the others wait."""
-        for _ in range(ATTEMPTS):
-            try:
-                return work(self._tidier, self._reader.current())
-            except Overtaken:
-                continue
-        return self._retried(lambda state: work(self._tidier, state))
+        return self._attempts.retried(attempt)
 
     def _publish(
         self, state: State, change: Change, staging: Staging | None, job: Job, started: float
@@ -221,35 +198,10 @@ class TableWriter:
                 following = _enter_small(publication, state, change, entries)
             row = commit_row(version, "change", None, counts, started, change.message)
             row = transaction.move_on(self._table_id, row)
-        self._changed = True
+        self.upkeep.note_change()
         if following is not None:
             self._reader.advance(state, following)
         return _as_commit(state, row, publication.given_ids)
-
-    def _retried(self, attempt: Callable[[State], T], expected_version: int | None = None) -> T:
-        """Staged beside other writers first; whoever keeps coming too late stages under the write lock."""
-        with self._in_turn():
-            for _ in range(ATTEMPTS):
-                try:
-                    return attempt(_expected(self._reader.current(), expected_version))
-                except Overtaken:
-                    continue
-            try:
-                with self._catalog.transaction():
-                    return attempt(_expected(self._reader.current(), expected_version))
-            except BaseException:
-                self._reader.forget()  # it may know a version that did not come to be
-                raise
-
-    @contextmanager
-    def _in_turn(self) -> Iterator[None]:
-        """Threads come one after the other, so that they need not start over. Who has the catalog's lock does
-        not wait for those that wait for it."""
-        if self._catalog.together_here is not None:
-            yield
-        else:
-            with self._one_at_a_time:
-                yield
 
     def _intake(self, name: str, columns: tuple[Column, ...], staging: Staging) -> Intake:
         def take_ids(count: int) -> int:
@@ -277,44 +229,6 @@ class TableWriter:
         except LamellaError as error:
             log.warning("%s: ids taken for rows that did not come stay reserved: %s", staging.name, error)
 
-    def index_new_files(self, job: Job) -> None:
-        """Make what indexes lack for the files of the newest version; whatever fails, the version stands."""
-        if self._catalog.together_here is not None or not self._reader.indexes.listed:
-            return
-        try:
-            self._reader.indexes.keep_up(self._reader.current().snapshot, job)
-        except Cancelled as cancelled:
-            log.info("%s: new files are indexed when it is needed: %s", self._table_id, cancelled)
-
-    def tidy_if_needed(self, job: Job, version: int | None = None) -> None:
-        """Keep what is pending small enough to be read with every snapshot; commits of a transaction put it
-        off to its end. `version` is the one just made, which is in memory mostly.
-
-        The commit before it stands whatever happens here: what fails is logged, and tried after the next.
-        """
-        self._tidy_by(self._tidier.needed, job, version)
-
-    def flush_at_rest(self, job: Job) -> None:
-        """The same for what may wait until nothing else is asked of a table that was changed from here."""
-        if self._changed:
-            self._tidy_by(self._tidier.worthwhile, job)
-            self._changed = False
-
-    def _tidy_by(
-        self, wanted: Callable[[State], Tidying | None], job: Job, version: int | None = None
-    ) -> None:
-        if self._catalog.together_here is not None:
-            return
-        try:
-            if wanted(self._reader.held(version) or self._reader.current()):
-                self._retried(lambda state: (wanted(state) or _nothing)(state, job))
-        except (LamellaError, Cancelled, OSError, pa.ArrowException) as error:
-            log.warning("%s: pending changes stay pending: %s", self._reader.last_name, error)
-
-
-def _nothing(state: State, job: Job) -> None:
-    """Another process was quicker."""
-
 
 def _enter_small(
     publication: Publication, state: State, change: Change, entries: dict[int, int]
@@ -334,16 +248,6 @@ def _enter_small(
         following = following.with_deletion(version, entry, change.deleted) if following else None
     simple = change.columns == state.columns and not change.files and change.metadata is None
     return following if simple else None
-
-
-def _expected(state: State, version: int | None) -> State:
-    if version is not None and state.version != version:
-        raise VersionConflict(
-            f"{state.row.name}: the table is at version {state.version}, not at {version}",
-            "Somebody changed it in between",
-            "Read it again and decide anew",
-        )
-    return state
 
 
 def _same_columns(state: State, before: State) -> State:

@@ -21,7 +21,7 @@ from core import Store, col
 from core.errors import BadData, Cancelled
 from core.jobs import Job
 from core.scan.snapshot import FileSegment
-from core.store.writing import ATTEMPTS
+from core.store.attempts import ATTEMPTS
 
 
 @pytest.fixture

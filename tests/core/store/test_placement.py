@@ -98,7 +98,7 @@ def test_what_came_last_holds_wherever_it_was_written(table: Table) -> None:
         expected = [-step if i in ids else value for i, value in enumerate(expected)]
         assert column(table, "c3") == expected
     for tidy in (tidying.Tidier.merge, tidying.Tidier.flush, tidying.Tidier.rewrite_changed):
-        tidy(table._writer._tidier, table._reader.current(), Job())
+        tidy(table._writer.upkeep._tidier, table._reader.current(), Job())
         assert column(table, "c3") == expected
     for before in reversed(past):
         table.undo()
