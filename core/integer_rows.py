@@ -40,8 +40,11 @@ class IntegerRows:
         self.rows = 0
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> bool:
-        """Take the rows; False, and nothing taken, where one has other keys or a value is no int64."""
-        if set(map(len, rows)) != {len(self._keys)}:
+        """Take the rows; False, and nothing taken, where one has other keys or a value is no int64.
+
+        Kinds of dict that make up what they lack would answer for keys they do not have.
+        """
+        if set(map(type, rows)) != {dict} or set(map(len, rows)) != {len(self._keys)}:
             return False
         pack, values = self._shape.pack, self._shape.values
         try:

@@ -22,6 +22,7 @@ from core.errors import BadData
 from core.integer_rows import IntegerRows, fits
 from core.layouts import in_plain_layout, plain_layout
 from core.pandas_index import without_unnamed_index
+from core.valid_text import of_valid_text
 from core.value_rows import array_of
 from core.widening import wider_type
 
@@ -86,9 +87,9 @@ def together(found: Sequence[Block]) -> pa.Table:
 
 def _blocks(data: Any) -> Iterator[Block]:
     if isinstance(data, pa.Table):
-        yield from in_blocks(data)
+        yield from map(of_valid_text, in_blocks(data))
     elif isinstance(data, pa.RecordBatch):
-        yield from in_blocks(pa.Table.from_batches([data]))
+        yield from map(of_valid_text, in_blocks(pa.Table.from_batches([data])))
     elif isinstance(data, Mapping):
         yield from in_blocks(from_columns(data))
     elif isinstance(data, pa.RecordBatchReader):
@@ -150,7 +151,7 @@ def _reader(data: Any) -> pa.RecordBatchReader:
 def _stream(reader: pa.RecordBatchReader) -> Iterator[Block]:
     yield as_block(pa.Table.from_batches([], reader.schema))
     for batch in reader:
-        yield from in_blocks(pa.Table.from_batches([batch]))
+        yield from map(of_valid_text, in_blocks(pa.Table.from_batches([batch])))
 
 
 def _row_blocks(rows: Iterable[Row]) -> Iterator[Block]:

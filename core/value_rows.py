@@ -33,6 +33,7 @@ _NUMPY = (np.int64, np.float64, np.int32, np.bool_)
 _REFUSALS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError, TypeError)  # fmt: skip # noqa: E501
 _ANY_REFUSAL = (*_REFUSALS, ReservedKey)
 MOST_DIGITS = 76
+_NUMPY_TIMES = {np.datetime64, np.timedelta64}
 _PANDAS_NULLS = {"NaTType", "NAType"}
 
 
@@ -113,7 +114,10 @@ def _even(values: list[Any]) -> list[Any]:
 
 
 def _without_pandas_nulls(values: list[Any], kinds: set[type]) -> list[Any]:
-    """NaT and NA are nulls; they are known by name, as pandas is not imported for this."""
+    """NaT and NA are nulls; they are known by name, as pandas is not imported for this. NumPy's NaT is one
+    beside values of other kinds."""
+    if len(kinds) > 1 and kinds & _NUMPY_TIMES:
+        values = [None if type(v) in _NUMPY_TIMES and np.isnat(v) else v for v in values]
     if not {kind.__name__ for kind in kinds} & _PANDAS_NULLS:
         return values
     return [None if type(v).__name__ in _PANDAS_NULLS else v for v in values]
@@ -143,8 +147,20 @@ def _refusal(name: str, values: list[Any], first: int, error: Exception) -> BadD
     shown = value if len(value) <= 60 else value[:60] + "…"
     return BadData(
         f"column '{name}' cannot take the value {shown} of row {first + bad - 1}",
-        str(error),
-        "Rename that key"
-        if isinstance(error, ReservedKey)
-        else "Give values of one type: decimals hold every digit, text holds anything",
+        *_why(values[bad - 1], error),
     )
+
+
+def _why(value: Any, error: Exception) -> tuple[str, str]:
+    """The reason, and what to do: some values fit nowhere, others only do not fit those before them."""
+    if isinstance(error, ReservedKey):
+        return str(error), "Rename that key"
+    if isinstance(value, Decimal) and not value.is_finite():
+        return "Decimals are finite numbers", "Give None, or floats: they have NaN and infinity"
+    if isinstance(error, UnicodeEncodeError):
+        return str(error), "Leave that half of a character out, or decode the bytes it came from rightly"
+    try:
+        _converted([value])
+    except _ANY_REFUSAL:
+        return str(error), "Give a number, a text, a time, bytes, a list or a dict that says the same"
+    return str(error), "Give values of one type: decimals hold every digit, text holds anything"

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from core.errors import VersionConflict
+from core.arguments import count_of
+from core.errors import StoreProblem, VersionConflict
 from core.forks import let_go_in_children
 from core.store.catalog import Catalog
 from core.store.publish import Overtaken
@@ -25,14 +26,27 @@ class Attempts:
     def __init__(self, catalog: Catalog, reader: Reader) -> None:
         self._catalog, self._reader = catalog, reader
         self._one_at_a_time = threading.RLock()
+        self._building: int | None = None
         let_go_in_children(self)
 
     def forked(self) -> None:
         """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
         self._one_at_a_time = threading.RLock()
+        self._building = None
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """While a change is made of the table's state. Whatever makes it cannot change the table itself: that
+        would be overtaken by its own doing, again and again."""
+        self._building = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._building = None
 
     def retried(self, attempt: Callable[[State], T], expected_version: int | None = None) -> T:
         """Staged beside other writers first; whoever keeps coming too late stages under the write lock."""
+        self._refuse_inside()
         with self.in_turn():
             for _ in range(ATTEMPTS):
                 try:
@@ -65,10 +79,18 @@ class Attempts:
                 continue
         return self.retried(work)
 
+    def _refuse_inside(self) -> None:
+        if self._building == threading.get_ident():
+            raise StoreProblem(
+                f"{self._reader.last_name}: the table is being changed",
+                "The function that makes its new values changes the table itself",
+                "Let it answer the values alone, and make other changes before or after",
+            )
+
 
 def expected(state: State, version: int | None) -> State:
     """Raises `VersionConflict` where a version is given and the table is not at it."""
-    if version is not None and state.version != version:
+    if version is not None and state.version != count_of(version, f"{state.row.name}: expected_version"):
         raise VersionConflict(
             f"{state.row.name}: the table is at version {state.version}, not at {version}",
             "Somebody changed it in between",

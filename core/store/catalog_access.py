@@ -164,11 +164,11 @@ class CatalogAccess:
             yield
             return
         with self._reading:
-            self._reader.execute("BEGIN")
+            self.rows("BEGIN")
             try:
                 yield
             finally:
-                self._reader.execute("COMMIT")
+                self.rows("COMMIT")
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         if self.writes_here():

@@ -152,7 +152,8 @@ def refuse_missing_keys(name: str, rows: Given, on: Sequence[str]) -> None:
         if len(lacks):
             raise BadData(
                 f"{name}: row {lacks[0]} of those given has no '{key}' to find it by",
-                fix="Add it: None finds the rows where it is null",
+                fix="Add it, or leave the row out"
+                + ("" if key == ID else ": None finds the rows where it is null"),
             )
 
 

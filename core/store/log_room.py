@@ -11,6 +11,8 @@ import logging
 from pathlib import Path
 
 LEAST_BYTES, MOST_BYTES = 128 << 10, 1 << 20
+FRAME_BYTES = 24 + 4096
+"""Of a page of a catalog, as the log holds it: its header is never all zeros."""
 
 log = logging.getLogger(__name__)
 
@@ -35,21 +37,23 @@ class LogRoom:
         """
         try:
             found = self._log.stat().st_size
+            grew, self._bytes = found > self._bytes, found
+            if grew:
+                self._bytes = self._lengthened(found, min(max(found, LEAST_BYTES), MOST_BYTES))
         except FileNotFoundError:
             return
-        grew, self._bytes = found > self._bytes, found
-        if grew:
-            try:
-                self._bytes = self._lengthened(found, min(max(found, LEAST_BYTES), MOST_BYTES))
-            except OSError as error:
-                log.info("%s: no room is made in it: %s", self._log, error)
+        except OSError as error:
+            log.info("%s: no room is made in it: %s", self._log, error)
 
     def _lengthened(self, size: int, by: int) -> int:
-        """The log's new size. On a full disk it stays as it is: the last of the room is for commits."""
+        """The log's new size. It stays as it is where somebody else made room, of whichever process, and on a
+        full disk: the last of the room is for commits."""
         whole = False
         with self._log.open("r+b", buffering=0) as file:
+            file.seek(max(0, size - FRAME_BYTES))
+            if size and not any(file.read(FRAME_BYTES)):
+                return size
             try:
-                file.seek(size)
                 whole = file.write(bytes(by)) == by
             finally:
                 if not whole:

@@ -67,8 +67,11 @@ def ids_of(state: State, given: Sequence[Any]) -> np.ndarray:
     found = None if bool in set(map(type, given)) else _as_ids(given)
     if found is not None:
         return found
-    bad = next(value for value in given if not _is_id(value))
-    raise BadData(
+    raise _no_id(state, next(value for value in given if not _is_id(value)))
+
+
+def _no_id(state: State, bad: Any) -> BadData:
+    return BadData(
         f"{state.snapshot.name}: {bad!r} is no {ID}",
         f"every {ID} has to be a whole number of at most 64 bits",
         f"Give those that the table's column {ID} has",
@@ -93,9 +96,7 @@ def ids_given(state: State, column: pa.ChunkedArray) -> np.ndarray:
     """The `_id`s that rows brought along; raises `BadData` where one is no whole number."""
     given = exact_cast(column, pa.int64()) if pa.types.is_integer(column.type) else None
     if given is None or given.null_count:
-        raise BadData(
-            f"{state.snapshot.name}: every {ID} has to be a whole number", fix="Leave the other rows out"
-        )
+        raise _no_id(state, next((value for value in column.to_pylist() if not _is_id(value)), None))
     return to_numpy(given)
 
 

@@ -94,7 +94,8 @@ class TableWriter:
         begun = time.perf_counter() if started is None else started
 
         def attempt(state: State) -> Commit:
-            change = build(state)
+            with self._attempts.building():
+                change = build(state)
             if change.is_empty(state.columns, state.metadata):
                 return Commit(state.row.name, state.version, message=change.message)
             return self._publish(state, change, None, job, begun)

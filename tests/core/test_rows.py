@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter, OrderedDict, defaultdict
 from decimal import Decimal
 from typing import Any
 
@@ -186,3 +187,28 @@ def test_rows_without_keys_are_rows_too(before: int, without: int) -> None:
 def test_nothing_is_no_rows(nothing: Any) -> None:
     assert aligned(nothing).num_rows == 0
     assert sum(block.num_rows for block in blocks(nothing)) == 0
+
+
+@pytest.mark.parametrize("kind", [Counter, OrderedDict, lambda row: defaultdict(int, row)])
+def test_dicts_that_make_up_what_they_lack_are_taken_for_what_they_hold(kind: Any) -> None:
+    rows = [kind({"a": 1, "b": 2}), kind({"a": 3, "c": 9})]
+    assert table(rows).to_pylist() == [{"a": 1, "b": 2, "c": None}, {"a": 3, "b": None, "c": 9}]
+    assert [dict(row) for row in rows] == [{"a": 1, "b": 2}, {"a": 3, "c": 9}]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("as_batches", [False, True])
+def test_text_that_is_no_utf8_is_refused_by_column(kind: pa.DataType, nested: bool, as_batches: bool) -> None:
+    text = pa.array([b"fine", b"caf\xe9"]).view(pa.string()).cast(kind, safe=False)
+    column = pa.StructArray.from_arrays([text], ["inside"]) if nested else text
+    given_rows: Any = pa.table({"n": [1, 2], "word": column})
+    if as_batches:
+        given_rows = pa.RecordBatchReader.from_batches(given_rows.schema, given_rows.to_batches())
+    with pytest.raises(BadData, match=r"column 'word' holds text that is not UTF-8.*Give it as binary"):
+        table(given_rows)
+
+
+def test_text_outside_a_slice_is_not_looked_at() -> None:
+    text = pa.array([b"caf\xe9", b"fine"]).view(pa.string())
+    assert table(pa.table({"word": text}).slice(1)).to_pylist() == [{"word": "fine"}]

@@ -224,3 +224,25 @@ def test_nested_values_with_nulls_come_in_as_they_are(values: list[object], coun
     given = [{"v": values[row % len(values)], "n": row} for row in range(count)]
     expected = [list(v) if isinstance(v, tuple) else v for v in (row["v"] for row in given)]
     assert aligned(given)["v"].to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (Decimal("Infinity"), "finite numbers. Give None, or floats"),
+        (Decimal("NaN"), "finite numbers. Give None, or floats"),
+        ("half \ud800", "Leave that half of a character out"),
+        (1 + 2j, "Give a number, a text, a time, bytes, a list or a dict"),
+        (lambda: 1, "Give a number, a text, a time, bytes, a list or a dict"),
+    ],
+)
+def test_a_value_that_fits_no_column_is_told_what_would(value: object, told: str) -> None:
+    with pytest.raises(BadData, match=told):
+        aligned([{"a": value}])
+
+
+def test_not_a_time_of_numpy_is_missing_beside_times_of_python() -> None:
+    noon = dt.datetime(2026, 1, 2, 12)
+    assert aligned([{"a": np.datetime64("NaT")}, {"a": noon}]).to_pylist() == [{"a": None}, {"a": noon}]
+    spans = [{"a": np.timedelta64("NaT")}, {"a": dt.timedelta(1)}]
+    assert aligned(spans).to_pylist() == [{"a": None}, {"a": dt.timedelta(1)}]

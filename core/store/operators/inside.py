@@ -18,6 +18,7 @@ from core.store.operators.meeting import as_held, met, nulls
 from core.store.operators.refusal import Refusal
 
 Steps = Sequence[str]
+MOST_PADDING, MOST_PADDING_IN_ALL = 10_000, 100_000_000
 
 
 def value_at(values: pa.Array, steps: Steps) -> pa.Array:
@@ -86,6 +87,7 @@ def _with_item(values: pa.Array, number: int, inner: pa.Array) -> pa.Array:
     items, inner = met(lists.items, inner)
     given = to_numpy(inner.is_valid())
     lengths = np.where(given, np.maximum(lists.lengths, number + 1), lists.lengths)
+    _refuse_padding(np.where(given, number - lists.lengths, 0), number)
     rows = np.repeat(np.arange(len(lengths)), lengths)
     within = ranges(np.zeros(len(lengths), np.int64), lengths)
     places = np.where(within == number, len(items) + rows, lists.starts[rows] + within)
@@ -93,6 +95,16 @@ def _with_item(values: pa.Array, number: int, inner: pa.Array) -> pa.Array:
     pool = pa.concat_arrays([items, inner])
     taken = pool.take(from_numpy(np.where(held, places, 0), valid=held))
     return as_array(Lists(lengths, lists.valid | given, taken))
+
+
+def _refuse_padding(added: np.ndarray, number: int) -> None:
+    """`added`: how many nulls each list needs before the item."""
+    if (len(added) and int(added.max()) > MOST_PADDING) or int(added.clip(0).sum()) > MOST_PADDING_IN_ALL:
+        raise Refusal(
+            f"item {number} lies {int(added.max()):,} items behind the end of a list",
+            f"at most {MOST_PADDING:,} are filled with nulls, {MOST_PADDING_IN_ALL:,} in all lists together;"
+            " $push adds at the end",
+        )
 
 
 def _with_field(values: pa.Array, name: str, inner: pa.Array) -> pa.Array:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -220,3 +221,42 @@ def test_they_ask_for_the_version_they_were_decided_on(store: Store) -> None:
         == "up"
     )
     assert table.drop_duplicates("other", message="none").version == 3
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_function_cannot_change_the_table_it_makes_values_for(store: Store, together: bool) -> None:
+    table = numbers(store, 100)
+    table.update([{"_id": 1, "n": 7}])
+    before, version = rows(table), table.version
+    changes = (
+        lambda: table.insert([{"n": 9, "other": 9}]),
+        lambda: table.update([{"_id": 0, "n": 9}]),
+        lambda: table.delete(ids=[0]),
+        table.undo,
+        table.flush,
+    )
+    for change in changes:
+
+        def made(found: pa.Table, change: Callable[[], object] = change) -> dict[str, Any]:
+            change()
+            return {"n": pc.add(found["n"], 1)}
+
+        with (
+            pytest.raises(LamellaError, match=r"t: the table is being changed.*Let it answer the values"),
+            store.transaction() if together else nullcontext(),
+        ):
+            table.transform(made)
+        assert (rows(table), table.version) == (before, version)
+    table.transform(lambda found: {"n": pc.add(found["n"], 1)})
+    assert rows(table)[0]["n"] == before[0]["n"] + 1
+
+
+def test_a_function_may_read_its_table_and_change_another(store: Store) -> None:
+    table, log = numbers(store, 10), store.create_table("log", [{"rows": 0}])
+
+    def made(found: pa.Table) -> dict[str, Any]:
+        log.insert([{"rows": table.count()}])
+        return {"n": pc.add(found["n"], 1)}
+
+    table.transform(made)
+    assert rows(log) == [{"rows": 0}, {"rows": 10}] and rows(table)[9]["n"] == 10

@@ -14,7 +14,6 @@ from core.store.log_room import LEAST_BYTES, MOST_BYTES, LogRoom
 from tests.mounts import filled, small_disk
 
 COMMITS = 60
-BEFORE = 4
 
 
 def log_of(folder: Path) -> Path:
@@ -69,13 +68,12 @@ def test_a_crash_at_any_size_loses_no_commit(tmp_path: Path, commits: int) -> No
 def test_a_crash_between_room_and_commit_leaves_the_last_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with begun(tmp_path / "s") as store:
-        for value in range(BEFORE):
-            change(store, value + 10)
+    begun(tmp_path / "s").close()
+    with Store.open(tmp_path / "s") as store:
+        change(store, 10)
         kept, before = LogRoom.keep, log_of(store.path).stat().st_size
 
         def keep(room: LogRoom) -> None:
-            room._bytes = 0
             kept(room)
             raise KeyboardInterrupt
 
@@ -85,7 +83,7 @@ def test_a_crash_between_room_and_commit_leaves_the_last_commit(
         monkeypatch.undo()
         assert log_of(store.path).stat().st_size > before
         with as_after_a_crash(store.path, tmp_path / "copy") as found:
-            assert found["t"].get(1) == {"_id": 1, "n": BEFORE + 9}
+            assert found["t"].get(1) == {"_id": 1, "n": 10}
         change(store, 7)
         assert store["t"].get(1) == {"_id": 1, "n": 7}
 
@@ -144,3 +142,33 @@ def test_a_full_disk_keeps_what_there_is_for_commits() -> None:
         with filled(disk, leave=50_000):
             room.keep()
             assert log.read_bytes() == b"x" * 100_000
+
+
+def test_room_that_earlier_openings_left_is_used_before_more_is_made(tmp_path: Path) -> None:
+    with begun(tmp_path / "s") as store:
+        for value in range(COMMITS):
+            with Store.open(store.path) as other:
+                change(other, value)
+        assert log_of(store.path).stat().st_size < 6 * MOST_BYTES
+        assert store["t"].get(1) == {"_id": 1, "n": COMMITS - 1}
+
+
+def test_writers_that_take_turns_do_not_make_room_for_each_others(tmp_path: Path) -> None:
+    with begun(tmp_path / "s") as store, Store.open(tmp_path / "s") as other:
+        for value in range(4 * COMMITS):
+            change(store if value % 2 else other, value)
+        assert log_of(store.path).stat().st_size < 6 * MOST_BYTES
+
+
+def test_a_log_that_cannot_be_looked_at_stops_no_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with begun(tmp_path / "s") as store:
+        monkeypatch.setattr(LogRoom, "_lengthened", _refused)
+        for value in range(3):
+            change(store, value)
+        assert store["t"].get(1) == {"_id": 1, "n": 2}
+
+
+def _refused(room: LogRoom, size: int, by: int) -> int:
+    raise PermissionError(13, "Permission denied")

@@ -115,3 +115,10 @@ def test_decimals_may_be_named_by_their_digits_alone() -> None:
     for name in ("decimal(99, 2)", "decimal", "list<strng>", "list<decimal(0)>"):
         with pytest.raises(UnknownType):
             type_named(name)
+
+
+def test_a_list_is_not_filled_up_to_an_item_far_behind_its_end(table: Table) -> None:
+    with pytest.raises(BadData, match=r"999,996 items behind the end.*At most 10,000.*\$push adds"):
+        table.update_where(None, {"$set": {"l.999998": {"a": 5}}})
+    table.update_where(None, {"$set": {"l.4": {"a": 5}}})
+    assert table.get(0)["l"] == [{"a": 2}, {"a": 1}, None, None, {"a": 5}]
