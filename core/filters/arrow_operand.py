@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,8 @@ from core.filters.like import as_regex
 from core.filters.narrowing import float_width, narrow, narrow_division, narrow_each, narrow_float
 from core.filters.operand import Operand
 from core.filters.values import value_range
+
+T = TypeVar("T")
 
 _COMPARISONS = {
     "eq": pc.equal,
@@ -65,15 +67,13 @@ class ArrowOperand(Operand[pa.BooleanArray]):
             return self._compare(how, self._folded(value))
         if self._kind is Kind.FLOAT:
             return self._compare_float(how, value)
-        narrowed = narrow(how, value, *value_range(self._type))
+        narrowed = self._once((how, value), lambda: narrow(how, value, *value_range(self._type)))
         return self.always(narrowed) if isinstance(narrowed, bool) else self._compare(*narrowed)
 
     def one_of(self, values: Sequence[Any]) -> pa.BooleanArray:
         if not values:
             return self.always(False)
-        wanted = self._made.get(self._array.type)
-        if wanted is None:
-            wanted = self._made[self._array.type] = self._wanted(values)
+        wanted = self._once("one of", lambda: self._wanted(values))
         found = self._among(wanted.values)
         return pc.or_(found, self._is_nan) if wanted.nan else found
 
@@ -145,7 +145,16 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         return pc.utf8_lower(array_of([value], pa.large_string()))[0].as_py()
 
     def _compare(self, how: str, value: Any) -> pa.BooleanArray:
-        return _sure(_COMPARISONS[how](self._array, scalar_of(value, self._array.type)))
+        compared = self._once(("scalar", value), lambda: scalar_of(value, self._array.type))
+        return _sure(_COMPARISONS[how](self._array, compared))
+
+    def _once(self, wanted: Hashable, make: Callable[[], T]) -> T:
+        """What is made of a condition's values for columns of this type: once, not for each block of rows."""
+        key = (wanted, self._type)
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
 
     def _wanted(self, values: Sequence[Any]) -> Wanted:
         if self._kind in AS_THEY_ARE:
@@ -186,7 +195,10 @@ class ArrowOperand(Operand[pa.BooleanArray]):
 
 
 def _sure(condition: pa.BooleanArray) -> pa.BooleanArray:
-    return pc.fill_null(condition, scalar_of(False, pa.bool_()))
+    return pc.fill_null(condition, _FALSE) if condition.null_count else condition
+
+
+_FALSE = scalar_of(False, pa.bool_())
 
 
 def _computable(array: pa.Array, kind: Kind) -> pa.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 
 import pyarrow as pa
 from pyarrow import types
@@ -72,6 +73,7 @@ def value_type(type_: pa.DataType) -> pa.DataType:
     return type_.value_type if types.is_dictionary(type_) else type_
 
 
+@lru_cache(4096)
 def kind_of(type_: pa.DataType) -> Kind:
     plain = value_type(type_)
     if types.is_fixed_size_binary(plain) and plain.byte_width == _INTERVAL_WIDTH:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,24 +10,21 @@ from functools import lru_cache
 from typing import Any, NoReturn, cast
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pyarrow import types as is_
 
 from core.filters.binding import Bound
 from core.filters.expr import And, Branch, Filter, Not, Predicate
 from core.filters.like import ESCAPE
-from core.filters.narrowing import narrow, narrow_each
+from core.filters.narrowing import Narrowed, narrow, narrow_each
 from core.filters.operand import Operand
 from core.filters.operators import OPERATORS
 from core.filters.values import value_range
 from core.filters.walk import columns_read, fold
-from core.scan.footers import Footer, unchanged
+from core.query.extents import UNKNOWN, Extent, extents_of
 from core.scan.paths import chosen
 from core.scan.pieces import Piece, changed_cells
-from core.scan.snapshot import Column, FileSegment, Snapshot
+from core.scan.snapshot import FileSegment, Snapshot
 
 _NUMBERS = (int, float, Fraction)
-_UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 
 class NotTold(Exception):
@@ -43,27 +39,18 @@ class Might:
     fail: bool = True
 
 
-@dataclass(frozen=True)
-class Extent:
-    """The least and the greatest value, None where they are not known; whether there may be nulls, values."""
-
-    low: Any = None
-    high: Any = None
-    nulls: bool = True
-    values: bool = True
-
-
-UNKNOWN, ALL_NULL = Extent(), Extent(values=False)
-
-
 def may_meet(snapshot: Snapshot, bound: Filter) -> Callable[[Piece], bool]:
     """Whether rows of a piece may meet the filter; those with pending cells of its columns always may."""
     columns = {column.name: column for column in chosen(snapshot, columns_read(bound))}
 
+    @lru_cache(1)  # the pieces of a file follow each other
+    def extents(segment: FileSegment) -> dict[str, list[Extent]]:
+        return {name: extents_of(segment, column) for name, column in columns.items()}
+
     def asked(piece: Piece) -> bool:
         if not isinstance(piece.segment, FileSegment) or _is_changed(snapshot, piece, columns.values()):
             return True
-        told = {name: _extents(piece.segment, column) for name, column in columns.items()}
+        told = extents(piece.segment)
         return any(_might(bound, {n: e[group] for n, e in told.items()}).meet for group in piece.row_groups)
 
     return asked
@@ -116,10 +103,17 @@ class StatisticsOperand:
             return self._compared(how, value.encode() if isinstance(value, str) else value)
         if not self._extent.values or self._extent.low is None or isinstance(self._extent.low, bytes):
             return self._compared(how, None)
-        narrowed = narrow(how, value, *value_range(self._type)) if _is_number(value) else None
-        if narrowed is None:
-            raise NotTold(how)
+        narrowed = self._narrowed(how, value)
         return self.always(narrowed) if isinstance(narrowed, bool) else self._compared(*narrowed)
+
+    def _narrowed(self, how: str, value: Any) -> Narrowed:
+        if not _is_number(value):
+            raise NotTold(how)
+        key = (StatisticsOperand, how, value)
+        if key not in self._made:
+            self._made[key] = narrow(how, value, *value_range(self._type))
+        made: Narrowed = self._made[key]
+        return made
 
     def one_of(self, values: Sequence[Any]) -> Might:
         """Of many values those decide that lie within the extent: they are put in order once."""
@@ -195,42 +189,3 @@ _COMPARED: dict[str, Callable[[Any, Any, Any], tuple[bool, bool]]] = {
 
 def _is_number(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, _NUMBERS)
-
-
-def _extents(segment: FileSegment, column: Column) -> list[Extent]:
-    told = unchanged(segment)
-    groups = told.metadata.num_row_groups
-    name = segment.names.get(column.key)
-    if name is None:
-        return [UNKNOWN if column.key in segment.constants else ALL_NULL] * groups
-    return [UNKNOWN] * groups if column.path else _of_column(told, name, column.type)
-
-
-@lru_cache(4096)
-def _of_column(told: Footer, name: str, type_: pa.DataType) -> list[Extent]:
-    """By row group; unknown where the file holds another type, or one whose extremes are not exact."""
-    groups, schema = range(told.metadata.num_row_groups), told.metadata.schema
-    places = [i for i in range(told.metadata.num_columns) if schema.column(i).path == name]
-    if len(places) != 1 or not told.schema.field(name).type.equals(type_):
-        return [UNKNOWN for _ in groups]
-    if not _is_told(type_, schema.column(places[0])):
-        return [UNKNOWN for _ in groups]
-    return [_extent(told.metadata.row_group(group).column(places[0])) for group in groups]
-
-
-def _is_told(type_: pa.DataType, leaf: pq.ColumnSchema) -> bool:
-    if is_.is_timestamp(type_):
-        unit = json.loads(leaf.logical_type.to_json()).get("timeUnit", "")
-        return bool(leaf.physical_type == "INT64" and _UNITS.get(unit) == type_.unit)
-    texts = is_.is_string(type_) or is_.is_large_string(type_) or is_.is_binary(type_)
-    return bool(texts or is_.is_signed_integer(type_) or is_.is_date32(type_))
-
-
-def _extent(chunk: pq.ColumnChunkMetaData) -> Extent:
-    told = chunk.statistics
-    if told is None:
-        return UNKNOWN
-    nulls = not told.has_null_count or told.null_count > 0
-    if told.has_null_count and told.null_count == chunk.num_values:
-        return ALL_NULL
-    return Extent(told.min_raw, told.max_raw, nulls) if told.has_min_max else Extent(nulls=nulls)
