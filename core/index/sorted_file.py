@@ -24,7 +24,7 @@ from core.scan.footers import unchanged
 from core.scan.snapshot import Column, FileSegment
 from core.schema import type_to_bytes
 
-FORMAT = 1
+FORMAT = 2
 KEY = b"lamella.sorted"
 
 
@@ -77,6 +77,7 @@ def _told(
         "format": FORMAT,
         "file": segment.path.name,
         "rows": segment.num_rows,
+        "column": column.key,
         "type": type_to_bytes(column.type).hex(),
         "checksum": checksum or _checksum(index),
     }

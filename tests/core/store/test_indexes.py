@@ -250,6 +250,19 @@ def test_a_damaged_index_is_noticed_and_made_anew(
     assert file.read_bytes() == whole
 
 
+def test_the_index_of_another_column_is_noticed_and_made_anew(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"a": list(range(5_000)), "b": list(range(5_000))[::-1]})
+        table.create_index("a")
+        (of_a,) = index_files(store)
+        table.create_index("b")
+        (of_b,) = set(index_files(store)) - {of_a}
+    of_b.write_bytes(of_a.read_bytes())
+    with Store.open(tmp_path / "s") as store:
+        assert [str(of_b) in problem for problem in store.verify().problems] == [True]
+        assert store["t"].read(where=col("b") == 1)["a"].to_pylist() == [4998]
+
+
 def test_where_an_index_cannot_be_made_rows_are_found_without(
     store: Store, table: Table, caplog: pytest.LogCaptureFixture
 ) -> None:
