@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from core.integer_rows import IntegerRow
 
 ROWS_A_BLOCK = 100_000
 
@@ -13,12 +17,14 @@ ROWS_A_BLOCK = 100_000
 @dataclass(frozen=True, eq=False)
 class Block:
     """Some rows whose columns and types are known. `table` does what is left of converting them, in the
-    thread that asks for it. `checked`: its names are distinct, and its layouts can be kept."""
+    thread that asks for it. `checked`: its names are distinct, and its layouts can be kept. `integers`: the
+    row, where it is a single one of nothing else."""
 
     schema: pa.Schema
     num_rows: int
     table: Callable[[], pa.Table]
     checked: bool = False
+    integers: IntegerRow | None = None
 
 
 class KeptBlocks(Iterator[Block]):

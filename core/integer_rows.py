@@ -20,6 +20,9 @@ CELLS_A_BLOCK = 500_000
 FEW_ROWS = 16
 
 
+_INT64 = pa.int64()
+
+
 @dataclass(frozen=True, eq=False)
 class _Shape:
     """What rows of the same keys have in common."""
@@ -27,6 +30,30 @@ class _Shape:
     pack: Callable[..., bytes]
     values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
     schema: pa.Schema
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerRow:
+    """One row; `packed` are its values in the order of the keys, eight bytes each."""
+
+    keys: tuple[str, ...]
+    packed: bytes
+
+    @property
+    def schema(self) -> pa.Schema:
+        return _shape(self.keys).schema
+
+    @property
+    def message(self) -> bytes:
+        """As an Arrow IPC record batch message without its schema, of as many arrays as there are keys."""
+        return _head(len(self.keys), 1) + self.packed
+
+    def without(self, key: str) -> tuple[int, IntegerRow]:
+        """The key's value, and the row of the others."""
+        place, others = _apart(self.keys, key)
+        start, stop = 8 * place, 8 * (place + 1)
+        value = int.from_bytes(self.packed[start:stop], "little", signed=True)
+        return value, IntegerRow(others, self.packed[:start] + self.packed[stop:])
 
 
 class IntegerRows:
@@ -67,7 +94,8 @@ class IntegerRows:
         schema = self._shape.schema
         columns, self._columns = self._columns, np.empty((len(self._keys), 0), np.int64)
         rows, self.rows = self.rows, 0
-        return Block(schema, rows, lambda: _table(columns, rows, schema), checked=True)
+        one = IntegerRow(self._keys, columns.tobytes()) if rows == columns.shape[1] == 1 else None
+        return Block(schema, rows, lambda: _table(columns, rows, schema), checked=True, integers=one)
 
     def _make_room(self, count: int) -> None:
         """As large as the first rows need, then at once as large as it gets: few rows touch little memory."""
@@ -80,11 +108,29 @@ class IntegerRows:
 
 
 @lru_cache(maxsize=64)
+def _apart(keys: tuple[str, ...], key: str) -> tuple[int, tuple[str, ...]]:
+    place = keys.index(key)
+    return place, keys[:place] + keys[place + 1 :]
+
+
+@lru_cache(maxsize=64)
 def _shape(keys: tuple[str, ...]) -> _Shape:
     for key in keys:
         text_of(key, "the column name")
     schema = pa.schema([(key, pa.int64()) for key in keys])
     return _Shape(struct.Struct(f"<{len(keys)}q").pack, itemgetter(*keys), schema)
+
+
+def integers_end_to_end(packed: Sequence[bytes], schema: pa.Schema) -> pa.Table | None:
+    """The rows of messages that are what `IntegerRow.message` gives; None where one is not."""
+    if not all(kind == _INT64 for kind in schema.types):
+        return None
+    head, values = _head(len(schema), 1), 8 * len(schema)
+    if not all(len(one) == len(head) + values and one.startswith(head) for one in packed):
+        return None
+    by_row = np.frombuffer(b"".join(one[len(head) :] for one in packed), "<i8")
+    columns = np.ascontiguousarray(by_row.reshape(len(packed), len(schema)).T)
+    return _table(columns, len(packed), schema)
 
 
 def _table(columns: np.ndarray, rows: int, schema: pa.Schema) -> pa.Table:

@@ -7,14 +7,40 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from core.errors import StoreProblem
+
 
 class BatchValues(Mapping[int, pa.Array]):
-    """Of a hundred columns of one row most are only kept and written, so each becomes an object of Python's
-    when it is asked for. None is a dictionary, which could not be written without what it holds. `places`
-    tell where each is in the batch."""
+    """Of a hundred columns of one row most are only kept and written. So a batch may be `packed`, an Arrow
+    IPC record batch message without its schema, until a column is asked for, and each becomes an object of
+    Python's only then. None is a dictionary, which could not be written without what it holds. `places` tell
+    where each is in the batch, `about` what it is in a message. Raises `StoreProblem` where it is damaged."""
 
-    def __init__(self, keys: tuple[int, ...], batch: pa.RecordBatch) -> None:
-        self.batch, self.places = batch, _places(keys)
+    def __init__(
+        self, keys: tuple[int, ...], schema: pa.Schema, held: pa.RecordBatch | bytes, about: str = ""
+    ) -> None:
+        self.places, self.schema, self._about = _places(keys), schema, about
+        self.packed = held if isinstance(held, bytes) else None
+        self._batch = None if isinstance(held, bytes) else held
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        if self._batch is None:
+            self._batch = self._unpacked()
+        return self._batch
+
+    def _unpacked(self) -> pa.RecordBatch:
+        try:
+            return pa.ipc.read_record_batch(pa.py_buffer(self.packed), self.schema)
+        except (pa.ArrowException, OSError, EOFError) as error:
+            fix = "Verify the store, which tells what else is damaged, and restore a backup"
+            raise StoreProblem(f"{self._about} cannot be read", str(error), fix) from error
+
+    @property
+    def message(self) -> bytes:
+        """The batch as it is written."""
+        message: bytes = self.batch.serialize().to_pybytes() if self.packed is None else self.packed
+        return message
 
     def __getitem__(self, key: int) -> pa.Array:
         return self.batch.column(self.places[key])

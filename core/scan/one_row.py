@@ -29,7 +29,7 @@ def cells_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> li
     if isinstance(segment, FileSegment):
         cells = _from_file(segment, place, columns)
     else:
-        rows = in_memory(MemorySegment(segment.rows.slice(place, 1)), columns)
+        rows = in_memory(MemorySegment.of(segment.rows.slice(place, 1)), columns)
         cells = [column[0] for column in rows.columns]
     if snapshot.overlay is not None:
         changed = snapshot.overlay.of_row(position)

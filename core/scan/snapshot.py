@@ -9,7 +9,7 @@ included. Positions are int64, ascending in the dataset's own order, and stable 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -49,15 +49,21 @@ class FileSegment:
     constants: Mapping[int, pa.Array] = field(default_factory=dict, hash=False, compare=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MemorySegment:
-    """Rows that are not in a file yet; the table's columns are named by `str(key)`."""
+    """Rows that are not in a file yet; `decode` makes their table when it is first asked for. Its columns are
+    named by `str(key)`."""
 
-    rows: pa.Table
+    num_rows: int
+    decode: Callable[[], pa.Table]
 
-    @property
-    def num_rows(self) -> int:
-        return int(self.rows.num_rows)
+    @classmethod
+    def of(cls, rows: pa.Table) -> MemorySegment:
+        return cls(rows.num_rows, lambda: rows)
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        return self.decode()
 
 
 Segment = FileSegment | MemorySegment

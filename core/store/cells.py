@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
 
 from core.arrays import in_one, take
+from core.integer_rows import integers_end_to_end
 from core.scan.batch_values import BatchValues
 from core.scan.snapshot import Column
 
@@ -37,7 +38,7 @@ class Cells:
 
 def to_batch(values: Mapping[int, pa.Array], entries: Mapping[int, int]) -> tuple[str, bytes]:
     """Columns as (their catalog entries, an Arrow IPC record batch message without its schema)."""
-    return _listed(tuple(map(entries.__getitem__, values))), _batch(values).serialize().to_pybytes()
+    return _listed(tuple(map(entries.__getitem__, values))), _message(values)
 
 
 @lru_cache(maxsize=64)
@@ -45,10 +46,12 @@ def _listed(entries: tuple[int, ...]) -> str:
     return json.dumps(entries)
 
 
-def _batch(values: Mapping[int, pa.Array]) -> pa.RecordBatch:
+def _message(values: Mapping[int, pa.Array]) -> bytes:
     if isinstance(values, BatchValues):
-        return values.batch
-    return pa.RecordBatch.from_arrays(list(map(_plain, values.values())), names=list(map(str, values)))
+        return values.message
+    batch = pa.RecordBatch.from_arrays(list(map(_plain, values.values())), names=list(map(str, values)))
+    message: bytes = batch.serialize().to_pybytes()
+    return message
 
 
 @dataclass(frozen=True)
@@ -56,19 +59,22 @@ class BatchColumns:
     """What batches of the same catalog entries have in common."""
 
     keys: tuple[int, ...]
-    schema: pa.Schema
+    types: tuple[pa.DataType, ...]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return pa.schema(list(zip(map(str, self.keys), map(_plain_type, self.types), strict=True)))
 
     @classmethod
     def of(cls, columns: str, type_of: Callable[[int], tuple[int, pa.DataType]]) -> BatchColumns:
         """`type_of` tells the column id and type of a catalog entry."""
         found = list(map(type_of, json.loads(columns)))
-        schema = pa.schema([pa.field(str(key), _plain_type(kind)) for key, kind in found])
-        return cls(tuple(key for key, _ in found), schema)
+        return cls(tuple(key for key, _ in found), tuple(kind for _, kind in found))
 
 
-def from_batch(columns: BatchColumns, batch: bytes) -> BatchValues:
-    """The way back from `to_batch`."""
-    return BatchValues(columns.keys, pa.ipc.read_record_batch(pa.py_buffer(batch), columns.schema))
+def from_batch(columns: BatchColumns, batch: bytes, about: str) -> BatchValues:
+    """The way back from `to_batch`: read when a value is asked for. `about` names the entry in a message."""
+    return BatchValues(columns.keys, columns.schema, batch, about)
 
 
 def latest(changes: Iterable[Cells], columns: Iterable[Column]) -> list[Cells]:
@@ -101,10 +107,10 @@ def _tables(changes: Iterable[Cells], columns: Sequence[Column], schema: pa.Sche
     """What commits of one shape left, one after the other, is one table: columns are looked for once."""
     for shape, alike in groupby((cells.values for cells in changes), _shape):
         values = list(alike)
-        batches = [one.batch for one in values if isinstance(one, BatchValues)]
         if shape is not None:
             places = [shape[0][c.key] for c in columns]
-            whole = pa.Table.from_batches(batches).select(places).rename_columns(schema.names)
+            together = _end_to_end([one for one in values if isinstance(one, BatchValues)], shape[1])
+            whole = together.select(places).rename_columns(schema.names)
             if whole.schema.equals(schema):
                 yield whole
                 continue
@@ -113,8 +119,14 @@ def _tables(changes: Iterable[Cells], columns: Sequence[Column], schema: pa.Sche
             yield pa.Table.from_arrays(arrays, schema=schema)
 
 
+def _end_to_end(values: Sequence[BatchValues], schema: pa.Schema) -> pa.Table:
+    packed = [one.packed for one in values if one.packed is not None]
+    rows = integers_end_to_end(packed, schema) if len(packed) == len(values) else None
+    return pa.Table.from_batches([one.batch for one in values]) if rows is None else rows
+
+
 def _shape(values: Mapping[int, pa.Array]) -> tuple[Mapping[int, int], pa.Schema] | None:
-    return (values.places, values.batch.schema) if isinstance(values, BatchValues) else None
+    return (values.places, values.schema) if isinstance(values, BatchValues) else None
 
 
 def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:

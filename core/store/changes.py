@@ -91,7 +91,7 @@ def deleted(state: State, ids: np.ndarray, message: str) -> Change:
 
 def fitted(state: State, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPlan, pa.Table]:
     """`values` in the types they will be stored in, and what that makes of the table's columns."""
-    own = _own_columns(state, values.schema)
+    own = own_columns(state, values.schema)
     if own is not None:
         return own, values
     values = narrowed(values, state.columns)
@@ -100,7 +100,7 @@ def fitted(state: State, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPla
     return plan, stored_as(values, plan.columns)
 
 
-def _own_columns(state: State, schema: pa.Schema) -> ColumnPlan | None:
+def own_columns(state: State, schema: pa.Schema) -> ColumnPlan | None:
     """The plan for data of these names and types where the table's are the same."""
     plan = state.plans.of(schema)
     if plan is None:

@@ -45,11 +45,11 @@ class ColumnPlan:
         """The columns of `values`, which are these."""
         batches = [] if self._hold_words else values.to_batches()
         if len(batches) == 1:
-            return BatchValues(self._keys, batches[0])
-        return {key: in_one(values.column(place)) for place, key in enumerate(self._keys)}
+            return BatchValues(self.keys, batches[0].schema, batches[0])
+        return {key: in_one(values.column(place)) for place, key in enumerate(self.keys)}
 
     @cached_property
-    def _keys(self) -> tuple[int, ...]:
+    def keys(self) -> tuple[int, ...]:
         return tuple(c.key for c in self.columns)
 
     @cached_property
@@ -65,7 +65,7 @@ class KnownPlans:
         self._met: tuple[tuple[pa.Schema, ColumnPlan], ...] = ()
 
     def of(self, schema: pa.Schema) -> ColumnPlan | None:
-        return next((plan for met, plan in self._met if met.equals(schema)), None)
+        return next((plan for met, plan in self._met if met is schema or met.equals(schema)), None)
 
     def remember(self, schema: pa.Schema, plan: ColumnPlan) -> None:
         self._met = ((schema, plan), *self._met[: MOST_PLANS - 1])

@@ -25,7 +25,7 @@ from core.store.cells import BatchColumns, Cells, from_batch
 from core.store.change_files import read_cells
 from core.store.layout import INDEX_FOLDER
 from core.store.readers import Claim, Readers, Reading
-from core.store.state import Held, State, pending_segment, state_of
+from core.store.state import Held, State, numbered, state_of
 
 T = TypeVar("T")
 
@@ -218,7 +218,8 @@ class Reader:
     def _rows(self, entry: int, first: int, rows: int) -> MemorySegment:
         def parse() -> MemorySegment:
             columns, batch = self._catalog.entry("pending_rows", entry, ("columns", "batch"))
-            return pending_segment(first, rows, from_batch(self._batch_columns(columns), batch))
+            known, about = self._batch_columns(columns), f"{self._name}: pending_rows {entry}"
+            return MemorySegment(rows, lambda: numbered(first, rows, from_batch(known, batch, about)))
 
         return self._once("pending_rows", entry, parse)
 
@@ -226,7 +227,7 @@ class Reader:
         def parse() -> Cells:
             wanted = ("ids", "columns", "batch", "made")
             ids, columns, batch, made = self._catalog.entry("pending_cells", entry, wanted)
-            values = from_batch(self._batch_columns(columns), batch)
+            values = from_batch(self._batch_columns(columns), batch, f"{self._name}: pending_cells {entry}")
             return Cells(np.frombuffer(ids, "<i8"), values, made)
 
         return self._once("pending_cells", entry, parse)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -154,11 +154,16 @@ def state_of(
 
 def pending_segment(first_id: int, count: int, values: Mapping[int, pa.Array]) -> MemorySegment:
     """Rows with ids from `first_id` on; `values` are by column id."""
+    return MemorySegment(count, partial(numbered, first_id, count, values))
+
+
+def numbered(first_id: int, count: int, values: Mapping[int, pa.Array]) -> pa.Table:
+    """What `pending_segment` decodes."""
     ids = from_numpy(np.arange(first_id, first_id + count, dtype=np.int64))
     numbered = pa.RecordBatch.from_arrays([ids], [str(ID_COLUMN.key)])
     if values:
         numbered = named_by_key(values).add_column(0, numbered.schema.field(0), ids)
-    return MemorySegment(pa.Table.from_batches([numbered]))
+    return pa.Table.from_batches([numbered])
 
 
 def overlaid(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from core.store import changes
 from core.store.commit import Change, Commit
 from core.store.duplicates import duplicate_ids
 from core.store.handle import TableHandle
+from core.store.integer_update import integers_updated
 from core.store.operators import Operators, assignments, told
 from core.store.row_ids import chosen_ids
 from core.store.state import State
@@ -57,10 +59,13 @@ class TableChanges(TableHandle):
             done = self._writer.replace_rows(coming, keys[0], said, own, expected_version)
             if done is not None:
                 return done
-        rows = given_in(coming.all(), found)
+        all_blocks = coming.all()
+        one = all_blocks[0].integers if len(all_blocks) == 1 and keys == [ID] else None
+        rows = cache(lambda: given_in(all_blocks, found))
 
         def build(state: State) -> Change:
-            return changes.updated(state, rows, keys, self._writer.take_column_ids, said)
+            change = None if one is None else integers_updated(state, one, said)
+            return change or changes.updated(state, rows(), keys, self._writer.take_column_ids, said)
 
         return self._writer.commit(build, own, expected_version=expected_version)
 

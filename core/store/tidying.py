@@ -204,5 +204,5 @@ def _tail(entries: Sequence[T], sizes: Sequence[int]) -> Sequence[T]:
 def _joined(run: Sequence[Held], columns: Sequence[Column]) -> dict[int, pa.Array]:
     rows = [h.segment.rows for h in run if isinstance(h.segment, MemorySegment)]
     alike = [pa.concat_tables(list(group)) for _, group in groupby(rows, key=lambda table: table.schema)]
-    joined = pa.concat_tables([in_memory(MemorySegment(table), columns) for table in alike])
+    joined = pa.concat_tables([in_memory(MemorySegment.of(table), columns) for table in alike])
     return {c.key: in_one(joined.column(i)) for i, c in enumerate(columns)}

@@ -43,7 +43,7 @@ class TextDataset(Dataset):
         self._broken: FileProblem | None = None
         self._schema = schema
         rows = first.rename_columns([str(place) for place in range(first.num_columns)])
-        self._shown = self._snapshot(schema, (MemorySegment(rows),), "first", complete=entry is None)
+        self._shown = self._snapshot(schema, (MemorySegment.of(rows),), "first", complete=entry is None)
         if entry is not None:
             weakref.finalize(self, entry.release)
             self._take_kept(entry)

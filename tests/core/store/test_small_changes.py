@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from core import Store
-from core.errors import BadData
+from core.errors import BadData, UnknownRow
 from core.store.store import Store as StoreType
 from core.store.tidying import ENTRIES
 
@@ -60,6 +60,45 @@ def test_many_small_commits_are_merged_to_the_last_value_of_each_cell(wide: Stor
     assert held[last % 7]["c2"] == last
     assert held[last % 3]["c1"] == -last
     assert [row["c2"] for row in held[ROWS:]] == list(range(ENTRIES + 5))
+
+
+@pytest.mark.parametrize("place", [0, 7, len(COLUMNS)], ids=["first", "between", "last"])
+def test_a_row_s_id_may_stand_anywhere(wide: StoreType, place: int) -> None:
+    given = {name: 1000 + number for number, name in enumerate(COLUMNS)}
+    keys = [*COLUMNS[:place], "_id", *COLUMNS[place:]]
+    for row in (3, 4):
+        wide["t"].update([{key: row if key == "_id" else given[key] for key in keys}])
+    assert [_read_anew(wide)[row] for row in (3, 4)] == [{"_id": row, **given} for row in (3, 4)]
+
+
+@pytest.mark.parametrize("row", [-1, ROWS, 2**63 - 1, -(2**63)])
+def test_a_row_of_integers_that_is_not_there_is_refused(wide: StoreType, row: int) -> None:
+    with pytest.raises(UnknownRow, match=str(row)):
+        wide["t"].update([{"_id": row, **_row(1)}])
+    wide["t"].delete([3])
+    with pytest.raises(UnknownRow, match="3"):
+        wide["t"].update([{"_id": 3, **_row(1)}])
+    assert wide["t"].version == 2
+
+
+def test_an_id_alone_changes_nothing(wide: StoreType) -> None:
+    assert wide["t"].update([{"_id": 3}]).updated == 0
+    assert wide["t"].version == 1
+
+
+def test_integers_meet_columns_of_other_types_and_new_ones(tmp_path: Path) -> None:
+    kinds = {"small": pa.int8(), "real": pa.float64(), "exact": pa.decimal128(9, 2), "whole": pa.int64()}
+    rows = pa.table({name: pa.array([1, 2], pa.int8()).cast(kind) for name, kind in kinds.items()})
+    with Store.open(tmp_path / "w") as store:
+        table = store.create_table("t", rows)
+        for value in (5, 6):
+            table.update([{"_id": 1, **dict.fromkeys(kinds, value)}])
+        assert table.schema.types[1:] == list(kinds.values())
+        table.update([{"_id": 0, "small": 300, "new": 7}])
+        held = _read_anew(store)
+    assert [(row["small"], row["real"], row["exact"], row["new"]) for row in held] == [
+        (300, 1.0, 1, 7), (6, 6.0, 6, None)
+    ]  # fmt: skip
 
 
 def test_rows_of_a_known_shape_meet_the_columns_as_they_are_now(wide: StoreType) -> None:
@@ -153,7 +192,7 @@ def test_commits_of_several_shapes_are_merged_in_their_order(wide: StoreType) ->
         kind = number % 4 if number % 7 else 0
         some = {0: names, 1: names[::-1], 2: names[:2], 3: names[1:]}[kind]
         row = held[number % 5]
-        change = dict.fromkeys(some, number if kind else -number)
+        change = {name: (number if kind else -number) * 100 + names.index(name) for name in some}
         table.update([{"_id": row["_id"]} | change])
         row |= change
     assert _read_anew(wide) == held

@@ -163,6 +163,17 @@ CATALOG: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.parametrize("kind", ["pending_rows", "pending_cells"])
+def test_reading_what_is_damaged_in_the_catalog_names_it(path: Path, kind: str) -> None:
+    catalog = sqlite3.connect(path / "catalog.sqlite")
+    (table,) = catalog.execute(f"SELECT name FROM tables JOIN {kind} USING (table_id)").fetchone()
+    catalog.execute(f"UPDATE {kind} SET batch = zeroblob(8)")
+    catalog.commit()
+    catalog.close()
+    with Store.open(path) as store, pytest.raises(StoreProblem, match=f"{table}: {kind} .* cannot be read"):
+        store[table].read()
+
+
 @pytest.mark.parametrize(("statement", "told"), CATALOG.values(), ids=CATALOG.keys())
 def test_a_catalog_that_says_otherwise_is_found(path: Path, statement: str, told: str) -> None:
     catalog = sqlite3.connect(path / "catalog.sqlite")
