@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +32,11 @@ class Part:
     positions: np.ndarray
     values: Mapping[int, pa.Array]
     places: np.ndarray | None = None
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """The first and the last position."""
+        return int(self.positions[0]), int(self.positions[-1])
 
     def columns(self, keys: Sequence[int]) -> dict[int, pa.Array]:
         """Of these columns, those that were changed."""
@@ -73,8 +79,11 @@ class Overlay:
         """The changed cells of one row by column key; only what a file holds is put together for it."""
         found: dict[int, tuple[Part, int]] = {}
         for part in self._parts:
+            low, high = part.span
+            if not low <= position <= high:
+                continue
             place = int(part.positions.searchsorted(position))
-            if place < len(part.positions) and part.positions[place] == position:
+            if part.positions[place] == position:
                 found.update((key, (part, place)) for key in part.values if key in self.types)
         self.put_together([key for key, (part, _) in found.items() if isinstance(part.values, StoredValues)])
         return {key: self._cell(key, position, part, place) for key, (part, place) in found.items()}

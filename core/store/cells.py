@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from core.arrays import in_one, take
 from core.integer_rows import integers_end_to_end
-from core.scan.batch_values import BatchValues
+from core.scan.batch_values import BatchValues, named_by_key
 from core.scan.snapshot import Column
 
 
@@ -104,19 +104,23 @@ def _latest_of(columns: Sequence[Column], changes: list[Cells]) -> Cells:
 
 
 def _tables(changes: Iterable[Cells], columns: Sequence[Column], schema: pa.Schema) -> Iterator[pa.Table]:
-    """What commits of one shape left, one after the other, is one table: columns are looked for once."""
-    for shape, alike in groupby((cells.values for cells in changes), _shape):
-        values = list(alike)
-        if shape is not None:
-            places = [shape[0][c.key] for c in columns]
-            together = _end_to_end([one for one in values if isinstance(one, BatchValues)], shape[1])
-            whole = together.select(places).rename_columns(schema.names)
-            if whole.schema.equals(schema):
-                yield whole
-                continue
-        for one in values:
-            arrays = [as_type(one[c.key], c.type) for c in columns]
-            yield pa.Table.from_arrays(arrays, schema=schema)
+    for rows in together(cells.values for cells in changes):
+        found = rows.select([str(column.key) for column in columns])
+        if not found.schema.equals(schema):
+            arrays = [as_type(values, c.type) for values, c in zip(found.columns, columns, strict=True)]
+            found = pa.Table.from_arrays(arrays, schema=schema)
+        yield found
+
+
+def together(changes: Iterable[Mapping[int, pa.Array]]) -> Iterator[pa.Table]:
+    """The values of all, of which none is without any, in order and under the names `str(key)`: what commits
+    of one shape left, one after the other, is one table."""
+    for shape, alike in groupby(changes, _shape):
+        batches = [values for values in alike if isinstance(values, BatchValues)] if shape else []
+        if shape:
+            yield _end_to_end(batches, shape[1]).rename_columns(list(map(str, shape[0])))
+        else:
+            yield from (pa.Table.from_batches([named_by_key(values)]) for values in alike)
 
 
 def _end_to_end(values: Sequence[BatchValues], schema: pa.Schema) -> pa.Table:

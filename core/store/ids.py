@@ -14,6 +14,7 @@ from core.scan.snapshot import Column, Snapshot
 from core.schema import ID
 
 ID_COLUMN = Column(ID, pa.int64(), 0)
+NO_ID = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +42,18 @@ class IdRanges:
         return found
 
     def _one(self, snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
-        """The same for one id, several times as quick as arrays of one."""
-        number = int(self.first.searchsorted(ids[0], side="right")) - 1
-        if number < 0 or ids[0] > self.last[number]:
-            return np.full(1, -1, np.int64)
-        return self._within(snapshot, number, ids)
+        """The same for one id. A change of a row looks for it again and again: the last one is remembered."""
+        row_id = int(ids[0])
+        found: tuple[int, int] = self.__dict__.get("_found", (NO_ID, -1))
+        if found[0] != row_id:
+            found = self.__dict__["_found"] = (row_id, self._position(snapshot, row_id))
+        return np.array(found[1:], np.int64)
+
+    def _position(self, snapshot: Snapshot, row_id: int) -> int:
+        number = int(self.first.searchsorted(row_id, side="right")) - 1
+        if number < 0 or row_id > self.last[number]:
+            return -1
+        return int(self._within(snapshot, number, np.array([row_id], np.int64))[0])
 
     def behind(self, snapshot: Snapshot, row_id: int) -> int:
         """The first position whose `_id` is greater than `row_id`, which need not be there."""

@@ -55,11 +55,21 @@ def is_list(kind: pa.DataType) -> bool:
 def lists_of(values: pa.Array) -> Lists:
     if pa.types.is_map(values.type):
         values = values.cast(pa.list_(pa.struct([values.type.key_field, values.type.item_field])))
+    if not values.null_count and isinstance(values, (pa.ListArray, pa.LargeListArray)):
+        return _all_there(values)
     valid, lengths = np.ones(len(values), bool), to_numpy(pc.list_value_length(values)).astype(np.int64)
     if values.null_count:
         valid = to_numpy(values.is_valid())
         lengths = np.where(valid, lengths, 0)
     return Lists(lengths, valid, pc.list_flatten(values))
+
+
+def _all_there(values: pa.ListArray | pa.LargeListArray) -> Lists:
+    """Several times as quick as Arrow's functions, which look at each list for a null."""
+    ends = to_numpy(values.offsets)
+    first, last = int(ends[0]), int(ends[-1])
+    items = values.values.slice(first, last - first)
+    return Lists(np.diff(ends).astype(np.int64), np.ones(len(values), bool), items)
 
 
 def as_array(lists: Lists) -> pa.Array:

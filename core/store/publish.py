@@ -19,7 +19,7 @@ from core.store.commit import Change
 from core.store.data_file import WrittenFile
 from core.store.placement import Staged
 from core.store.rewrite import Rewrite
-from core.store.state import Held, State, pending_segment
+from core.store.state import Held, PendingRows, State
 
 
 class Publication:
@@ -92,7 +92,8 @@ class Publication:
         first = self._catalog.take_ids(self._table_id, count)
         self.given_ids += (range(first, first + count),)
         entry = self.merged_rows(first, values, count, entries)
-        return Held("pending_rows", entry, first, first + count - 1, 0, pending_segment(first, count, values))
+        pending = PendingRows.numbered(first, count, lambda: values)
+        return Held("pending_rows", entry, first, first + count - 1, 0, pending)
 
     def merged_rows(
         self, first_id: int, values: Mapping[int, pa.Array], count: int, entries: dict[int, int]

@@ -25,7 +25,7 @@ from core.store.cells import BatchColumns, Cells, from_batch
 from core.store.change_files import read_cells
 from core.store.layout import INDEX_FOLDER
 from core.store.readers import Claim, Readers, Reading
-from core.store.state import Held, State, numbered, state_of
+from core.store.state import Held, PendingRows, State, state_of
 
 T = TypeVar("T")
 
@@ -219,7 +219,7 @@ class Reader:
         def parse() -> MemorySegment:
             columns, batch = self._catalog.entry("pending_rows", entry, ("columns", "batch"))
             known, about = self._batch_columns(columns), f"{self._name}: pending_rows {entry}"
-            return MemorySegment(rows, lambda: numbered(first, rows, from_batch(known, batch, about)))
+            return PendingRows.numbered(first, rows, lambda: from_batch(known, batch, about))
 
         return self._once("pending_rows", entry, parse)
 

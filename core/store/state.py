@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,14 +69,14 @@ class State:
             positions[among(positions, self.snapshot.deleted)] = -1
         return positions
 
-    def live(self, cells: Cells) -> Cells:
+    def live(self, changes: Sequence[Cells]) -> list[Cells]:
         """The cells that lie over their rows still: not of rows that are gone, nor in the segment already."""
-        there = self.lie_over(cells)
-        return cells if there.all() else cells.only(there)
+        there = _over(self.held, self.ranges, self.snapshot, changes)
+        return [c if p.min(initial=0) >= 0 else c.only(p >= 0) for c, p in zip(changes, there, strict=True)]
 
     def lie_over(self, cells: Cells) -> np.ndarray:
         """Which of the cells' rows are live and do not hold them yet."""
-        positions = _over(self.held, self.ranges, self.snapshot, cells)
+        (positions,) = _over(self.held, self.ranges, self.snapshot, [cells])
         there: np.ndarray = positions >= 0
         return there
 
@@ -143,7 +143,8 @@ def state_of(
     segments, token = tuple(h.segment for h in held), _token(row, version)
     bare = Snapshot(row.name, (ID_COLUMN, *columns), segments, token, ids=ID_COLUMN)
     gone = ranges.locate(bare, union(*deletions.values()))
-    places = [(c, _over(held, ranges, bare, c)) for c in cells.values()]
+    changes = tuple(cells.values())
+    places = zip(changes, _over(held, ranges, bare, changes), strict=True)
     snapshot = replace(bare, deleted=gone[gone >= 0], overlay=overlaid(None, columns, places))
     values = {key: value for key, (_, value) in metadata.items()}
     entries = {key: entry for key, (entry, _) in metadata.items()}
@@ -152,13 +153,18 @@ def state_of(
     )  # fmt: skip
 
 
-def pending_segment(first_id: int, count: int, values: Mapping[int, pa.Array]) -> MemorySegment:
-    """Rows with ids from `first_id` on; `values` are by column id."""
-    return MemorySegment(count, partial(numbered, first_id, count, values))
+@dataclass(frozen=True, eq=False)
+class PendingRows(MemorySegment):
+    """Rows with ids that follow each other; `values` gives those of all columns but `_id`, by column id."""
+
+    values: Callable[[], Mapping[int, pa.Array]]
+
+    @classmethod
+    def numbered(cls, first_id: int, count: int, values: Callable[[], Mapping[int, pa.Array]]) -> PendingRows:
+        return cls(count, lambda: _numbered(first_id, count, values()), values)
 
 
-def numbered(first_id: int, count: int, values: Mapping[int, pa.Array]) -> pa.Table:
-    """What `pending_segment` decodes."""
+def _numbered(first_id: int, count: int, values: Mapping[int, pa.Array]) -> pa.Table:
     ids = from_numpy(np.arange(first_id, first_id + count, dtype=np.int64))
     numbered = pa.RecordBatch.from_arrays([ids], [str(ID_COLUMN.key)])
     if values:
@@ -189,14 +195,20 @@ def _part(cells: Cells, positions: np.ndarray) -> Part:
     return Part(positions[there], cells.values, there)
 
 
-def _over(held: tuple[Held, ...], ranges: IdRanges, snapshot: Snapshot, cells: Cells) -> np.ndarray:
-    """The position each of the cells' rows has, -1 where it is gone or its segment holds them."""
-    positions = ranges.locate(snapshot, cells.ids)
+def _over(
+    held: tuple[Held, ...], ranges: IdRanges, snapshot: Snapshot, changes: Sequence[Cells]
+) -> list[np.ndarray]:
+    """For each of the changes the positions of its rows, -1 where one is gone or its segment holds them. All
+    are looked up together: many are of a single row."""
+    if not changes:
+        return []
+    sizes = [len(cells.ids) for cells in changes]
+    positions = ranges.locate(snapshot, np.concatenate([cells.ids for cells in changes]))
     made = np.array([h.made for h in held], np.int64)
-    if len(made) and int(made.max()) >= cells.made:
+    if len(made) and int(made.max()) >= min(cells.made for cells in changes):
         segments = np.searchsorted(snapshot.segment_starts, positions, side="right") - 1
-        positions[made[segments] >= cells.made] = -1
-    return positions
+        positions[made[segments] >= np.repeat([cells.made for cells in changes], sizes)] = -1
+    return np.split(positions, np.cumsum(sizes[:-1]))
 
 
 def _ranges(held: tuple[Held, ...]) -> IdRanges:

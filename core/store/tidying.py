@@ -18,13 +18,13 @@ from core.scan.pieces import in_memory
 from core.scan.snapshot import Column, MemorySegment
 from core.store.catalog import Catalog, IdsUnderWay
 from core.store.catalog_transaction import Transaction
-from core.store.cells import Cells, latest
+from core.store.cells import Cells, latest, together
 from core.store.change_files import write_cells
 from core.store.commit import NO_IDS
 from core.store.layout import Layout, Staging
 from core.store.publish import Publication, still_at, version_holding
 from core.store.rewrite import Applied, Rewrite, rewrite, segments_with_pending
-from core.store.state import Held, State
+from core.store.state import Held, PendingRows, State
 from core.store.writer import FileShape
 
 FLUSH_ROWS_ABOVE = 50_000
@@ -168,13 +168,16 @@ def _runs(state: State) -> list[list[tuple[str, int]]]:
 
 def _merged(state: State, run: Sequence[tuple[str, int]], besides: np.ndarray = NO_IDS) -> Merged:
     """The cells of a run that count still, except those of the segments numbered `besides`."""
-    held = [_outside(state.live(state.cells[key]), [state.held[i] for i in besides]) for key in run]
+    segments = [state.held[i] for i in besides]
+    held = [_outside(cells, segments) for cells in state.live([state.cells[key] for key in run])]
     made = max(state.cells[key].made for key in run)
     cells = latest([c for c in held if len(c.ids)], state.columns)
     return Merged(tuple(run), tuple(replace(c, made=made) for c in cells))
 
 
 def _outside(cells: Cells, segments: Sequence[Held]) -> Cells:
+    if not segments:
+        return cells
     inside = np.zeros(len(cells.ids), bool)
     for held in segments:
         inside |= (cells.ids >= held.first_id) & (cells.ids <= held.last_id)
@@ -202,7 +205,13 @@ def _tail(entries: Sequence[T], sizes: Sequence[int]) -> Sequence[T]:
 
 
 def _joined(run: Sequence[Held], columns: Sequence[Column]) -> dict[int, pa.Array]:
-    rows = [h.segment.rows for h in run if isinstance(h.segment, MemorySegment)]
-    alike = [pa.concat_tables(list(group)) for _, group in groupby(rows, key=lambda table: table.schema)]
-    joined = pa.concat_tables([in_memory(MemorySegment.of(table), columns) for table in alike])
+    pending = [h.segment for h in run if isinstance(h.segment, PendingRows)]
+    joined = pa.concat_tables([in_memory(MemorySegment.of(rows), columns) for rows in _rows_of(pending)])
     return {c.key: in_one(joined.column(i)) for i, c in enumerate(columns)}
+
+
+def _rows_of(pending: Sequence[PendingRows]) -> Iterator[pa.Table]:
+    """In order; rows of no column at all are counted by their ids."""
+    for bare, alike in groupby(pending, key=lambda rows: not rows.values()):
+        run = list(alike)
+        yield from (rows.rows for rows in run) if bare else together(rows.values() for rows in run)

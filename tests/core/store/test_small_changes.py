@@ -154,6 +154,19 @@ def test_a_row_of_nothing_is_a_row(wide: StoreType) -> None:
         assert store["bare"].num_rows == 3
 
 
+def test_rows_of_nothing_are_merged_with_others(tmp_path: Path) -> None:
+    given = [{"n": number} if number % 3 else {} for number in range(2 * ENTRIES)]
+    with Store.open(tmp_path / "w") as store:
+        table = store.create_table("t", [{"n": -1}])
+        for row in given:
+            table.insert([row])
+        assert [row["n"] for row in _read_anew(store)] == [-1, *(row.get("n") for row in given)]
+        bare = store.create_table("bare", [{}])
+        for _ in range(ENTRIES + 2):
+            bare.insert([{}])
+        assert bare.num_rows == ENTRIES + 3
+
+
 def test_operators_tell_what_stays_the_same(tmp_path: Path) -> None:
     row = {"word": "a", "n": 1, "x": float("nan"), "list": ["a"], "inner": {"n": 1}, "none": None}
     with Store.open(tmp_path / "w") as store:
