@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import in_one
+from core.ascending import union
 from core.jobs import Job
 from core.scan.pieces import in_memory
 from core.scan.snapshot import Column, MemorySegment
@@ -64,7 +65,7 @@ class Tidier:
         pending_cells = sum(rows) * len(state.columns) + sum(count * width for count, width in changed)
         if pending_rows > FLUSH_ROWS_ABOVE or pending_cells > FLUSH_CELLS_ABOVE:
             return self.flush
-        return self.merge if len(rows) > ENTRIES or len(changed) > ENTRIES else None
+        return self.merge if max(len(rows), len(changed), len(state.deletions)) > ENTRIES else None
 
     def worthwhile(self, state: State) -> Tidying | None:
         """What is worth doing while nothing else is asked of the table."""
@@ -93,7 +94,11 @@ class Tidier:
         """One catalog entry for what many small commits left."""
         tails = [_tail(run, [len(state.cells[key].ids) for key in run]) for run in _runs(state)]
         loose = [_tail(run, [h.segment.num_rows for h in run]) for run in _adjoining(_loose(state))]
+        gone = _tail(list(state.deletions), [len(ids) for ids in state.deletions.values()])
         with self._publishing(state) as publication:
+            if len(gone) > 1:
+                publication.ended(("deletions", entry) for entry in gone)
+                publication.deletions(union(*(state.deletions[entry] for entry in gone)))
             for merged in (_merged(state, run) for run in tails if len(run) > 1):
                 publication.ended(merged.entries)
                 for held in merged.cells:
@@ -197,8 +202,8 @@ def _adjoining(loose: Sequence[Held]) -> list[list[Held]]:
 
 def _tail(entries: Sequence[T], sizes: Sequence[int]) -> Sequence[T]:
     """The last entries, as far back as none is much larger than all after it: merging costs n log n."""
-    start, after = len(entries) - 1, sizes[-1]
-    while start and sizes[start - 1] <= TIER * after:
+    start, after = len(entries), 0
+    while start and (not after or sizes[start - 1] <= TIER * after):
         start -= 1
         after += sizes[start]
     return entries[start:]

@@ -154,6 +154,23 @@ def test_a_row_of_nothing_is_a_row(wide: StoreType) -> None:
         assert store["bare"].num_rows == 3
 
 
+def test_many_single_deletions_stay_few_to_read_and_can_be_taken_back(tmp_path: Path) -> None:
+    gone = list(range(0, 6 * ENTRIES, 2))
+    with Store.open(tmp_path / "w") as store:
+        table = store.create_table("t", {"n": list(range(1_000))})
+        for row in gone:
+            table.delete([row])
+        held = [n for n in range(1_000) if n not in gone]
+        assert [row["n"] for row in _read_anew(store)] == held
+        assert table.read(as_of=1 + 70)["n"].to_pylist() == [n for n in range(1_000) if n not in gone[:70]]
+        table.restore(1 + 100)
+        assert [row["n"] for row in _read_anew(store)] == [n for n in range(1_000) if n not in gone[:100]]
+        table.undo()
+        assert [row["n"] for row in _read_anew(store)] == held
+        assert len(table.state().deletions) <= ENTRIES
+        assert store.verify().problems == ()
+
+
 def test_rows_of_nothing_are_merged_with_others(tmp_path: Path) -> None:
     given = [{"n": number} if number % 3 else {} for number in range(2 * ENTRIES)]
     with Store.open(tmp_path / "w") as store:
