@@ -11,14 +11,14 @@ from core.errors import BadData
 
 
 def of_valid_text(block: Block) -> Block:
-    """The block; raises `BadData` for a column with text that is no UTF-8."""
+    """The block; raises `BadData` for a column with text that is no UTF-8, or damaged otherwise."""
     for field, values in zip(block.schema, block.table().columns, strict=True):
         if _holds_text(field.type):
             try:
                 values.validate(full=True)
             except pa.ArrowInvalid as error:
                 raise BadData(
-                    f"column '{field.name}' holds text that is not UTF-8",
+                    f"column '{field.name}' holds text that is not UTF-8, or is damaged",
                     str(error),
                     "Give it as binary, or decode it with the encoding it is in",
                 ) from error

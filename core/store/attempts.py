@@ -26,23 +26,24 @@ class Attempts:
     def __init__(self, catalog: Catalog, reader: Reader) -> None:
         self._catalog, self._reader = catalog, reader
         self._one_at_a_time = threading.RLock()
-        self._building: int | None = None
+        self._building: set[int] = set()
         let_go_in_children(self)
 
     def forked(self) -> None:
         """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
         self._one_at_a_time = threading.RLock()
-        self._building = None
+        self._building = set()
 
     @contextmanager
     def building(self) -> Iterator[None]:
         """While a change is made of the table's state. Whatever makes it cannot change the table itself: that
         would be overtaken by its own doing, again and again."""
-        self._building = threading.get_ident()
+        thread = threading.get_ident()
+        self._building.add(thread)
         try:
             yield
         finally:
-            self._building = None
+            self._building.discard(thread)
 
     def retried(self, attempt: Callable[[State], T], expected_version: int | None = None) -> T:
         """Staged beside other writers first; whoever keeps coming too late stages under the write lock."""
@@ -80,7 +81,7 @@ class Attempts:
         return self.retried(work)
 
     def _refuse_inside(self) -> None:
-        if self._building == threading.get_ident():
+        if threading.get_ident() in self._building:
             raise StoreProblem(
                 f"{self._reader.last_name}: the table is being changed",
                 "The function that makes its new values changes the table itself",

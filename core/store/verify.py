@@ -135,7 +135,7 @@ class Verification:
         found = layout.strays(self.catalog.known_paths)
         if found is None:
             return ["Stray files were not looked for, because somebody is writing to the store."]
-        self.problems += [f"{path}: no table names this file" for path in found]
+        self.problems += [f"{path}: no table names this file; vacuum removes it" for path in found]
         return []
 
     def _noting(self, row: TableRow, look: Callable[[], Iterator[str]]) -> bool:

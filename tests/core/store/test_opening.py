@@ -115,7 +115,7 @@ def test_a_stray_file_beside_the_tables_folders_is_told_and_left_alone(tmp_path:
     Store.open(tmp_path / "s").close()
     stray.write_text("mine")
     with Store.open(tmp_path / "s") as store:
-        assert store.verify().problems == (f"{stray}: no table names this file",)
+        assert store.verify().problems == (f"{stray}: no table names this file; vacuum removes it",)
     assert stray.read_text() == "mine"
 
 
