@@ -55,7 +55,7 @@ def is_list(kind: pa.DataType) -> bool:
 def lists_of(values: pa.Array) -> Lists:
     if pa.types.is_map(values.type):
         values = values.cast(pa.list_(pa.struct([values.type.key_field, values.type.item_field])))
-    if not values.null_count and isinstance(values, (pa.ListArray, pa.LargeListArray)):
+    if len(values) and not values.null_count and isinstance(values, (pa.ListArray, pa.LargeListArray)):
         return _all_there(values)
     valid, lengths = np.ones(len(values), bool), to_numpy(pc.list_value_length(values)).astype(np.int64)
     if values.null_count:
