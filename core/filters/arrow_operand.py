@@ -52,7 +52,7 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     or two newer than DuckDB's."""
 
     def __init__(self, array: pa.Array, ignore_case: bool, made: dict[Any, Any] | None = None) -> None:
-        """`made`: sets of values that were made for the same predicate before, by type."""
+        """`made`: what was made of the same predicate's values before, by what it is and by type."""
         self._made = {} if made is None else made
         self.array, self._type, self._kind = array, value_type(array.type), kind_of(array.type)
         self._raw = _computable(array, self._kind)

@@ -104,23 +104,27 @@ def _latest_of(columns: Sequence[Column], changes: list[Cells]) -> Cells:
 
 
 def _tables(changes: Iterable[Cells], columns: Sequence[Column], schema: pa.Schema) -> Iterator[pa.Table]:
-    for rows in together(cells.values for cells in changes):
-        found = rows.select([str(column.key) for column in columns])
-        if not found.schema.equals(schema):
-            arrays = [as_type(values, c.type) for values, c in zip(found.columns, columns, strict=True)]
-            found = pa.Table.from_arrays(arrays, schema=schema)
-        yield found
-
-
-def together(changes: Iterable[Mapping[int, pa.Array]]) -> Iterator[pa.Table]:
-    """The values of all, of which none is without any, in order and under the names `str(key)`: what commits
-    of one shape left, one after the other, is one table."""
-    for shape, alike in groupby(changes, _shape):
-        batches = [values for values in alike if isinstance(values, BatchValues)] if shape else []
-        if shape:
-            yield _end_to_end(batches, shape[1]).rename_columns(list(map(str, shape[0])))
+    """These columns of all. Most columns of commits that are alike are put together at once; of commits that
+    each changed others a group has few, which are taken one by one."""
+    for shape, run in groupby((cells.values for cells in changes), _shape):
+        if shape and 2 * len(columns) > len(shape[0]):
+            found = (rows.select([str(c.key) for c in columns]).columns for rows in end_to_end(run))
         else:
-            yield from (pa.Table.from_batches([named_by_key(values)]) for values in alike)
+            found = ([values[c.key] for c in columns] for values in run)
+        for arrays in found:
+            fitting = [as_type(values, c.type) for values, c in zip(arrays, columns, strict=True)]
+            yield pa.Table.from_arrays(fitting, schema=schema)
+
+
+def end_to_end(changes: Iterable[Mapping[int, pa.Array]]) -> Iterator[pa.Table]:
+    """The values of all in order, under the names `str(key)`: what commits of one shape left, one after the
+    other, is one table. Each has a column at least, since rows are counted by them."""
+    for shape, run in groupby(changes, _shape):
+        if shape:
+            alike = [values for values in run if isinstance(values, BatchValues)]
+            yield _end_to_end(alike, shape[1]).rename_columns(list(map(str, shape[0])))
+        else:
+            yield from (pa.Table.from_batches([named_by_key(values)]) for values in run)
 
 
 def _end_to_end(values: Sequence[BatchValues], schema: pa.Schema) -> pa.Table:

@@ -14,7 +14,8 @@ from core.scan.snapshot import Column, Snapshot
 from core.schema import ID
 
 ID_COLUMN = Column(ID, pa.int64(), 0)
-NO_ID = -1
+NOTHING_FOUND = (-1, -1)
+"""An id that no row has, and the position that says so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +43,12 @@ class IdRanges:
         return found
 
     def _one(self, snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
-        """The same for one id. A change of a row looks for it again and again: the last one is remembered."""
+        """The same for one id. A change of a row looks for it again and again: the last one is remembered,
+        for whoever has these ranges has the same segments."""
         row_id = int(ids[0])
-        found: tuple[int, int] = self.__dict__.get("_found", (NO_ID, -1))
+        found: tuple[int, int] = self.__dict__.get("_last_found", NOTHING_FOUND)
         if found[0] != row_id:
-            found = self.__dict__["_found"] = (row_id, self._position(snapshot, row_id))
+            found = self.__dict__["_last_found"] = (row_id, self._position(snapshot, row_id))
         return np.array(found[1:], np.int64)
 
     def _position(self, snapshot: Snapshot, row_id: int) -> int:

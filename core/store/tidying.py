@@ -19,7 +19,7 @@ from core.scan.pieces import in_memory
 from core.scan.snapshot import Column, MemorySegment
 from core.store.catalog import Catalog, IdsUnderWay
 from core.store.catalog_transaction import Transaction
-from core.store.cells import Cells, latest, together
+from core.store.cells import Cells, end_to_end, latest
 from core.store.change_files import write_cells
 from core.store.commit import NO_IDS
 from core.store.layout import Layout, Staging
@@ -211,6 +211,7 @@ def _tail(entries: Sequence[T], sizes: Sequence[int]) -> Sequence[T]:
 
 def _joined(run: Sequence[Held], columns: Sequence[Column]) -> dict[int, pa.Array]:
     pending = [h.segment for h in run if isinstance(h.segment, PendingRows)]
+    assert len(pending) == len(run), "what the catalog holds is pending"
     joined = pa.concat_tables([in_memory(MemorySegment.of(rows), columns) for rows in _rows_of(pending)])
     return {c.key: in_one(joined.column(i)) for i, c in enumerate(columns)}
 
@@ -219,4 +220,4 @@ def _rows_of(pending: Sequence[PendingRows]) -> Iterator[pa.Table]:
     """In order; rows of no column at all are counted by their ids."""
     for bare, alike in groupby(pending, key=lambda rows: not rows.values()):
         run = list(alike)
-        yield from (rows.rows for rows in run) if bare else together(rows.values() for rows in run)
+        yield from (rows.rows for rows in run) if bare else end_to_end(rows.values() for rows in run)
