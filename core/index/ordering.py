@@ -49,7 +49,8 @@ def as_numbers(values: pa.Array) -> np.ndarray:
     kind = kind_of(plain.type)
     if kind is Kind.FLOAT:
         wide = plain.cast(pa.float32()) if types.is_float16(plain.type) else plain
-        numbers: np.ndarray = to_numpy(wide) + wide.type.to_pandas_dtype()(0)  # -0.0 becomes 0.0
+        with np.errstate(invalid="ignore"):  # a NaN that signals
+            numbers: np.ndarray = to_numpy(wide) + wide.type.to_pandas_dtype()(0)  # -0.0 becomes 0.0
         return numbers
     if kind is Kind.BOOLEAN:
         return to_numpy(plain).astype(np.uint8)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import math
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from core import Store, col, stable_order
+from core import Store, col, open_dataset, stable_order
 from core.errors import Cancelled
 from core.filters.expr import Filter
 from core.jobs import Job
@@ -35,6 +37,7 @@ COLUMNS = {
     "clock": pa.array([dt.time(n // 60, n % 60) for n in NUMBERS]),
     "span": pa.array([dt.timedelta(seconds=n - 300) for n in NUMBERS]),
     "price": pa.array([Decimal(n - 300) / 100 for n in NUMBERS], pa.decimal128(9, 2)),
+    "wide": pa.array([Decimal(n - 300) / 100 for n in NUMBERS], pa.decimal256(9, 2)),
     "code": pa.array(NUMBERS, pa.int64()).dictionary_encode(),
 }
 
@@ -81,6 +84,17 @@ def test_rows_come_in_the_order_of_a_column(
     found = view.page(0, view.num_rows, ["_id"])["_id"].to_pylist()
     ids = rows["_id"].to_pylist()
     assert found == [ids[i] for i in expected(rows[name].to_pylist(), descending)]
+
+
+@pytest.mark.parametrize("kind", [pa.float16(), pa.float32()])
+def test_a_nan_that_signals_is_sorted_like_any_other(tmp_path: Path, kind: pa.DataType) -> None:
+    bits = {pa.float16(): np.array([0x7D00, 0x3C00, 0x7E00], np.uint16)}.get(
+        kind, np.array([0x7FA00000, 0x3F800000, 0x7FC00000], np.uint32)
+    )
+    values = pa.Array.from_buffers(kind, 3, [None, pa.py_buffer(bits)])
+    pq.write_table(pa.table({"x": values}), tmp_path / "t.parquet")
+    view = View(open_dataset(tmp_path / "t.parquet").snapshot(), Query(sort=(SortKey("x"),)))
+    assert view.positions(0, 3).tolist() == [1, 0, 2]
 
 
 class Impatient(Job):
