@@ -51,6 +51,8 @@ def extents(told: Footer, name: str, column: Column) -> list[Extent]:
     place = _leaf(told, name)
     if place is None or not _alike(told.schema.field(name).type, column.type):
         return [UNKNOWN for _ in groups]
+    if told.has_doubtful_extremes(name):
+        return [UNKNOWN for _ in groups]
     leaf = told.metadata.schema.column(place)
     return [
         _extent(told.metadata.row_group(group).column(place), leaf, kind, column.type) for group in groups

@@ -18,7 +18,10 @@ _EXACT_INTEGERS = range(-(1 << 53), (1 << 53) + 1)
 class FileColumns:
     """Columns by name, in the order they were first seen, with a type for the values of all files."""
 
-    def __init__(self) -> None:
+    def __init__(self, coarse_int96: bool = False) -> None:
+        """`coarse_int96`: times of 96 bits are in microseconds in some of the files, and so in all in which
+        that changes none."""
+        self._coarse_int96 = coarse_int96
         self._keys: dict[str, int] = {}
         self._types: list[pa.DataType] = []
         self._seen_in: list[Footer] = []
@@ -27,10 +30,10 @@ class FileColumns:
 
     def take(self, told: Footer) -> dict[int, str]:
         """Add a file's columns; answers its names by key. Files that are alike share one answer."""
-        if self._last and told.metadata.schema.equals(self._last[0].metadata.schema):
+        if self._last and self._are_alike(told, self._last[0]):
             return self._last[1]
         _refuse_duplicates(told)
-        names = {self._key(field, told): field.name for field in told.schema}
+        names = {self._key(field, told): field.name for field in self._schema(told)}
         self._last = (told, names)
         return names
 
@@ -39,6 +42,15 @@ class FileColumns:
         for name in self._whole_and_double:
             self._refuse_inexact(name, footers)
         return tuple(Column(name, self._types[key], key) for name, key in self._keys.items())
+
+    def _are_alike(self, told: Footer, other: Footer) -> bool:
+        if not told.metadata.schema.equals(other.metadata.schema):
+            return False
+        return other.int96 is None or self._schema(told).equals(self._schema(other))
+
+    def _schema(self, told: Footer) -> pa.Schema:
+        coarse = self._coarse_int96 and told.int96 is not None and told.int96.whole
+        return told.coarse_schema if coarse else told.schema
 
     def _key(self, field: pa.Field, told: Footer) -> int:
         key = self._keys.setdefault(field.name, len(self._types))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
 from pathlib import Path
 
 from core.dataset import Dataset
@@ -11,7 +12,7 @@ from core.datasets.contents import Contents, look_into
 from core.datasets.hive import folder_columns, noted_types
 from core.datasets.locate import Found
 from core.errors import FileProblem
-from core.scan.footers import Footer, UnknownType, footer
+from core.scan.footers import EncryptedColumns, Footer, UnknownType, footer
 from core.scan.snapshot import FileSegment, Snapshot
 
 MAGIC = b"PAR1"
@@ -44,9 +45,33 @@ def _footers(files: tuple[Path, ...]) -> list[Footer]:
         return list(readers.map(_footer, files))
 
 
+def _any_in_microseconds(footers: list[Footer]) -> bool:
+    """Whether times of 96 bits are in microseconds in some file; they may have to be decoded to tell."""
+    timed = _with_int96(footers)
+    if not timed:
+        return False
+    with ThreadPoolExecutor(FOOTER_READERS) as readers:
+        units = [told.unit for told in readers.map(attrgetter("int96"), timed)]
+    return "us" in units
+
+
+def _with_int96(footers: list[Footer]) -> list[Footer]:
+    """The files that may have times of 96 bits. Most files are like the one before."""
+    found: list[Footer] = []
+    before, has_any = None, False
+    for told in footers:
+        if before is None or not told.metadata.schema.equals(before.metadata.schema):
+            before, has_any = told, bool(told.int96_columns)
+        if has_any:
+            found.append(told)
+    return found
+
+
 def _footer(path: Path) -> Footer:
     try:
         return footer(path)
+    except EncryptedColumns:
+        raise
     except UnknownType as problem:
         raise _naming_columns(problem) from problem
     except FileProblem as problem:
@@ -82,15 +107,15 @@ def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:
 
 
 def _snapshot(found: Found, footers: list[Footer]) -> Snapshot:
-    columns = FileColumns()
+    columns = FileColumns(coarse_int96=_any_in_microseconds(footers))
     names = [columns.take(told) for told in footers]
     stored = columns.unified(footers)
     types = noted_types([told.metadata.metadata for told in footers])
     named, constants = folder_columns(found.root, [told.path for told in footers], stored, types)
     segments = tuple(
-        FileSegment(told.path, told.metadata.num_rows, keys, told.fingerprint, values)
+        FileSegment(told.path, told.num_rows, keys, told.fingerprint, values)
         for told, keys, values in zip(footers, names, constants, strict=True)
-        if told.metadata.num_rows
+        if told.num_rows
     )
     token = ("parquet", *((str(told.path), *told.fingerprint) for told in footers))
     return Snapshot(found.name, (*stored, *named), segments, token)

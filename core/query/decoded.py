@@ -130,7 +130,7 @@ class Decodings:
 def _is_plain(told: Footer, name: str, kind: pa.DataType) -> bool:
     """In a file without row groups nothing can be kept."""
     return bool(
-        told.metadata.num_rows
+        told.num_rows
         and whole.is_flat(told, name)
         and told.schema.field(name).type.equals(kind)
         and same_in_memory(kind)

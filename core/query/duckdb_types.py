@@ -3,12 +3,16 @@ would harm a value."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import lru_cache
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import types as is_
 
 from core.filters.ordered_decimals import ordered
+from core.scan.footers import Footer
 
 Test = Callable[[pa.DataType], bool]
 Made = Callable[[pa.Array], pa.Array]
@@ -62,6 +66,28 @@ def handed(column: pa.ChunkedArray, huge_as_text: bool = False) -> pa.ChunkedArr
     return pa.chunked_array([_handed(chunk, made) for chunk in chunks])
 
 
+def may_be_misread(kind: pa.DataType) -> bool:
+    """Whether `misreads` has to be asked about columns of this type."""
+    return holds(kind, _is_misread_somewhere)
+
+
+@lru_cache(4096)
+def misreads(told: Footer, name: str) -> bool:
+    """Whether DuckDB 2.0 reads other values from the column of the file than Arrow, or none: it cuts the last
+    digits off nanoseconds in the old form and of times that are adjusted to UTC, and has no byte streams of
+    bytes of one length."""
+    if told.int96 is not None and not told.int96.whole and name in told.int96_columns:
+        return True
+    return any(_is_misread(told, place) for place in told.leaves_within(name))
+
+
+def is_adjusted_time(told: Footer, name: str) -> bool:
+    """Whether the column, or something inside it, is a time of day adjusted to UTC, which DuckDB reads as one
+    with an offset."""
+    leaves = (told.metadata.schema.column(place) for place in told.leaves_within(name))
+    return any(_adjusted_unit(leaf) is not None for leaf in leaves)
+
+
 def made_otherwise(kind: pa.DataType) -> bool:
     """Whether a Parquet file may call values of this type an interval or a variant."""
     if is_.is_struct(kind):
@@ -111,6 +137,34 @@ def sql_type(kind: pa.DataType) -> str | None:
     if is_.is_nested(kind):
         return _nested_sql_type(kind)
     return next((name for test, name in _NAMES if test(kind)), None)
+
+
+def _is_misread_somewhere(kind: pa.DataType) -> bool:
+    if is_.is_timestamp(kind):
+        return kind.tz is None and kind.unit in ("us", "ns")
+    return bool(
+        is_.is_fixed_size_binary(kind)
+        or is_.is_decimal(kind)
+        or is_.is_float16(kind)
+        or kind.equals(pa.time64("ns"))
+        or isinstance(kind, pa.UuidType)
+    )
+
+
+def _is_misread(told: Footer, place: int) -> bool:
+    leaf = told.metadata.schema.column(place)
+    if leaf.physical_type == "FIXED_LEN_BYTE_ARRAY":
+        groups = map(told.metadata.row_group, range(told.metadata.num_row_groups))
+        return any("BYTE_STREAM_SPLIT" in group.column(place).encodings for group in groups)
+    return _adjusted_unit(leaf) == "nanoseconds"
+
+
+def _adjusted_unit(leaf: pq.ColumnSchema) -> str | None:
+    """The unit of a time of day that is adjusted to UTC."""
+    if leaf.logical_type.type != "TIME":
+        return None
+    told = json.loads(leaf.logical_type.to_json())
+    return str(told["timeUnit"]) if told["isAdjustedToUTC"] else None
 
 
 def _nested_sql_type(kind: pa.DataType) -> str | None:

@@ -13,7 +13,7 @@ from core.arrays import from_numpy
 from core.jobs import Job
 from core.query.duckdb_types import comes_back
 from core.query.engine import cursor
-from core.query.source import POSITION, identifier, stored_relation
+from core.query.source import POSITION, identifier, is_misread, stored_relation
 from core.scan.pieces import piece_at, schema_of
 from core.scan.rows import live_positions, patch_scattered, read_rows, take_rows
 from core.scan.snapshot import Column, Snapshot
@@ -41,7 +41,9 @@ def fetch_next(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Co
 
 def _decoding_pays(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column]) -> bool:
     cells = _cells_to_decode(snapshot, positions) * len(columns)
-    return cells <= DECODED_CELLS or not all(comes_back(c.type) for c in columns)
+    if cells <= DECODED_CELLS:
+        return True
+    return not all(comes_back(c.type) and not is_misread(snapshot, c) for c in columns)
 
 
 def _cells_to_decode(snapshot: Snapshot, positions: np.ndarray) -> int:

@@ -6,7 +6,7 @@ Files are aliased by place, so any column name works: empty, reserved, or differ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from itertools import count, groupby
 
 import duckdb
@@ -19,8 +19,17 @@ from core.ascending import EMPTY, union, without
 from core.filters.to_sql import field_in
 from core.jobs import Job
 from core.nested import type_at
+from core.query import engine
 from core.query.decoded import DecodedRows, Decodings
-from core.query.duckdb_types import handed, holds, made_otherwise, sql_type
+from core.query.duckdb_types import (
+    handed,
+    holds,
+    is_adjusted_time,
+    made_otherwise,
+    may_be_misread,
+    misreads,
+    sql_type,
+)
 from core.scan.footers import Footer, unchanged
 from core.scan.pieces import changed_cells, in_memory, schema_of
 from core.scan.rows import live_positions, take_rows
@@ -89,13 +98,51 @@ def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
     calendar intervals and variants it makes types of its own, of use only to SQL that people type."""
     if holds(column.type, pa.types.is_decimal256):
         return False
+    if is_misread(snapshot, column):
+        return False
     files = [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
+    if holds(column.type, _is_list_of_single_fields) and any(_is_flattened(f, column) for f in files):
+        return False
     if not typed_sql and holds(column.type, made_otherwise) and any(_is_otherwise(f, column) for f in files):
         return False
     if not pa.types.is_nested(column.type) or not holds(column.type, pa.types.is_duration):
         return True
     held = [_held_type(file, column) for file in files]
     return all(kind is None or kind.equals(column.type) for kind in held)
+
+
+def is_misread(snapshot: Snapshot, column: Column) -> bool:
+    """Whether DuckDB reads other values from a file than Arrow does."""
+    if not may_be_misread(column.type):
+        return False
+    files = (segment for segment in snapshot.segments if isinstance(segment, FileSegment))
+    return any(
+        misreads(unchanged(file), file.names[column.key]) for file in files if column.key in file.names
+    )
+
+
+def _is_list_of_single_fields(kind: pa.DataType) -> bool:
+    listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return bool(listed and pa.types.is_struct(kind.value_type) and kind.value_type.num_fields == 1)
+
+
+def _is_flattened(file: FileSegment, column: Column) -> bool:
+    name = file.names.get(column.key)
+    return name is not None and _is_flat_in_duckdb(unchanged(file), name)
+
+
+@lru_cache(4096)
+def _is_flat_in_duckdb(told: Footer, name: str) -> bool:
+    """Whether DuckDB reads the column as another type: the items of lists that have no annotation, and one
+    field, as that field."""
+    place, own = told.schema.get_field_index(name), sql_type(told.coarse_schema.field(name).type)
+    if own is None:
+        return False
+    path, hive = exp.array(exp.Literal.string(str(told.path))), _option("hive_partitioning", exp.false())
+    with engine.cursor(of=str(told.path)) as asked:
+        stored = asked.sql(exp.select("*").from_(exp.func("read_parquet", path, hive)).sql("duckdb")).types
+        wanted = asked.sql(f"SELECT NULL::{own}").types
+    return str(stored[place]) != str(wanted[0])
 
 
 def _is_otherwise(file: FileSegment, column: Column) -> bool:
@@ -168,7 +215,7 @@ def _shape(segment: Segment, columns: Sequence[Column]) -> tuple[object, ...] | 
         return None
     told = unchanged(segment)
     names = [segment.names.get(c.key) for c in columns]
-    types = tuple((n, str(told.schema.field(n).type)) if n is not None else None for n in names)
+    types = tuple((n, str(told.coarse_schema.field(n).type)) if n is not None else None for n in names)
     constant = tuple(c.key in segment.constants for c in columns)
     return (told.ambiguous_layout, constant, *types)
 
@@ -213,23 +260,31 @@ def _decoded_query(
 def _held(column: Column, place: int, files: Sequence[Footer]) -> exp.Expr:
     """A column of files of one shape, in the column's own type.
 
-    DuckDB 2.0 takes every row of a row group for null, or none, whose texts are nulls and one value, unless
-    the column is seen through something that it cannot answer from statistics.
+    DuckDB 2.0 takes every row of a row group for null, or none, whose texts are nulls and one value, and
+    believes extremes in any order, unless the column is seen through something that it cannot answer from
+    statistics.
     """
-    whole = files[0].schema.field(place)
+    whole = files[0].coarse_schema.field(place)  # as DuckDB reads it
     stored = type_at(whole.type, column.path)
     assert stored is not None
     value = field_in(_field(f"f{place}", "f"), whole.type, column.path)
-    if any(file.of_one_text(".".join((whole.name, *column.path))) for file in files):
+    path = ".".join((whole.name, *column.path))
+    if any(file.has_doubtful_extremes(path) for file in files):
+        value = exp.Anonymous(this="try", expressions=[value])  # no error, but nothing is known of its answer
+    elif any(file.of_one_text(path) for file in files):
         always = exp.GTE(this=_field("file_row_number", "f"), expression=exp.Literal.number(0))
         value = exp.Case(ifs=[exp.If(this=always, true=value)])
     if pa.types.is_duration(stored) and pa.types.is_duration(column.type):
         factor = _PER_SECOND[column.type.unit] // _PER_SECOND[stored.unit]
         return value if factor == 1 else value * exp.Literal.number(factor)
     kind, own = sql_type(stored), sql_type(column.type)
-    if kind == own or kind is None or own is None:
+    if own is None or kind is None or (kind == own and not _have_offsets(files, path, column.type)):
         return value
     return exp.cast(value, exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=own))
+
+
+def _have_offsets(files: Sequence[Footer], path: str, kind: pa.DataType) -> bool:
+    return holds(kind, pa.types.is_time) and any(is_adjusted_time(file, path) for file in files)
 
 
 def _missing(column: Column, files: Sequence[FileSegment], nowhere: exp.Query | None) -> exp.Expr:

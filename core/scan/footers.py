@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -20,8 +22,26 @@ KEPT_FOOTERS = 4096
 LENGTH_BYTES = 4
 """What the length of each text takes where it is not a place in a dictionary."""
 OTHER_TYPES = "Write the file again with another type: decimal(38, 0) or text for whole numbers of 128 bits"
+MOST_MEASURED = 1 << 20
+"""Rows of a file of Spark's whose times are looked at: it has microseconds, but wraps those far away."""
+SIGNATURE_BYTES = 28
+"""Follow the footer of a file with encrypted columns. To ask pyarrow 26 for the metadata of such a column
+ends the process."""
 REFUSALS = (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError)
 """What pyarrow raises for a file that it cannot open."""
+_BYTES = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY", "INT96")
+_UNSIGNED = ("UINT_8", "UINT_16", "UINT_32", "UINT_64")
+_ORDERED_BY = ("parquet-cpp-arrow ", "DuckDB ", "parquet-rs ", "Polars")
+"""Programs that put bytes in the order of their values, all of them."""
+
+
+@dataclass(frozen=True)
+class Int96:
+    """The times of a file that are stored in the old form of 96 bits: the unit that they are read in, and
+    whether each is a whole microsecond, as engines read them."""
+
+    unit: str
+    whole: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +54,64 @@ class Footer:
 
     @cached_property
     def schema(self) -> pa.Schema:
+        coarse = self.int96 is not None and self.int96.unit == "us"
+        return self.coarse_schema if coarse else self._arrow_schema
+
+    @cached_property
+    def coarse_schema(self) -> pa.Schema:
+        """The schema with all times of 96 bits in microseconds."""
+        if self.int96 is None:
+            return self._arrow_schema
+        with self._open("us") as file:
+            coarse = file.schema_arrow
+        pairs = zip(self._arrow_schema, coarse, strict=True)
+        fields = [other if field.name in self.int96_columns else field for field, other in pairs]
+        return pa.schema(fields, self._arrow_schema.metadata)
+
+    @cached_property
+    def _arrow_schema(self) -> pa.Schema:
         return self.metadata.schema.to_arrow_schema()
+
+    @cached_property
+    def num_rows(self) -> int:
+        """Of all row groups together: the number that the footer gives for the file may be another."""
+        return int(self.row_group_starts[-1])
+
+    @cached_property
+    def int96(self) -> Int96 | None:
+        """None where the file has no such times. Nothing but the values tells whether nanoseconds reach them,
+        so they are decoded once, unless they are many and Spark's, which has microseconds alone."""
+        if not self.int96_columns:
+            return None
+        if self.num_rows > MOST_MEASURED and _is_by_spark(self.metadata):
+            return Int96("us", whole=True)
+        try:
+            return self._measured_int96(self.int96_columns)
+        except REFUSALS:
+            # A damaged column does not keep the others from being read; Arrow, which decodes what is
+            # not whole, says what is wrong with it.
+            return Int96("ns", whole=False)
+
+    @cached_property
+    def int96_columns(self) -> list[str]:
+        """The columns that are, or hold, such times."""
+        leaves = map(self.metadata.schema.column, range(self.metadata.num_columns))
+        paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
+        names = self._arrow_schema.names if paths else []
+        return [name for name in names if any(_lies_in(path, name) for path in paths)]
+
+    def _measured_int96(self, columns: list[str]) -> Int96:
+        unit, whole = "ns", True
+        with self._open("ns") as fine, self._open("us") as coarse, self._open("ms") as far:
+            for group in range(self.metadata.num_row_groups):
+                values = coarse.read_row_group(group, columns=columns)
+                if unit == "ns" and (exact := _cast(values, fine.schema_arrow)) is not None:
+                    whole = whole and exact.equals(fine.read_row_group(group, columns=columns))
+                    continue
+                unit = "us"  # of which the last digits are cut off by every reader
+                if _cast(far.read_row_group(group, columns=columns), coarse.schema_arrow) is None:
+                    return Int96("us", whole=False)
+        return Int96(unit, whole or unit == "us")
 
     @cached_property
     def ambiguous_layout(self) -> tuple[str, ...]:
@@ -68,10 +145,42 @@ class Footer:
 
     def has_statistics(self, name: str) -> bool:
         """Whether extremes are told, in some row group, of the column or of something inside it."""
-        metadata = self.metadata
-        leaves = [i for i in range(metadata.num_columns) if _lies_in(metadata.schema.column(i).path, name)]
+        metadata, leaves = self.metadata, self.leaves_within(name)
         groups = range(metadata.num_row_groups)
         return any(metadata.row_group(g).column(leaf).is_stats_set for g in groups for leaf in leaves)
+
+    def leaves_within(self, name: str) -> list[int]:
+        """Where the leaves of a column are, or of a field inside one by its path."""
+        schema = self.metadata.schema
+        return [i for i in range(self.metadata.num_columns) if _lies_in(schema.column(i).path, name)]
+
+    def has_doubtful_extremes(self, name: str) -> bool:
+        """Whether statistics of the column, or of something inside it, may give extremes in another order
+        than that of the values: programs of before 2018 put all bytes in order as if they had signs."""
+        known = self._doubtful.get(name)
+        if known is None:
+            leaves = [] if self._is_by_known_writer else self.leaves_within(name)
+            groups = map(self.metadata.row_group, range(self.metadata.num_row_groups if leaves else 0))
+            known = any(self._is_doubtful(group.column(leaf), leaf) for group in groups for leaf in leaves)
+            self._doubtful[name] = known
+        return known
+
+    def _is_doubtful(self, chunk: pq.ColumnChunkMetaData, leaf: int) -> bool:
+        """Arrow leaves extremes out that it cannot believe, but those of decimals."""
+        kind = self.metadata.schema.column(leaf)
+        if chunk.physical_type in _BYTES and kind.logical_type.type == "DECIMAL":
+            return not _is_by_later_java(self.metadata)
+        told = chunk.statistics
+        believed = told is not None and (told.has_min_max or told.null_count == chunk.num_values)
+        return not believed and (chunk.physical_type in _BYTES or kind.converted_type in _UNSIGNED)
+
+    @cached_property
+    def _is_by_known_writer(self) -> bool:
+        return str(self.metadata.created_by).startswith(_ORDERED_BY)
+
+    @cached_property
+    def _doubtful(self) -> dict[str, bool]:
+        return {}
 
     def has_intervals_or_variants(self, name: str) -> bool:
         """Whether the column, or something inside it, is a calendar interval or a variant."""
@@ -132,17 +241,45 @@ class Footer:
     def open(self, coded: Sequence[str] = ()) -> pq.ParquetFile:
         """A reader of its own for the calling thread; the footer is not parsed again. `coded` columns come as
         places in dictionaries. The file is closed by `close(force=True)`, or with the last who knows it."""
+        return self._open(None if self.int96 is None else self.int96.unit, coded)
+
+    def _open(self, int96_unit: str | None, coded: Sequence[str] = ()) -> pq.ParquetFile:
         try:
             file = pa.OSFile(str(self.path))  # a path costs as much again as all else here
             return pq.ParquetFile(
-                file, metadata=self.metadata, pre_buffer=False, read_dictionary=list(coded) or None
-            )
+                file, metadata=self.metadata, pre_buffer=False, read_dictionary=list(coded) or None,
+                coerce_int96_timestamp_unit=int96_unit,
+            )  # fmt: skip
         except REFUSALS as error:
             raise unreadable(self.path, error) from error
 
 
+def _cast(times: pa.Table, schema: pa.Schema) -> pa.Table | None:
+    """The columns in the types of `schema`; None where these do not reach as far."""
+    try:
+        return times.cast(pa.schema([field for field in schema if field.name in times.schema.names]))
+    except pa.ArrowInvalid:
+        return None
+
+
+def _is_by_spark(metadata: pq.FileMetaData) -> bool:
+    """Other programs may copy the keys into files of their own, but do not write as `parquet-mr`."""
+    keys = metadata.metadata or {}
+    spark = any(key.startswith(b"org.apache.spark.") for key in keys)
+    return spark and str(metadata.created_by).startswith("parquet-mr")
+
+
+def _is_by_later_java(metadata: pq.FileMetaData) -> bool:
+    found = re.match(r"parquet-mr version (\d+)\.(\d+)", str(metadata.created_by))
+    return found is not None and (int(found[1]), int(found[2])) >= (1, 10)
+
+
 class UnknownType(FileProblem):
     """A whole file, one of whose types Arrow does not have."""
+
+
+class EncryptedColumns(FileProblem):
+    """A file whose footer can be read, but not all of its columns."""
 
 
 _footers: dict[Path, Footer] = {}
@@ -188,7 +325,7 @@ def _lies_in(path: str, name: str) -> bool:
 
 def _is_text(leaf: pq.ColumnSchema) -> bool:
     numeric = leaf.logical_type.type in ("DECIMAL", "FLOAT16")
-    return leaf.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY") and not numeric
+    return leaf.physical_type in _BYTES[:2] and not numeric
 
 
 def _is_small(group: pq.RowGroupMetaData, place: int) -> bool:
@@ -206,9 +343,24 @@ def _is_one_and_null(chunk: pq.ColumnChunkMetaData) -> bool:
 def _parse(path: Path, fingerprint: tuple[int, int]) -> Footer:
     try:
         with pq.ParquetFile(path) as file:
-            return Footer(path, fingerprint, file.metadata)
+            told = Footer(path, fingerprint, file.metadata)
+        signed = _footer_bytes(path) == told.metadata.serialized_size + SIGNATURE_BYTES
     except REFUSALS as error:
         raise unreadable(path, error) from error
+    if signed:
+        raise EncryptedColumns(
+            path,
+            "has encrypted columns",
+            "Its footer is signed as it is where columns are encrypted",
+            "Decrypt it with the program that has its keys",
+        )
+    return told
+
+
+def _footer_bytes(path: Path) -> int:
+    with path.open("rb", buffering=0) as file:
+        file.seek(-8, os.SEEK_END)
+        return int.from_bytes(file.read(4), "little")
 
 
 def _remember(parsed: Footer) -> Footer:

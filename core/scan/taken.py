@@ -85,7 +85,7 @@ def _found(told: Footer, places: np.ndarray, leaves: Sequence[Leaf]) -> dict[Lea
     missing = [leaf for leaf in leaves if leaf not in found]
     if missing:
         found.update(_Taking(told, missing).taken(places))
-        if len(places) * FEW_SHARE <= told.metadata.num_rows:
+        if len(places) * FEW_SHARE <= told.num_rows:
             few_rows.put([(key, KeptRows(places, found))])
     return found
 

@@ -86,7 +86,7 @@ def _cache_of(told: Footer, name: str) -> ChunkCache:
 
 @lru_cache(4096)
 def _bytes_of(told: Footer, name: str) -> int:
-    rows, place = int(told.metadata.num_rows), _place(told, name)
+    rows, place = told.num_rows, _place(told, name)
     if not _is_text(told, name):
         return rows * int(told.schema.field(name).type.bit_width) // 8
     chunks = (told.metadata.row_group(group).column(place) for group in _groups(told))

@@ -1,0 +1,316 @@
+"""What Lamella answers over a Parquet file, compared with what pyarrow reads of it, in plain Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import types as is_
+
+import core
+from core import Store
+from core.dataset import Dataset
+from core.errors import LamellaError
+from core.filters.expr import Filter, Predicate
+from core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of
+from core.filters.operators import fits
+from core.jobs import Job
+from core.query import positions
+from core.query.masks import find_by_mask
+from core.query.query import Query, SortKey
+from core.query.view import View
+from core.scan.one_row import row_at
+from core.scan.python_value import python_value, python_values
+from core.scan.rows import live_positions
+from core.transfer.importing import import_file, table_columns
+
+ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "lte": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "gte": lambda a, b: a >= b,
+}
+STEPS = ("page", "filter", "sort", "profile", "sql", "import")
+
+
+class Reference:
+    """The rows as pyarrow reads them, times of 96 bits in `int96_unit`."""
+
+    def __init__(self, path: Path, int96_unit: str | None, probes: Sequence[float]) -> None:
+        self.probes = probes
+        with pq.ParquetFile(path, coerce_int96_timestamp_unit=int96_unit) as file:
+            read = file.read()
+        columns = [_plain(column) for column in read.columns]
+        self.rows = pa.Table.from_arrays(columns, read.schema.names)
+
+    def leaves(self) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        """Columns without lists in them, and the fields inside structs, by the names that reach them."""
+        found = list(_leaves("", zip(self.rows.schema.names, self.rows.columns, strict=True)))
+        times = [name for name, _ in found]
+        yield from ((name, column) for name, column in found if times.count(name) == 1)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """UUIDs as the bytes that they are shown as."""
+    if not isinstance(column.type, pa.UuidType):
+        return column
+    return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+
+
+def _leaves(before: str, columns: Any) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    for name, column in columns:
+        yield before + name, column
+        if is_.is_struct(column.type):
+            fields = zip([f.name for f in column.type], column.flatten(), strict=True)
+            yield from _leaves(f"{before}{name}.", fields)
+
+
+def problems(path: Path, scratch: Path, steps: Sequence[str] = STEPS, thorough: bool = True) -> list[str]:
+    """Every difference, in words; none where all answers are right. Errors of ours are raised.
+
+    `thorough`: columns are compared with their extremes too, not with a value between them alone.
+    """
+    dataset = core.open_dataset(path)
+    found = Reference(path, _int96_unit(dataset, path), probes=(0, 0.5, 1) if thorough else (0.5,))
+    told = list(_shape(dataset, found))
+    if told:
+        return told
+    checks = {"page": _pages, "filter": _filters, "sort": _sorts, "profile": _profiles, "sql": _sql}
+    for step in steps:
+        if step == "import":
+            told += [f"import: {one}" for one in _import(path, scratch, found)]
+        else:
+            told += [f"{step}: {one}" for one in checks[step](dataset, found)]
+    return told
+
+
+def refusals(path: Path, scratch: Path) -> list[str]:
+    """What is said of a file that pyarrow cannot read, at each step: errors of ours, or an answer where the
+    step got by without what is damaged. Any other exception is raised."""
+    try:
+        dataset = core.open_dataset(path)
+    except LamellaError as error:
+        return [str(error)]
+    said = []
+
+    def ask(question: Callable[[], object]) -> None:
+        try:
+            question()
+        except LamellaError as error:
+            said.append(str(error))
+
+    snapshot = dataset.snapshot()
+    ask(lambda: View(snapshot).page(0, 100))
+    ask(lambda: core.sql("select * from t", {"t": dataset}))
+    for name in snapshot.schema.names:
+        ask(lambda name=name: View(snapshot, Query(where=Predicate(name, "not_null"))).page(0, 10))
+        ask(lambda name=name: View(snapshot, Query(sort=(SortKey(name),))).page(0, 10))
+        ask(lambda name=name: dataset.read(where=Predicate(name, "is_null")))
+        ask(lambda name=name: dataset.profile(name))
+    with Store.open(scratch / "refused") as store:
+        ask(lambda: import_file(path, store, "t"))
+    return said
+
+
+def _int96_unit(dataset: Dataset, path: Path) -> str | None:
+    """That of the dataset, if pyarrow has nanoseconds in the same place."""
+    with pq.ParquetFile(path) as file:
+        leaves = [file.schema.column(i) for i in range(len(file.schema))]
+    if not any(leaf.physical_type == "INT96" for leaf in leaves):
+        return None
+    return "us" if "timestamp[us]" in str(dataset.schema) else "ns"
+
+
+def _shape(dataset: Dataset, found: Reference) -> Iterator[str]:
+    if dataset.num_rows != found.rows.num_rows:
+        yield f"open: {dataset.num_rows} rows instead of {found.rows.num_rows}"
+    if dataset.schema.names != found.rows.schema.names:
+        yield f"open: columns {dataset.schema.names} instead of {found.rows.schema.names}"
+    elif dataset.schema.types != found.rows.schema.types:
+        yield f"open: types {dataset.schema.types} instead of {found.rows.schema.types}"
+
+
+def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    return one.type == other.type and (one.equals(other) or _texts(one) == _texts(other))
+
+
+def _texts(values: pa.ChunkedArray) -> list[str]:
+    """NaN is equal to itself here, and zero is not to minus zero."""
+    return [repr(value) for value in python_values(values)]
+
+
+def _different(rows: pa.Table, expected: pa.Table) -> Iterator[str]:
+    if rows.num_rows != expected.num_rows:
+        yield f"{rows.num_rows} rows instead of {expected.num_rows}"
+        return
+    for name, one, other in zip(expected.schema.names, rows.columns, expected.columns, strict=True):
+        if not _alike(one, other):
+            yield _first_difference(name, one, other)
+
+
+def _first_difference(name: str, one: pa.ChunkedArray, other: pa.ChunkedArray) -> str:
+    if one.type != other.type:
+        return f"'{name}' is {one.type} instead of {other.type}"
+    pairs = enumerate(zip(_texts(one), _texts(other), strict=True))
+    at, (ours, theirs) = next((place, pair) for place, pair in pairs if pair[0] != pair[1])
+    return f"'{name}' in row {at} is {ours[:80]} instead of {theirs[:80]}"
+
+
+def _pages(dataset: Dataset, found: Reference) -> Iterator[str]:
+    snapshot, rows = dataset.snapshot(), found.rows
+    yield from _different(dataset.read(), rows)
+    half = rows.num_rows // 2
+    yield from _different(View(snapshot).page(half, 50), rows.slice(half, 50))
+    if rows.num_rows:
+        columns = snapshot.columns
+        (last,) = live_positions(snapshot, np.array([rows.num_rows - 1])).tolist()
+        one = [repr(value) for value in row_at(snapshot, last, columns).values()]
+        expected = [repr(python_value(column[rows.num_rows - 1])) for column in rows.columns]
+        if one != expected:
+            yield f"the last row is {one} instead of {expected}"
+
+
+def _keys(column: pa.ChunkedArray) -> list[Any] | None:
+    """What the values order and compare by, null where they are; None for what cannot be compared."""
+    kind = column.type.value_type if is_.is_dictionary(column.type) else column.type
+    if kind_of(kind) not in COMPARABLE:
+        return None
+    if is_.is_dictionary(column.type):
+        column = column.cast(kind)
+    if kind_of(kind) in COUNTED:
+        return [scalar.value if scalar.is_valid else None for scalar in column]
+    values = python_values(column)
+    if kind_of(kind) is Kind.FLOAT:
+        return [None if v is None else (math.isnan(v), 0.0 if math.isnan(v) else v) for v in values]
+    return [v.encode() if isinstance(v, str) else v for v in values]
+
+
+def _probes(
+    column: pa.ChunkedArray, keys: Sequence[Any], shares: Sequence[float]
+) -> Iterator[tuple[Any, Any]]:
+    """The values behind these shares of the others: as a filter takes them, and what they compare by."""
+    places = sorted((i for i, key in enumerate(keys) if key is not None), key=lambda i: keys[i])
+    for place in dict.fromkeys(places[round(share * (len(places) - 1))] for share in shares if places):
+        try:
+            value = python_value(column[place])
+        except ValueError:  # nanoseconds that Python's own times do not have
+            continue
+        is_far = kind_of(column.type) in COUNTED and not is_.is_duration(column.type)
+        if is_far and isinstance(value, (str, int)):
+            continue
+        yield value, keys[place]
+
+
+def _conditions(
+    name: str, column: pa.ChunkedArray, keys: Sequence[Any] | None, shares: Sequence[float]
+) -> Iterator[tuple[Filter, list[int]]]:
+    """Conditions, and the rows that meet them."""
+    nulls = set(np.flatnonzero(~np.asarray(column.is_valid())).tolist())
+    everything = range(len(column))
+    yield Predicate(name, "is_null"), sorted(nulls)
+    yield ~Predicate(name, "is_null"), [i for i in everything if i not in nulls]
+    if keys is None:
+        return
+    for value, key in _probes(column, keys, shares):
+        for operator, holds in ORDERS.items():
+            if fits(operator, column.type):
+                met = [i for i in everything if keys[i] is not None and holds(keys[i], key)]
+                if operator == "ne":
+                    met = [i for i in everything if keys[i] is None or keys[i] != key]
+                yield Predicate(name, operator, (value,)), met
+                if operator in ("lt", "gte"):
+                    yield ~Predicate(name, operator, (value,)), sorted(set(everything) - set(met))
+        if fits("in", column.type):
+            yield Predicate(name, "in", (value,)), [i for i in everything if keys[i] == key]
+
+
+def _filters(dataset: Dataset, found: Reference) -> Iterator[str]:
+    snapshot = dataset.snapshot()
+    for name, column in found.leaves():
+        if kind_of(column.type) is Kind.OTHER and not is_.is_struct(column.type):
+            continue
+        for where, expected in _conditions(name, column, _keys(column), found.probes):
+            by_mask = find_by_mask(snapshot, where, Job()).tolist()
+            by_engine = positions.find(snapshot, where).positions.tolist()
+            for engine, met in (("masks", by_mask), ("DuckDB", by_engine)):
+                if met != expected:
+                    told = f"{met[:9]}… ({len(met)}) by {engine}"
+                    yield f"{where} is met by {told}, not by {expected[:9]}… ({len(expected)})"
+
+
+def _sorts(dataset: Dataset, found: Reference) -> Iterator[str]:
+    for name, column in found.leaves():
+        keys = _keys(column)
+        if keys is None:
+            continue
+        there = [i for i, key in enumerate(keys) if key is not None]
+        nulls = [i for i, key in enumerate(keys) if key is None]
+        for descending in (False, True):
+            order = sorted(there, key=lambda i: keys[i], reverse=descending) + nulls
+            view = View(dataset.snapshot(), Query(sort=(SortKey(name, descending),)))
+            placed = view.positions(0, view.num_rows).tolist()
+            if placed != order:
+                down = " descending" if descending else ""
+                yield f"by '{name}'{down}: {placed[:9]}…, not {order[:9]}…"
+
+
+def _profiles(dataset: Dataset, found: Reference) -> Iterator[str]:
+    for name, column in found.leaves():
+        keys, told = _keys(column), dataset.profile(name)
+        counts = (told.rows, told.nulls)
+        if counts != (len(column), column.null_count):
+            yield f"'{name}' has (rows, nulls) {counts} instead of {(len(column), column.null_count)}"
+        if keys is None:
+            continue
+        held = [key for key in keys if key is not None]
+        if told.distinct != len(set(held)):
+            yield f"'{name}' has {told.distinct} distinct values instead of {len(set(held))}"
+        if kind_of(column.type) is Kind.FLOAT:
+            held = [key for key in held if not key[0]]
+        for end, place in (("min", min), ("max", max)):
+            expected = None
+            if held:
+                expected = python_value(column[keys.index(place(held))])
+            if repr(getattr(told, end)) != repr(expected) and getattr(told, end) != expected:
+                yield f"'{name}' has {end} {getattr(told, end)!r} instead of {expected!r}"
+
+
+def _sql(dataset: Dataset, found: Reference) -> Iterator[str]:
+    try:
+        rows = core.sql("select * from t", {"t": dataset})
+    except LamellaError as error:
+        if "has no name for its column" in str(error):
+            return
+        raise
+    if rows.num_rows != found.rows.num_rows:
+        yield f"select * gives {rows.num_rows} rows instead of {found.rows.num_rows}"
+        return
+    for (name, column), answer in zip(
+        zip(found.rows.schema.names, found.rows.columns, strict=True), rows.columns, strict=True
+    ):
+        if not _alike(answer, column):
+            yield _first_difference(name, answer, column)
+        quoted = '"' + name.replace('"', '""') + '"'
+        counted = core.sql(f"select count(*) a, count({quoted}) b from t", {"t": dataset}).to_pylist()
+        if list(counted[0].values()) != [len(column), len(column) - column.null_count]:
+            yield f"'{name}' is counted as {counted}"
+
+
+def _import(path: Path, scratch: Path, found: Reference) -> Iterator[str]:
+    with Store.open(scratch / "imported") as store:
+        table = import_file(path, store, "t")
+        names = table_columns(found.rows.schema.names)
+        rows = table.read(columns=names)
+        for name, column in zip(names, found.rows.columns, strict=True):
+            if _texts(rows.column(name)) != _texts(column):
+                yield f"'{name}' changed"
+        if table.num_rows != found.rows.num_rows:
+            yield f"{table.num_rows} rows instead of {found.rows.num_rows}"
+        store.drop_table("t")

@@ -1,0 +1,501 @@
+"""Parquet files as other programs write them, and wrong ones: every reader gives the same, right answer."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import os
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import core
+from core import Store, col, open_dataset
+from core.bridge import connect
+from core.datasets import parquet
+from core.errors import FileProblem
+from core.query.query import Query, SortKey
+from core.query.view import View
+from core.scan import footers
+from core.transfer.importing import import_file
+from tests.core.datasets.parquet_answers import problems, refusals
+from tests.core.datasets.parquet_footer import (
+    CHUNK_STATISTICS,
+    CREATED_BY,
+    MAX,
+    MAX_VALUE,
+    MIN,
+    MIN_VALUE,
+    NUM_ROWS,
+    Value,
+    chunks,
+    read_footer,
+    write_footer,
+)
+
+SCHEMA, LOGICAL_TYPE, CONVERTED_TYPE, BINARY = 2, 10, 6, 8
+OLD_JAVA = b"parquet-mr version 1.8.2 (build c6522788629e590a53eb79874b95f6c3ff11f16c)"
+
+NEAR = [dt.datetime(1970, 1, 1), None, dt.datetime(2024, 2, 29, 1, 2, 3, 4), dt.datetime(1677, 9, 22)]
+FAR = [dt.datetime(9999, 12, 31), None, dt.datetime(1, 1, 1, 0, 0, 0, 1), dt.datetime(2024, 1, 1)]
+MIXED = pa.table(
+    {
+        "n": pa.array([3, None, -1, 7, 7, 2**40], pa.int64()),
+        "word": ["b", "a", None, "", "é", "a" * 40],
+        "real": pa.array([1.5, None, -0.0, math.inf, 2.0, 1.5]),
+        "yes": [True, None, False, True, True, False],
+        "bytes": [b"\xff", b"a", None, b"", b"b", b"\x00"],
+        "fixed": pa.array([b"ab", b"\xff\xff", None, b"\0\0", b"ab", b"zz"], pa.binary(2)),
+        "price": pa.array(
+            [Decimal("-1.00"), Decimal("2.50"), None, *[Decimal("0.01")] * 3], pa.decimal128(9, 2)
+        ),
+        "half": pa.array([1.5, None, -2.0, 0.0, 0.5, 8.0]).cast(pa.float16()),
+        "day": pa.array([dt.date(2024, 1, 1), None, dt.date(1, 1, 1), *[dt.date(1969, 12, 31)] * 3]),
+    }
+)
+
+
+def written(path: Path, rows: pa.Table, **options: Any) -> Path:
+    pq.write_table(rows, path, **options)
+    return path
+
+
+def times(values: list, path: Path, **more: list) -> Path:
+    columns = {name: pa.array(held, pa.timestamp("us")) for name, held in {"t": values, **more}.items()}
+    return written(path, pa.table(columns), use_deprecated_int96_timestamps=True)
+
+
+def everywhere(path: Path, column: str = "t") -> list[list]:
+    """A column as a page, sorted, in SQL and imported."""
+    dataset = open_dataset(path)
+    ids = View(dataset.snapshot(), Query(sort=(SortKey(column),)))
+    in_order = ids.page(0, 100)[column].to_pylist()
+    with Store.open(path.parent / f"{path.stem}.store") as store:
+        imported = import_file(path, store).read(columns=[column])[column].to_pylist()
+    return [
+        dataset.read()[column].to_pylist(),
+        sorted((v for v in in_order if v is not None), key=in_order.index) and in_order,
+        core.sql(f"select {column} from t", {"t": dataset})[column].to_pylist(),
+        imported,
+    ]
+
+
+# ---------------------------------------------------------------------- times of 96 bits
+
+
+def test_int96_far_away_is_the_same_date_everywhere(tmp_path: Path) -> None:
+    path = times(FAR, tmp_path / "far.parquet")
+    dataset = open_dataset(path)
+    assert dataset.schema.field("t").type == pa.timestamp("us")
+    page, in_order, by_sql, imported = everywhere(path)
+    assert page == by_sql == imported == FAR
+    assert in_order == [FAR[2], FAR[3], FAR[0], None]
+    told = dataset.profile("t")
+    assert (told.min, told.max, told.nulls) == (FAR[2], FAR[0], 1)
+    assert dataset.count(col("t") > dt.datetime(9000, 1, 1)) == 1
+    assert View(dataset.snapshot(), Query(where=col("t") == FAR[0])).num_rows == 1
+    assert problems(path, tmp_path) == []
+
+
+def test_int96_near_by_stays_in_nanoseconds(tmp_path: Path) -> None:
+    path = times(NEAR, tmp_path / "near.parquet")
+    assert open_dataset(path).schema.field("t").type == pa.timestamp("ns")
+    assert problems(path, tmp_path) == []
+
+
+def test_int96_keeps_its_nanoseconds_in_every_reader(tmp_path: Path) -> None:
+    counts = [0, 1, None, 999, 1_000, -1, 10**18 + 7]
+    rows = pa.table({"t": pa.array(counts, pa.timestamp("ns")), "n": range(7)})
+    path = written(tmp_path / "t.parquet", rows, use_deprecated_int96_timestamps=True)
+    dataset = open_dataset(path)
+    answer = core.sql("select t from f where n in (1, 6) order by n", {"f": dataset})
+    assert answer["t"].cast(pa.int64()).to_pylist() == [1, 10**18 + 7]
+    view = View(dataset.snapshot(), Query(sort=(SortKey("t"),)))
+    assert view.positions(0, 7).tolist() == [5, 0, 1, 3, 4, 6, 2]
+    assert problems(path, tmp_path) == []
+
+
+def test_int96_of_a_page_that_is_joined_keeps_its_nanoseconds(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("core.query.fetch.DECODED_CELLS", 0)
+    rows = pa.table({"t": pa.array([1, 2, 3], pa.timestamp("ns"))})
+    path = written(tmp_path / "t.parquet", rows, use_deprecated_int96_timestamps=True)
+    assert View(open_dataset(path).snapshot()).page(1, 2)["t"].cast(pa.int64()).to_pylist() == [2, 3]
+
+
+@pytest.mark.parametrize("values", [NEAR, FAR])
+def test_int96_inside_nested_columns(tmp_path: Path, values: list) -> None:
+    moment = pa.timestamp("us")
+    rows = pa.table(
+        {
+            "d": pa.array([{"t": v, "x": 1} for v in values], pa.struct([("t", moment), ("x", pa.int64())])),
+            "l": pa.array([values, None, [], values[:1]], pa.list_(moment)),
+            "m": pa.array([[("a", v)] for v in values], pa.map_(pa.string(), moment)),
+            "with.point": pa.array(values, moment),
+        }
+    )
+    path = written(tmp_path / "t.parquet", rows, use_deprecated_int96_timestamps=True)
+    assert open_dataset(path).read()["d"].to_pylist() == rows["d"].to_pylist()
+    assert problems(path, tmp_path) == []
+
+
+def test_int96_of_several_files_is_in_microseconds_where_one_needs_them(tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    times(NEAR, folder / "1.parquet")
+    times(FAR, folder / "2.parquet")
+    times(NEAR, folder / "3.parquet")
+    dataset = open_dataset(folder)
+    assert dataset.schema.field("t").type == pa.timestamp("us")
+    assert dataset.read()["t"].to_pylist() == [*NEAR, *FAR, *NEAR]
+    assert core.sql("select t from f", {"f": dataset})["t"].to_pylist() == [*NEAR, *FAR, *NEAR]
+    assert dataset.count(col("t") == NEAR[2]) == 2
+
+
+def test_int96_that_no_unit_holds_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    times(FAR, folder / "1.parquet")
+    rows = pa.table({"t": pa.array([1], pa.timestamp("ns"))})
+    written(folder / "2.parquet", rows, use_deprecated_int96_timestamps=True)
+    with pytest.raises(FileProblem, match=r"column 't' is timestamp\[ns\] here but timestamp\[us\] in"):
+        open_dataset(folder)
+
+
+def test_int96_of_many_rows_of_spark_is_not_decoded_to_tell_its_unit(tmp_path, monkeypatch) -> None:
+    path = times(NEAR, tmp_path / "t.parquet")
+    footer = read_footer(path)
+    footer[CREATED_BY].held = b"parquet-mr version 1.13.1 (build db4183109d5b734ec5930d870cdae161e408ddba)"
+    entry = {1: Value(BINARY, b"org.apache.spark.version"), 2: Value(BINARY, b"3.4.3")}
+    footer[5].held.append(entry)
+    write_footer(path, footer)
+    assert open_dataset(path).schema.field("t").type == pa.timestamp("ns")
+    monkeypatch.setattr(footers, "MOST_MEASURED", 3)
+    monkeypatch.setattr(footers, "_footers", {})
+    monkeypatch.setattr(footers.Footer, "_measured_int96", lambda *_: pytest.fail("decoded"))
+    assert open_dataset(path).schema.field("t").type == pa.timestamp("us")
+    assert open_dataset(path).read()["t"].to_pylist() == NEAR
+
+
+def test_a_damaged_column_of_int96_leaves_the_others_readable(tmp_path: Path) -> None:
+    rows = pa.table({"n": [1, 2], "t": pa.array(NEAR[:2], pa.timestamp("us"))})
+    path = written(tmp_path / "t.parquet", rows, use_deprecated_int96_timestamps=True, compression="gzip")
+    content = bytearray(path.read_bytes())
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(1)
+    content[chunk.dictionary_page_offset : chunk.data_page_offset + 8] = b"\xff" * (
+        chunk.data_page_offset + 8 - chunk.dictionary_page_offset
+    )
+    path.write_bytes(content)
+    dataset = open_dataset(path)
+    assert dataset.read(columns=["n"])["n"].to_pylist() == [1, 2]
+    for ask in (
+        lambda: dataset.read(columns=["t"]),
+        lambda: core.sql("select t from f", {"f": dataset}),
+        lambda: dataset.profile("t"),
+    ):
+        with pytest.raises(FileProblem, match="could not be read"):
+            ask()
+
+
+# --------------------------------------------------------- footers that say something else
+
+
+@pytest.mark.parametrize("rows", [0, 5, 100])
+def test_rows_are_those_of_the_row_groups_whatever_the_footer_says(tmp_path: Path, rows: int) -> None:
+    path = written(
+        tmp_path / "t.parquet", pa.table({"n": range(9), "s": list("abcdefghi")}), row_group_size=4
+    )
+    footer = read_footer(path)
+    footer[NUM_ROWS].held = rows
+    write_footer(path, footer)
+    dataset = open_dataset(path)
+    assert dataset.num_rows == 9
+    assert dataset.where("n > 6").count() == 2
+    assert core.sql("select count(*) from t", {"t": dataset}).to_pylist() == [{"count_star()": 9}]
+    assert problems(path, tmp_path, thorough=False) == []
+
+
+def test_files_of_which_one_footer_says_that_it_is_empty(tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for name in ("1", "2"):
+        written(folder / f"{name}.parquet", pa.table({"n": [1, 2, 3]}))
+    footer = read_footer(folder / "1.parquet")
+    footer[NUM_ROWS].held = 0
+    write_footer(folder / "1.parquet", footer)
+    assert open_dataset(folder).read()["n"].to_pylist() == [1, 2, 3, 1, 2, 3]
+
+
+def test_lists_without_an_annotation(tmp_path: Path) -> None:
+    rows = pa.table({"n": [1, 2, 3], "l": [[1, 2], None, []]})
+    path = written(tmp_path / "t.parquet", rows)
+    footer = read_footer(path)
+    for element in footer[SCHEMA].held:
+        element.pop(LOGICAL_TYPE, None)
+        element.pop(CONVERTED_TYPE, None)
+    footer.pop(5)  # Arrow's own schema
+    write_footer(path, footer)
+    assert str(open_dataset(path).schema.field("l").type).startswith("struct<list: list<")
+    assert problems(path, tmp_path) == []
+
+
+def old_extremes(
+    path: Path, created: bytes = OLD_JAVA, values: dict[str, tuple[bytes, bytes]] | None = None
+) -> None:
+    """The extremes as programs gave them that took bytes for numbers with signs."""
+    footer = read_footer(path)
+    footer[CREATED_BY].held = created
+    footer.pop(7, None)  # the order of the columns, which they did not give
+    for name, chunk in zip(pq.read_schema(path).names, chunks(footer), strict=True):
+        statistics = chunk[CHUNK_STATISTICS].held
+        low, high = (values or {}).get(name, (statistics[MIN_VALUE].held, statistics[MAX_VALUE].held))
+        for number in (MIN_VALUE, MAX_VALUE, 7, 8):
+            statistics.pop(number, None)
+        statistics[MIN], statistics[MAX] = Value(BINARY, low), Value(BINARY, high)
+    write_footer(path, footer)
+
+
+@pytest.mark.parametrize(
+    "created", [OLD_JAVA, b"parquet-mr version 1.6.0", b"impala version 2.2.0", b"other"]
+)
+def test_extremes_in_another_order_than_the_values_are_not_believed(tmp_path: Path, created: bytes) -> None:
+    prices = pa.array([Decimal("1.00"), Decimal("2.00"), Decimal("24.00")], pa.decimal128(25, 2))
+    rows = pa.table(
+        {
+            "word": ["a", "é", "b"],
+            "bytes": [b"a", b"\xff", b"b"],
+            "fixed": pa.array([b"aa", b"\xff\xff", b"bb"], pa.binary(2)),
+            "price": prices,
+            "u": pa.array([1, 2**31 + 5, 3], pa.uint32()),
+            "d": [{"word": "é"}, None, {"word": "a"}],
+        }
+    )
+    path = written(tmp_path / "t.parquet", rows)
+    width = 11
+    old_extremes(
+        path,
+        created,
+        {
+            "word": ("é".encode(), b"b"),
+            "bytes": (b"\xff", b"b"),
+            "fixed": (b"\xff\xff", b"bb"),
+            "price": ((200).to_bytes(width, "big"), (2400).to_bytes(width, "big")),
+            "u": ((2**31 + 5).to_bytes(4, "little"), (3).to_bytes(4, "little")),
+            "d": ("é".encode(), b"a"),
+        },
+    )
+    assert open_dataset(path).where("word = 'é'").count() == 1
+    assert problems(path, tmp_path) == []
+    bridge = connect([path])
+    assert bridge.execute("select count(*) from t where price = 1 or word = 'é'").fetchone() == (2,)
+    bridge.close()
+
+
+def test_extremes_that_are_nan_are_not_believed(tmp_path: Path) -> None:
+    rows = pa.table({"x": [1.0, math.nan, -5.0], "d": [{"x": 2.0}, None, {"x": math.nan}]})
+    path = written(tmp_path / "t.parquet", rows)
+    footer = read_footer(path)
+    for chunk in chunks(footer):
+        statistics = chunk[CHUNK_STATISTICS].held
+        for number in (MIN, MAX, MIN_VALUE, MAX_VALUE):
+            statistics[number] = Value(BINARY, b"\0\0\0\0\0\0\xf8\x7f")
+    write_footer(path, footer)
+    assert problems(path, tmp_path) == []
+
+
+def test_encrypted_columns_are_refused_by_name(tmp_path: Path) -> None:
+    """To ask pyarrow for the metadata of an encrypted column ends the process."""
+    path = written(tmp_path / "t.parquet", pa.table({"n": [1]}))
+    content = path.read_bytes()
+    size = int.from_bytes(content[-8:-4], "little") + footers.SIGNATURE_BYTES
+    path.write_bytes(
+        content[:-8] + bytes(footers.SIGNATURE_BYTES) + size.to_bytes(4, "little") + parquet.MAGIC
+    )
+    with pytest.raises(FileProblem, match=r"t\.parquet: has encrypted columns"):
+        open_dataset(path)
+
+
+# ------------------------------------------------------------------- ways to write the same
+
+
+def encoded(column: str, encoding: str) -> Callable[[Path], Path]:
+    def make(path: Path) -> Path:
+        only = {"use_dictionary": False, "column_encoding": {column: encoding}}
+        return written(path, MIXED.select([column, "n"] if column != "n" else ["n"]), **only)
+
+    make.__name__ = f"{encoding}_{column}"
+    return make
+
+
+def with_empty_row_groups(path: Path) -> Path:
+    few = MIXED.select(["n", "word", "real", "fixed"])
+    with pq.ParquetWriter(path, few.schema) as writer:
+        for start, count in ((0, 0), (0, 2), (2, 0), (2, 4), (6, 0)):
+            writer.write_table(few.slice(start, count))
+    return path
+
+
+def without_row_groups(path: Path) -> Path:
+    with pq.ParquetWriter(path, MIXED.schema):
+        return path
+
+
+def nested_nulls(path: Path) -> Path:
+    kind = pa.struct([("a", pa.int64()), ("b", pa.struct([("c", pa.string()), ("l", pa.list_(pa.int8()))]))])
+    values = [
+        None,
+        {"a": None, "b": None},
+        {"a": 1, "b": {"c": None, "l": None}},
+        {"a": 2, "b": {"c": "x", "l": []}},
+        {"a": None, "b": {"c": "", "l": [None, 1]}},
+    ]
+    lists = pa.array([[None, values[3]], None, [], [values[0]], [values[4]]], pa.list_(kind))
+    return written(path, pa.table({"d": pa.array(values, kind), "ds": lists}), row_group_size=2)
+
+
+def deep_nesting(path: Path) -> Path:
+    kind, value = pa.int64(), 7
+    for level in range(12):
+        name = f"f{level}"
+        if level % 3 == 2:
+            kind, value = pa.list_(kind), [value, None]
+        else:
+            kind, value = (
+                pa.struct([(name, kind), (f"n{level}", pa.string())]),
+                {name: value, f"n{level}": None},
+            )
+    return written(path, pa.table({"deep": pa.array([value, None, value], kind), "n": [1, 2, 3]}))
+
+
+def nan_in_statistics(path: Path) -> Path:
+    nan = math.nan
+    rows = {"x": [nan, 1.0, -0.0, 0.0, nan, None], "all": [nan] * 6, "half": [nan, 1.5, None, -1.5, 2.0, 0.0]}
+    table = pa.table({**rows, "half": pa.array(rows["half"]).cast(pa.float16())})
+    return written(path, table, row_group_size=2)
+
+
+def by_duckdb(path: Path) -> Path:
+    duckdb.sql(
+        f"""copy (
+            select i n, i::utinyint u, (i * 1.5)::decimal(30, 3) p, (i / 3)::float f, 'w' || i s,
+                   case when i % 2 = 0 then ('w' || i)::blob end b, uuid() id,
+                   make_time(i, 2, 3.5) c, timestamp '2024-01-01' + interval (i) day t,
+                   timestamptz '2024-01-01 00:00+00' + interval (i) day z,
+                   (i || ':30:00+00')::timetz tz,
+                   case when i > 3 then {{'a': i, 'b': [i, null]}} end d, map {{'k': i}} m,
+                   i::varchar::enum('1', '2', '3', '4', '5', '6') e
+            from range(1, 7) r(i)
+        ) to '{path}' (format parquet, row_group_size 2048)"""
+    )
+    return path
+
+
+def by_polars(path: Path) -> Path:
+    import polars as pl
+
+    rows = pl.DataFrame(
+        {
+            "n": [1, None, 3],
+            "u": pl.Series([1, 2**63, None], dtype=pl.UInt64),
+            "s": ["a", None, "é"],
+            "c": [dt.time(1, 2, 3), None, dt.time(0)],
+            "t": [dt.datetime(2024, 1, 1), None, dt.datetime(1, 1, 1)],
+            "d": [{"x": 1}, {"x": None}, None],
+            "l": [[1, 2], [], None],
+            "w": pl.Series(["x", "y", "x"], dtype=pl.Categorical),
+        }
+    )
+    rows.write_parquet(path)
+    return path
+
+
+MAKERS: list[Callable[[Path], Path]] = [
+    encoded("n", "PLAIN"),
+    encoded("word", "PLAIN"),
+    encoded("n", "DELTA_BINARY_PACKED"),
+    encoded("word", "DELTA_LENGTH_BYTE_ARRAY"),
+    encoded("word", "DELTA_BYTE_ARRAY"),
+    encoded("fixed", "DELTA_BYTE_ARRAY"),
+    encoded("yes", "RLE"),
+    *(encoded(name, "BYTE_STREAM_SPLIT") for name in ("n", "real", "half", "price", "fixed")),
+    with_empty_row_groups,
+    without_row_groups,
+    nested_nulls,
+    deep_nesting,
+    nan_in_statistics,
+    by_duckdb,
+    by_polars,
+]
+WAYS: dict[str, dict[str, Any]] = {
+    **{codec: {"compression": codec} for codec in ("none", "snappy", "gzip", "brotli", "zstd", "lz4")},
+    "v1 pages": {"data_page_version": "1.0", "data_page_size": 1, "write_batch_size": 1},
+    "v2 pages": {"data_page_version": "2.0", "data_page_size": 1, "write_batch_size": 1},
+    "version 1": {"version": "1.0"},
+    "no statistics": {"write_statistics": False},
+    "no statistics and no dictionaries": {"write_statistics": False, "use_dictionary": False},
+    "page index": {"write_page_index": True},
+    "checksums": {"write_page_checksum": True},
+    "bare": {"store_schema": False},
+}
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+def test_a_file_is_answered_as_pyarrow_reads_it(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    assert problems(make(tmp_path / "made.parquet"), tmp_path, thorough=False) == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_however_it_was_written_a_file_is_answered_alike(tmp_path: Path, way: str) -> None:
+    few = MIXED.select(["n", "word", "real"])
+    path = written(tmp_path / "made.parquet", few, row_group_size=4, **WAYS[way])
+    assert problems(path, tmp_path, thorough=False) == []
+
+
+# --------------------------------------------------------------------- a corpus of others
+
+CORPUS = os.environ.get("LAMELLA_CORPUS", "")
+SUFFIXES = (".parquet", ".encrypted")
+UNREADABLE_BY_DUCKDB = {"map_no_value.parquet": "MAP_KEY_VALUE requires two children"}
+"""A map without values is a list for Arrow, and nothing for DuckDB, which then reads no column at all."""
+EITHER_WAY = {
+    "datapage_v1-corrupt-checksum.parquet",
+    "rle-dict-uncompressed-corrupt-checksum.parquet",
+    "large_string_map.brotli.parquet",
+}
+"""What is damaged on purpose, or too large, is refused or answered: other tests say which."""
+
+
+def corpus() -> list[Path]:
+    return sorted(file for file in Path(CORPUS).rglob("*") if file.suffix in SUFFIXES) if CORPUS else []
+
+
+def is_readable(path: Path) -> bool:
+    try:
+        with pq.ParquetFile(path) as file:
+            file.read()
+    except (OSError, pa.ArrowException):
+        return False
+    return True
+
+
+@pytest.mark.skipif(
+    not CORPUS, reason="LAMELLA_CORPUS names no folder of Parquet files, such as parquet-testing"
+)
+@pytest.mark.parametrize("path", corpus(), ids=lambda path: path.name)
+def test_a_file_of_the_corpus_is_answered_or_refused_in_words(path: Path, tmp_path: Path) -> None:
+    if path.name in EITHER_WAY:
+        refusals(path, tmp_path)
+    elif not is_readable(path):
+        said = refusals(path, tmp_path)
+        assert said
+        assert path.suffix != ".encrypted" or any("encrypted" in text for text in said)
+    elif path.name in UNREADABLE_BY_DUCKDB:
+        assert problems(path, tmp_path, ["page", "import"]) == []
+        assert all(UNREADABLE_BY_DUCKDB[path.name] in text for text in refusals(path, tmp_path))
+    else:
+        assert problems(path, tmp_path) == []
