@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
+from core.nested import type_at
 from core.scan.footers import Footer, unchanged
 from core.scan.snapshot import Column, FileSegment
 
@@ -31,25 +33,58 @@ UNKNOWN, ALL_NULL = Extent(), Extent(values=False)
 
 
 def extents_of(segment: FileSegment, column: Column) -> list[Extent]:
-    """Of a column, by row group."""
+    """Of a column, or of a field inside structs, by row group."""
     told = unchanged(segment)
-    groups = told.metadata.num_row_groups
     name = segment.names.get(column.key)
     if name is None:
-        return [UNKNOWN if column.key in segment.constants else ALL_NULL] * groups
-    return [UNKNOWN] * groups if column.path else _of_column(told, name, column.type)
+        constant = column.key in segment.constants
+        return [UNKNOWN if constant else ALL_NULL] * told.metadata.num_row_groups
+    return _of_column(told, name, column.path, column.type)
 
 
 @lru_cache(4096)
-def _of_column(told: Footer, name: str, type_: pa.DataType) -> list[Extent]:
+def _of_column(told: Footer, name: str, path: tuple[str, ...], type_: pa.DataType) -> list[Extent]:
     """By row group; unknown where the file holds another type, or one whose extremes are not exact."""
-    groups, schema = range(told.metadata.num_row_groups), told.metadata.schema
-    places = [i for i in range(told.metadata.num_columns) if schema.column(i).path == name]
-    if len(places) != 1 or not told.schema.field(name).type.equals(type_):
+    groups = [told.metadata.row_group(group) for group in range(told.metadata.num_row_groups)]
+    stored = type_at(told.schema.field(name).type, path)
+    if stored is None:
+        return [ALL_NULL for _ in groups]
+    if not stored.equals(type_):
         return [UNKNOWN for _ in groups]
-    if not _is_told(type_, schema.column(places[0])):
+    if is_.is_struct(type_):
+        leaves = [
+            place for inner in _leaves(type_, (name, *path)) if (place := _place(told, inner)) is not None
+        ]
+        return [Extent(nulls=not _some_has_no_null(group, leaves)) for group in groups]
+    place = _place(told, (name, *path))
+    if place is None or not _is_told(type_, told.metadata.schema.column(place)):
         return [UNKNOWN for _ in groups]
-    return [_extent(told.metadata.row_group(group).column(places[0])) for group in groups]
+    return [_extent(group.column(place)) for group in groups]
+
+
+def _place(told: Footer, path: tuple[str, ...]) -> int | None:
+    """Where the leaf is among the leaves; None where another has the same path, for names may hold points,
+    and where its statistics are of items of lists, not of rows."""
+    schema, called = told.metadata.schema, ".".join(path)
+    places = [i for i in range(told.metadata.num_columns) if schema.column(i).path == called]
+    if len(places) != 1 or schema.column(places[0]).max_repetition_level:
+        return None
+    return places[0]
+
+
+def _leaves(kind: pa.DataType, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The paths of the fields inside a struct that are not nested."""
+    for field in kind:
+        if is_.is_struct(field.type):
+            yield from _leaves(field.type, (*path, field.name))
+        elif not is_.is_nested(field.type):
+            yield (*path, field.name)
+
+
+def _some_has_no_null(group: pq.RowGroupMetaData, leaves: Sequence[int]) -> bool:
+    """Where a struct is null, each of its fields is counted as null."""
+    statistics = (group.column(leaf).statistics for leaf in leaves)
+    return any(told is not None and told.has_null_count and told.null_count == 0 for told in statistics)
 
 
 def _is_told(type_: pa.DataType, leaf: pq.ColumnSchema) -> bool:

@@ -37,18 +37,28 @@ ORDERED = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[str, list[Any], Filter]:
+def tables(draw: st.DrawFn) -> tuple[pa.Array, Filter]:
+    """A column "x", perhaps of structs in structs, null at any level; and a filter of what it holds."""
     name = draw(st.sampled_from(sorted(VALUES)))
-    _, values = VALUES[name]
+    kind, values = VALUES[name]
     rows = draw(st.lists(st.one_of(st.none(), values), min_size=1, max_size=24))
     if draw(st.booleans()):
         rows = sorted((r for r in rows if r is not None), key=repr) + [r for r in rows if r is None]
-    return name, rows, draw(filters(name, values))
+    path = ["x"]
+    for level in range(draw(st.integers(0, 2))):
+        kind, path = pa.struct([(f"f{level}", kind), ("other", pa.int8())]), ["x", f"f{level}", *path[1:]]
+        rows = [
+            draw(st.sampled_from([None, {f"f{level}": r}])) if r is None else {f"f{level}": r} for r in rows
+        ]
+    where = draw(filters(name, values, ".".join(path)))
+    if len(path) > 1 and draw(st.booleans()):
+        where = where & ~col(".".join(path[:-1])).is_null()
+    return pa.array(rows, kind), where
 
 
 @st.composite
-def filters(draw: st.DrawFn, name: str, values: st.SearchStrategy[Any]) -> Filter:
-    column, kind = col(name), draw(st.integers(0, 6))
+def filters(draw: st.DrawFn, name: str, values: st.SearchStrategy[Any], path: str) -> Filter:
+    column, kind = col(path), draw(st.integers(0, 6))
     if kind == 0 and name != "bytes":
         return getattr(column, draw(st.sampled_from(ORDERED)))(draw(values))
     if kind <= 1:
@@ -58,17 +68,17 @@ def filters(draw: st.DrawFn, name: str, values: st.SearchStrategy[Any]) -> Filte
     if kind == 3 and name == "text":
         return draw(st.sampled_from([column.starts_with("a"), column.like("ab%"), column.contains("b")]))
     if kind == 4:
-        return ~draw(filters(name, values))
-    one, other = draw(filters(name, values)), draw(filters(name, values))
+        return ~draw(filters(name, values, path))
+    one, other = draw(filters(name, values, path)), draw(filters(name, values, path))
     return one & other if kind == 5 else one | other
 
 
 @settings(max_examples=150)
 @given(made=tables())
 def test_what_is_skipped_holds_nothing(tmp_path_factory: pytest.TempPathFactory, made: Any) -> None:
-    name, rows, where = made
+    rows, where = made
     path = tmp_path_factory.mktemp("skipped") / "t.parquet"
-    pq.write_table(pa.table({name: pa.array(rows, VALUES[name][0])}), path, row_group_size=GROUP)
+    pq.write_table(pa.table({"x": rows}), path, row_group_size=GROUP)
     dataset = open_dataset(path)
     told, found = dataset.explain(where=where), dataset.count(where)
     bare = path.with_name("bare.parquet")
@@ -104,6 +114,92 @@ def test_row_groups_are_skipped(tmp_path: Path, where: str, read: int) -> None:
     words = pa.array([f"w{n:02}" for n in range(40)])
     told = dataset_of(tmp_path, n=pa.array(list(range(40))), word=words).explain(where=where)
     assert (told.row_groups_read, told.row_groups_total) == (read, 4)
+
+
+@pytest.mark.parametrize(
+    ("where", "read"),
+    [
+        ("d.n = 15", 1),
+        ("d.n between 15 and 25", 2),
+        ("d.e.n > 10.5 and d.e.n < 12.5", 1),
+        ("d.n in (5, 35)", 2),
+        ("not d.n >= 10", 1),
+        ("d.e.n < 5 or d.word = 'w39'", 2),
+        ("d.word starts with 'w1'", 1),
+        ("d.word like 'w3%'", 1),
+        ("d.day < '2024-01-05'", 1),
+        ("d.n is null", 0),
+        ("d is null", 0),
+        ("d.e is not null", 4),
+        ("d.n = 1000", 0),
+        ("d.n is not null", 4),
+        ("d.real < 5", 4),
+    ],
+)
+def test_row_groups_are_skipped_by_fields_inside_structs(tmp_path: Path, where: str, read: int) -> None:
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=n) for n in range(40)]
+    structs = [
+        {"n": n, "word": f"w{n:02}", "e": {"n": n}, "day": days[n], "real": float(n)} for n in range(40)
+    ]
+    dataset = dataset_of(tmp_path, d=pa.array(structs))
+    told = dataset.explain(where=where)
+    assert (told.row_groups_read, told.row_groups_total) == (read, 4)
+    assert f"row groups  {read} of 4 read" in str(told)
+
+
+def test_row_groups_are_skipped_where_a_struct_is_null_or_a_field_of_it(tmp_path: Path) -> None:
+    of_group = [None, {"e": None}, {"e": {"n": None}}, {"e": {"n": 7}}, {"e": {"n": None}}]
+    kind = pa.struct([("e", pa.struct([("n", pa.int64())]))])
+    rows = pa.table({"d": pa.array([row for row in of_group for _ in range(2)], kind), "i": range(10)})
+    pq.write_table(rows, tmp_path / "t.parquet", row_group_size=2)
+    dataset = open_dataset(tmp_path / "t.parquet")
+    for where, found, read in (
+        ("d.e.n = 7", [6, 7], 1),
+        ("d.e.n != 7", [0, 1, 2, 3, 4, 5, 8, 9], 4),
+        ("d.e.n is not null", [6, 7], 1),
+        ("not d.e.n < 8", [0, 1, 2, 3, 4, 5, 8, 9], 4),
+        ("d.e is null", [0, 1, 2, 3], 4),
+    ):
+        told = dataset.explain(where=where)
+        assert (dataset.read(where=where)["i"].to_pylist(), told.row_groups_read) == (found, read), where
+
+
+def test_statistics_of_items_of_lists_skip_no_rows(tmp_path: Path) -> None:
+    rows = [{"l": [n, n + 100], "ds": [{"n": n}]} for n in range(40)]
+    dataset = dataset_of(tmp_path, d=pa.array(rows))
+    told = dataset.explain(where=col("d.l").has(105))
+    assert (told.rows, told.row_groups_read) == (1, 4)
+    assert dataset.explain(where=col("d.ds").elem_match(col("n") == 39)).rows == 1
+    assert dataset.explain(where="d.l is null").rows == 0
+
+
+def test_a_column_whose_name_looks_like_a_path_is_not_taken_for_the_field(tmp_path: Path) -> None:
+    columns = {"d": pa.array([{"n": n, "m": {"k": n}} for n in range(40)]), "d.n": pa.array([0] * 40)}
+    null = pa.array([None] * 40, pa.struct([("y", pa.int64())]))
+    dataset = dataset_of(tmp_path, **columns, **{"x": null, "x.z": pa.array([1] * 40)})
+    assert dataset.explain(where="x is null").rows == 40
+    told = dataset.explain(where="d.m.k = 39")
+    assert (told.rows, told.row_groups_read) == (1, 1)
+    assert dataset.count(col("d.n") == 0) == 40
+
+
+def test_fields_that_a_file_lacks_are_null_there(tmp_path: Path) -> None:
+    (tmp_path / "many").mkdir()
+    for name, row in (("1", {"a": 1}), ("2", {"a": 1, "b": 2})):
+        pq.write_table(pa.table({"d": [row]}), tmp_path / "many" / f"{name}.parquet")
+    dataset = open_dataset(tmp_path / "many")
+    told = dataset.explain(where="d.b = 2")
+    assert (told.rows, told.row_groups_read) == (1, 1)
+    assert dataset.count(col("d.b").is_null()) == 1
+
+
+def test_pending_cells_inside_structs_are_seen_where_statistics_would_rule_them_out(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"d": [{"n": n} for n in range(1_000)]})
+        table.flush()
+        table.update([{"_id": 3, "d": {"n": 5_000}}])
+        assert table.read(columns=["_id"], where=col("d.n") == 5_000).to_pylist() == [{"_id": 3}]
+        assert table.explain(where=col("d.n") == 5_001).rows == 0
 
 
 def test_pending_cells_are_seen_where_statistics_would_rule_them_out(tmp_path: Path) -> None:
