@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QToolBar, QWi
 
 from core.dataset import Dataset
 from core.errors import Cancelled
+from core.scan.parallel import end_threads
 from core.store.commit import Commit
 from core.store.table import Table
 from ui import theme
@@ -299,6 +300,7 @@ class MainWindow(QMainWindow):
         self.memory.save_geometry(self.saveGeometry().data())
         self.tasks.shutdown()
         self.library.close()
+        end_threads()
         event.accept()
 
     def _may_stop(self, what: str) -> bool:

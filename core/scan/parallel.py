@@ -7,6 +7,7 @@ memory that its last task let go of.
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
@@ -121,21 +122,38 @@ class _Helpers:
     def forked(self) -> None:
         """A child has none of its parent's threads."""
         self._lock = threading.Lock()
-        self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._threads = 0
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
 
     def call(self, help_: Callable[[], None], times: int) -> None:
         with self._lock:
-            while self._threads < times:
-                threading.Thread(target=_serve, args=(self._calls,), name="decode", daemon=True).start()
-                self._threads += 1
-        for _ in range(times):
-            self._calls.put(help_)
+            while len(self._threads) < times:
+                thread = threading.Thread(target=_serve, args=(self._calls,), name="decode", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+            for _ in range(times):
+                self._calls.put(help_)
+
+    def end(self) -> None:
+        """They do what they were called for before, and are gone. Who calls later has others."""
+        with self._lock:
+            calls, threads = self._calls, self._threads
+            self._begin_anew()
+        for _ in threads:
+            calls.put(None)
+        for thread in threads:
+            thread.join()
 
 
-def _serve(calls: SimpleQueue[Callable[[], None]]) -> None:
-    while True:
-        calls.get()()
+def _serve(calls: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (help_ := calls.get()) is not None:
+        help_()
 
 
 _helpers = _Helpers()
+end_threads = _helpers.end
+"""When a program needs them no more, though it may again."""
+atexit.register(end_threads)  # a thread that decodes while the interpreter ends would end it badly

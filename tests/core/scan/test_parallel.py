@@ -4,6 +4,7 @@ do the same."""
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from core.errors import Cancelled, FileProblem
 from core.jobs import Job
 from core.scan.footers import footer
 from core.scan.open_file import OpenFile
-from core.scan.parallel import each
+from core.scan.parallel import each, end_threads
 
 TASKS = list(range(200))
 
@@ -97,6 +98,59 @@ def test_every_thread_reads_files_of_its_own(tmp_path: Path) -> None:
         return int(read.column("n")[0].as_py())
 
     assert each(work, TASKS) == [task % 10 * 100 + task % 4 for task in TASKS]
+
+
+def decoders() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "decode"]
+
+
+@pytest.fixture
+def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pa, "cpu_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_threads_stay_until_they_are_ended() -> None:
+    each(lambda task, file: task, TASKS)
+    assert decoders()
+    end_threads()
+    assert decoders() == []
+    end_threads()
+    assert each(lambda task, file: task, TASKS) == TASKS
+    assert decoders()
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_threads_that_are_ended_do_first_what_they_were_called_for() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def work(task: int, file: OpenFile) -> int:
+        if task == 0:
+            begun.set()
+            assert ended.wait(60)
+        return task
+
+    with ThreadPoolExecutor(1) as pool:
+        answers = pool.submit(each, work, TASKS)
+        assert begun.wait(60)
+        threading.Timer(0, ended.set).start()
+        end_threads()
+        assert answers.result(60) == TASKS
+        assert each(lambda task, file: task, TASKS) == TASKS
+
+
+def test_threads_end_with_the_program() -> None:
+    program = """
+import atexit, threading
+atexit.register(lambda: print([t.name for t in threading.enumerate()]))
+import pyarrow as pa
+from core.scan.parallel import each
+pa.cpu_count = lambda: 2
+each(lambda task, file: task, range(200))
+print([t.name for t in threading.enumerate()])
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout.splitlines() == ["['MainThread', 'decode']", "['MainThread']"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")

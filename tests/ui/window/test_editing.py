@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import threading
+
+import pyarrow as pa
 import pytest
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from core import col
+from core.scan.parallel import each
 from ui.editing.update_dialog import UpdateDialog
 
 
@@ -182,8 +186,6 @@ def test_setting_values_shows_what_changed_in_every_tab_of_the_table(
 
 
 def test_closing_while_a_change_runs_asks(window, qtbot) -> None:
-    import threading
-
     go_on = threading.Event()
     window.tasks.write(lambda job: go_on.wait(10), text="Importing trips")
     asked: list[str] = []
@@ -198,6 +200,18 @@ def test_closing_while_a_change_runs_asks(window, qtbot) -> None:
     assert "Importing trips" in asked[0] and window.isVisible()
     go_on.set()
     qtbot.waitUntil(lambda: not window.tasks.running)
+
+
+def test_closing_ends_the_threads_that_decode(window, qtbot, monkeypatch) -> None:
+    def decoders() -> list[str]:
+        return [thread.name for thread in threading.enumerate() if thread.name == "decode"]
+
+    monkeypatch.setattr(pa, "cpu_count", lambda: 2)
+    window.tasks.read(lambda job: each(lambda task, file: task, range(200)))
+    qtbot.waitUntil(lambda: not window.tasks.running)
+    assert decoders()
+    assert window.close()
+    assert decoders() == []
 
 
 def test_closing_saves_the_geometry(window, memory) -> None:
