@@ -91,7 +91,7 @@ def is_adjusted_time(told: Footer, name: str) -> bool:
 def made_otherwise(kind: pa.DataType) -> bool:
     """Whether a Parquet file may call values of this type an interval or a variant."""
     if is_.is_struct(kind):
-        return [field.name for field in kind][:2] == ["metadata", "value"]
+        return [field.name for field in kind][:2] in (["metadata", "value"], ["metadata", "typed_value"])
     return bool(is_.is_fixed_size_binary(kind) and kind.byte_width == 12)
 
 

@@ -103,8 +103,11 @@ def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
     files = [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
     if holds(column.type, _is_list_of_single_fields) and any(_is_flattened(f, column) for f in files):
         return False
-    if not typed_sql and holds(column.type, made_otherwise) and any(_is_otherwise(f, column) for f in files):
-        return False
+    inside = bool(column.path)  # of a variant DuckDB has no fields, and meets a fault of its own over them
+    if inside or (not typed_sql and holds(column.type, made_otherwise)):
+        whole = snapshot.whole(column).type if inside else column.type
+        if holds(whole, made_otherwise) and any(_is_otherwise(file, column) for file in files):
+            return False
     if not pa.types.is_nested(column.type) or not holds(column.type, pa.types.is_duration):
         return True
     held = [_held_type(file, column) for file in files]

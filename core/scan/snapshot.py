@@ -124,6 +124,10 @@ class Snapshot:
                 return column
         raise UnknownColumn(name, self.name, [c.name for c in self.columns])
 
+    def whole(self, field: Column) -> Column:
+        """The column that a field lies in."""
+        return next(column for column in self.columns if column.key == field.key)
+
     def select(self, names: Iterable[str] | None) -> tuple[Column, ...]:
         """The columns of these names, in their order; all of them for None."""
         return self.columns if names is None else tuple(self.column(n) for n in names)

@@ -45,23 +45,15 @@ class Reference:
 
     def __init__(self, path: Path, int96_unit: str | None, probes: Sequence[float]) -> None:
         self.probes = probes
-        with pq.ParquetFile(path, coerce_int96_timestamp_unit=int96_unit) as file:
-            read = file.read()
-        columns = [_plain(column) for column in read.columns]
-        self.rows = pa.Table.from_arrays(columns, read.schema.names)
+        options = {"coerce_int96_timestamp_unit": int96_unit, "arrow_extensions_enabled": False}
+        with pq.ParquetFile(path, **options) as file:
+            self.rows = file.read()
 
     def leaves(self) -> Iterator[tuple[str, pa.ChunkedArray]]:
         """Columns without lists in them, and the fields inside structs, by the names that reach them."""
         found = list(_leaves("", zip(self.rows.schema.names, self.rows.columns, strict=True)))
         times = [name for name, _ in found]
         yield from ((name, column) for name, column in found if times.count(name) == 1)
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """UUIDs as the bytes that they are shown as."""
-    if not isinstance(column.type, pa.UuidType):
-        return column
-    return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
 
 
 def _leaves(before: str, columns: Any) -> Iterator[tuple[str, pa.ChunkedArray]]:
