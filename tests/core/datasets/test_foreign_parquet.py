@@ -297,6 +297,24 @@ def test_extremes_in_another_order_than_the_values_are_not_believed(tmp_path: Pa
     bridge.close()
 
 
+@pytest.mark.parametrize("values", [[None, "a", "a"], ["", None, None]])
+def test_one_text_among_nulls_whose_extremes_are_not_believed(tmp_path: Path, values: list) -> None:
+    path = written(tmp_path / "t.parquet", pa.table({"x": values}), use_dictionary=False)
+    old_extremes(path)
+    assert problems(path, tmp_path, ["filter"]) == []
+
+
+def test_extremes_of_int96_are_not_believed(tmp_path: Path) -> None:
+    path = times(NEAR, tmp_path / "t.parquet")
+    footer = read_footer(path)
+    footer[CREATED_BY].held = OLD_JAVA
+    for chunk in chunks(footer):
+        extremes = {MIN: Value(BINARY, b"\xff" * 12), MAX: Value(BINARY, b"\0" * 12)}
+        chunk[CHUNK_STATISTICS] = Value(12, extremes)
+    write_footer(path, footer)
+    assert problems(path, tmp_path, ["filter", "sort", "profile"]) == []
+
+
 def test_extremes_that_are_nan_are_not_believed(tmp_path: Path) -> None:
     rows = pa.table({"x": [1.0, math.nan, -5.0], "d": [{"x": 2.0}, None, {"x": math.nan}]})
     path = written(tmp_path / "t.parquet", rows)
