@@ -36,7 +36,7 @@ def blocks(source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0) ->
         if not cut and len(held) > LONGEST_ROW:
             raise _endless(source, line)
         data, held = held[:cut], held[cut:]
-        if data.strip(b"\r\n"):
+        if not ends.none_in(data):
             yield Block(number, data, line, piece.done)
             number += 1
         line += data.count(ends.newline)

@@ -24,7 +24,10 @@ class DelimitedText:
         self.label = dialect.label
         self.skip_lines = dialect.header_lines
         self.ends = RowEnds(
-            dialect.newline.encode(), dialect.delimiter.encode(), dialect.quote.encode() or None
+            dialect.newline.encode(),
+            dialect.delimiter.encode(),
+            dialect.quote.encode() or None,
+            blank_rows=len(dialect.names) == 1,
         )
 
     def find_schema(self, block: Block) -> pa.Schema:
@@ -45,7 +48,7 @@ class DelimitedText:
 
     def _split(self, block: Block) -> list[pa.Array]:
         names = [str(place) for place in range(len(self.dialect.names))]
-        if not block.data.strip(b"\r\n"):
+        if self.ends.none_in(block.data):
             return [pa.nulls(0, pa.string()) for _ in names]
         data, ragged = block.data, _Ragged()
         table = self._parse(data, names, ragged)
@@ -65,7 +68,7 @@ class DelimitedText:
                 delimiter=self.dialect.delimiter,
                 quote_char=self.dialect.quote or False,
                 newlines_in_values=bool(self.dialect.quote),
-                ignore_empty_lines=len(names) > 1,
+                ignore_empty_lines=not self.ends.blank_rows,
                 invalid_row_handler=ragged,
             ),
             pcsv.ConvertOptions(

@@ -9,11 +9,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class RowEnds:
-    """`quote` None: every line break ends a row."""
+    """`quote` None: every line break ends a row. `blank_rows`: a line with nothing on it is a row, too."""
 
     newline: bytes = b"\n"
     delimiter: bytes = b","
     quote: bytes | None = None
+    blank_rows: bool = False
+
+    def none_in(self, data: bytes) -> bool:
+        """Whether there is no row in whole lines of text."""
+        return not data if self.blank_rows else not data.strip(b"\r\n")
 
     def last(self, data: bytes) -> int:
         """How many bytes of `data`, which begins with a row, are whole rows."""

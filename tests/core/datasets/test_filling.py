@@ -95,6 +95,14 @@ def test_a_value_far_in_the_file_widens_its_column(
         assert rows["n"][-1].as_py() == last.partition(",")[0]
 
 
+def test_empty_lines_of_a_single_column_fill_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("n\n1\n" + "\n" * 3_000_000 + "2\n")
+    dataset = opened(path)
+    dataset.fill(Job())
+    assert (dataset.num_rows, dataset.read()["n"].null_count) == (3_000_002, 3_000_000)
+
+
 def test_a_column_without_values_at_first_gets_its_type_later(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("n,late\n" + "".join(f"{n},\n" for n in range(ROWS)) + "1,2013-01-31\n")
