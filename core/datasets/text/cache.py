@@ -26,7 +26,8 @@ from core.errors import FileProblem
 from core.file_lock import FileLock
 from core.scan.snapshot import FileSegment
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Part of every key: raised when files come to be read differently, so that no old reading is used."""
 MOST_BYTES = 20 << 30
 _MANIFEST = "manifest.json"
 

@@ -13,7 +13,7 @@ from core.datasets.text.dialect import Dialect
 from core.datasets.text.ragged import mended, ragged_row
 from core.datasets.text.reading import Reading
 from core.datasets.text.rows import RowEnds
-from core.datasets.text.values import find_type, read_as, widen
+from core.datasets.text.values import read_as, tentative_type, widen
 
 
 class DelimitedText:
@@ -32,7 +32,7 @@ class DelimitedText:
 
     def find_schema(self, block: Block) -> pa.Schema:
         texts = self._split(block)
-        kinds = [find_type(column) for column in texts]
+        kinds = [tentative_type(column) for column in texts]
         return pa.schema([pa.field(n, k) for n, k in zip(self.dialect.names, kinds, strict=True)])
 
     def read(self, block: Block, schema: pa.Schema) -> Reading:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from core.arrays import from_values
-from core.datasets.text.values import find_type, join
+from core.datasets.text.values import MARKERS_ALONE, is_undecided, join, tentative_type
 
 _INT64 = range(-(1 << 63), 1 << 63)
 
@@ -20,14 +20,26 @@ class Inexact(Exception):
 
 
 def column_type(values: Sequence[Any]) -> pa.DataType:
-    """The type of a column; strings that are all dates or timestamps make it one of those."""
+    """The type of a column; strings that are all dates or timestamps make it one of those, and null markers
+    alone leave it open."""
     kind = reduce(join_json, (type_of(value) for value in values), pa.null())
     return temporal_or_text(from_values(values, pa.string())) if _all_strings(values, kind) else kind
 
 
 def temporal_or_text(texts: pa.Array) -> pa.DataType:
-    kind = find_type(texts)
-    return kind if pa.types.is_temporal(kind) else pa.string()
+    kind = tentative_type(texts)
+    return kind if is_read_from_text(kind) else pa.string()
+
+
+def widen_text(kind: pa.DataType, texts: pa.Array) -> pa.DataType:
+    """A type for strings of `kind` and for `texts`, which do not fit it; never `kind` itself."""
+    wide = join_json(kind, temporal_or_text(texts))
+    return pa.string() if wide.equals(kind) else wide
+
+
+def is_read_from_text(kind: pa.DataType) -> bool:
+    """Whether a column of the type stands in the file as strings that are not just text."""
+    return bool(pa.types.is_temporal(kind) or kind == MARKERS_ALONE)
 
 
 def _all_strings(values: Iterable[Any], kind: pa.DataType) -> bool:
@@ -61,6 +73,12 @@ def join_json(a: pa.DataType, b: pa.DataType) -> pa.DataType:
     return join(a, b)
 
 
+def join_column_types(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    """Null markers are strings in JSON: beside anything but dates and times they make a column text."""
+    strings = all(pa.types.is_null(kind) or is_read_from_text(kind) for kind in (a, b))
+    return join_json(a, b) if strings or MARKERS_ALONE not in (a, b) else pa.string()
+
+
 def _join_fields(a: list[pa.Field], b: list[pa.Field]) -> list[pa.Field]:
     kinds = {field.name: field.type for field in a}
     for field in b:
@@ -70,7 +88,7 @@ def _join_fields(a: list[pa.Field], b: list[pa.Field]) -> list[pa.Field]:
 
 def solid(kind: pa.DataType) -> pa.DataType:
     """The type that stands for `kind` in a file: text where nothing was ever there to tell by."""
-    if pa.types.is_null(kind) or (pa.types.is_struct(kind) and not kind.num_fields):
+    if pa.types.is_null(kind) or is_undecided(kind) or (pa.types.is_struct(kind) and not kind.num_fields):
         return pa.string()
     if pa.types.is_list(kind):
         return pa.list_(solid(kind.value_type))

@@ -20,10 +20,11 @@ from core.datasets.text.json_types import (
     Inexact,
     column_type,
     fit,
-    join_json,
+    is_read_from_text,
+    join_column_types,
     needs_fitting,
     solid,
-    temporal_or_text,
+    widen_text,
 )
 from core.datasets.text.reading import Reading
 from core.datasets.text.rows import RowEnds
@@ -57,7 +58,7 @@ class JsonLines:
         if any(needs_fitting(kind) for kind in schema.types):
             raise pa.ArrowInvalid("objects without members are fitted by hand")
         raw = pa.schema(
-            [pa.field(f.name, pa.string() if pa.types.is_temporal(f.type) else f.type) for f in schema]
+            [pa.field(f.name, pa.string() if is_read_from_text(f.type) else f.type) for f in schema]
         )
         rows = pjson.read_json(
             pa.BufferReader(data),
@@ -132,7 +133,7 @@ def _schema_of(rows: list[Row], known: pa.Schema) -> pa.Schema:
     kinds = {field.name: field.type for field in known}
     for name in dict.fromkeys(name for row in rows for name in row):
         found = column_type([row.get(name) for row in rows])
-        kinds[name] = join_json(kinds.get(name, pa.null()), found)
+        kinds[name] = join_column_types(kinds.get(name, pa.null()), found)
     return pa.schema([pa.field(name, kind) for name, kind in kinds.items()])
 
 
@@ -140,13 +141,10 @@ def _typed(rows: pa.Table, schema: pa.Schema) -> Reading:
     columns, kinds = [], []
     for field in schema:
         column = rows.column(field.name).combine_chunks()
-        values = (
-            read_as(column, field.type)
-            if pa.types.is_temporal(field.type)
-            else column.cast(solid(field.type))
-        )
+        strings = is_read_from_text(field.type)
+        values = read_as(column, field.type) if strings else column.cast(solid(field.type))
         columns.append(values)
-        kinds.append(field.type if values is not None else join_json(field.type, temporal_or_text(column)))
+        kinds.append(field.type if values is not None else widen_text(field.type, column))
     wide = pa.schema([pa.field(n, k) for n, k in zip(schema.names, kinds, strict=True)])
     return Reading(wide, pa.table(columns, names=schema.names) if wide.equals(schema) else None)
 
@@ -164,7 +162,7 @@ def _rounded(values: pa.ChunkedArray | pa.Array) -> bool:
 
 
 def _fitted(values: list[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_temporal(kind):
+    if is_read_from_text(kind):
         column = read_as(from_values(values, pa.string()), kind)
         if column is None:
             raise Inexact

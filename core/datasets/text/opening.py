@@ -16,7 +16,7 @@ from core.datasets.text.delimited import DelimitedText
 from core.datasets.text.dialect import DELIMITERS, find_dialect
 from core.datasets.text.encoding import find_encoding, is_text
 from core.datasets.text.jsonlines import JsonLines
-from core.datasets.text.reading import TextFormat
+from core.datasets.text.reading import TextFormat, join_schemas, read_block
 from core.datasets.text.source import TextSource, compression_of, open_bytes, open_source
 from core.errors import FileProblem
 
@@ -77,9 +77,10 @@ def _open(
 ) -> Dataset:
     block = first_block(source, data, whole, text.ends, text.skip_lines)
     schema = text.find_schema(block)
-    reading = text.read(block, schema)
+    reading = read_block(text, block, schema)
     while reading.rows is None:
-        reading = text.read(block, reading.schema)
+        schema = join_schemas(schema, reading.schema)
+        reading = read_block(text, block, schema)
     root = options.cache_dir or default_folder()
     entry = None if whole else CacheEntry(root, source, (text.label, *options.reading))
     return TextDataset(text_name(source.path), source, text, reading.schema, reading.rows, entry)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from core.datasets.text.blocks import Block
 from core.datasets.text.cache import part_names, unwritable
 from core.datasets.text.in_order import in_order
-from core.datasets.text.reading import TextFormat, join_schemas
+from core.datasets.text.reading import TextFormat, join_schemas, read_block
 from core.datasets.text.source import fingerprint_of
 from core.scan.snapshot import FileSegment
 
@@ -47,7 +47,7 @@ class PartWriter:
 
     def _write_block(self, block: Block) -> Written:
         wide = self.wide
-        reading = self._text.read(block, wide)
+        reading = read_block(self._text, block, wide)
         if reading.rows is None or (wide is not self.schema and not wide.equals(self.schema)):
             return Written(None, reading.schema, block.done)
         path = self._folder / f"part-{block.number:06d}.parquet"

@@ -36,7 +36,25 @@ class TextFormat(Protocol):
         """The columns by a first block; of type null where no value tells."""
 
     def read(self, block: Block, schema: pa.Schema) -> Reading:
-        """The block's rows; raises `FileProblem` where they cannot be understood."""
+        """The block's rows; raises `FileProblem` where they cannot be understood. Call `read_block`."""
+
+
+class RowsMissing(AssertionError):
+    """A format gave no rows for a block and no wider schema either, so the rows would be left out."""
+
+
+def read_block(text: TextFormat, block: Block, schema: pa.Schema) -> Reading:
+    """The block's rows, or a wider schema to read it with.
+
+    Raises `FileProblem` where they cannot be understood, and `RowsMissing`, which is a bug of the format.
+    """
+    reading = text.read(block, schema)
+    place = f"{text.path}: the block at line {block.first_line:,}"
+    if reading.rows is None and join_schemas(schema, reading.schema).equals(schema):
+        raise RowsMissing(f"{place} fits neither the schema it was read with nor anything wider: {schema}")
+    if reading.rows is not None and not reading.schema.equals(schema):
+        raise RowsMissing(f"{place} was read with another schema than {schema}: {reading.schema}")
+    return reading
 
 
 class TypesWidened(Exception):
@@ -55,7 +73,7 @@ def text_rows(
     wide, count = schema, 0
 
     def read(block: Block) -> tuple[Reading, int]:
-        return text.read(block, wide), block.done
+        return read_block(text, block, wide), block.done
 
     for reading, done in in_order(read, blocks):
         wide = join_schemas(wide, reading.schema)

@@ -21,8 +21,10 @@ import pyarrow.compute as pc
 
 from core.arrays import from_values
 from core.datasets.text.numbers import doubles, integers
-from core.widening import common_type
 
+MARKERS_ALONE, SPECIALS_ALONE = pa.large_string(), pa.string_view()
+"""Stand for text that further values may show to be something else: null markers alone, which stand in a
+column of any type, and, perhaps beside them, names of doubles that are not finite."""
 NULL_MARKERS = ("", "NA", "N/A", "n/a", "NULL", "Null", "null", "None", "none", "\\N", "<NA>", "NaT")
 _SHORTEST_TIMESTAMP = len("2013-01-31 10:00")
 _ZONED = pa.timestamp("us", "UTC")
@@ -36,6 +38,8 @@ def read_as(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
         return texts
     if pa.types.is_null(kind):
         return pa.nulls(len(texts), pa.string()) if texts.null_count == len(texts) else None
+    if is_undecided(kind):
+        return texts if join(tentative_type(texts), kind) == kind else None
     values = _READERS[kind](texts)
     if values is not None:
         return values
@@ -45,36 +49,60 @@ def read_as(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 def find_type(texts: pa.Array) -> pa.DataType:
     """The first type that fits every value; null when there is none to tell by."""
+    kind = tentative_type(texts)
+    return pa.string() if is_undecided(kind) else kind
+
+
+def tentative_type(texts: pa.Array) -> pa.DataType:
+    """The same where more values of the column may follow: undecided where these alone do not tell."""
     if texts.null_count == len(texts):
         return pa.null()
     cleaned = _cleaned(texts)
     plain = texts if cleaned is None else cleaned
     if plain.null_count == len(plain):
-        return pa.string()
+        return MARKERS_ALONE
     for kind, read in _READERS.items():
         values = read(plain)
-        if values is not None and not _only_specials(values):
-            return kind
+        if values is not None:
+            return SPECIALS_ALONE if _only_specials(values) else kind
     return pa.string()
 
 
+def is_undecided(kind: pa.DataType) -> bool:
+    """Whether the column is text only as long as no other values follow."""
+    return bool(kind in (MARKERS_ALONE, SPECIALS_ALONE))
+
+
 def widen(kind: pa.DataType, texts: pa.Array) -> pa.DataType:
-    """A type for values of `kind` and for `texts`, which do not fit it."""
-    found = find_type(texts)
-    return join(kind, found)
+    """A type for values of `kind` and for `texts`, which do not fit it; never `kind` itself.
+
+    What joins to `kind` again, as integers that are no doubles do with doubles, has only text in common.
+    """
+    wide = join(kind, tentative_type(texts))
+    return pa.string() if wide.equals(kind) else wide
 
 
 def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """The narrowest type for both whose values are told apart by `read_as`; text at the end of every way."""
-    if {a, b} == {pa.int64(), pa.float64()}:
+    """The narrowest type for both whose values are told apart by `read_as`; text at the end of every way.
+
+    Whether each value fits it is for `read_as` to say: not every integer is a double, and not every
+    microsecond lies within the years of nanoseconds.
+    """
+    kinds = {a, b}
+    if len(kinds) == 1:
+        return a
+    for kind in (pa.null(), MARKERS_ALONE):
+        if kind in kinds:
+            return _other(kind, a, b)
+    if kinds <= {pa.int64(), pa.float64(), SPECIALS_ALONE}:
         return pa.float64()
-    if pa.types.is_date(a) != pa.types.is_date(b):
-        return _other(a, b) if pa.null() in (a, b) else pa.string()
-    return common_type(a, b) or pa.string()
+    if kinds == {pa.timestamp("us"), pa.timestamp("ns")}:
+        return pa.timestamp("ns")
+    return pa.string()
 
 
-def _other(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    return b if pa.types.is_null(a) else a
+def _other(kind: pa.DataType, a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    return b if a.equals(kind) else a
 
 
 def _only_specials(values: pa.Array) -> bool:

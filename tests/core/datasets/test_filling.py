@@ -12,7 +12,9 @@ import pytest
 
 from core.datasets import open_dataset
 from core.datasets.text import dataset as text_dataset
+from core.datasets.text.blocks import Block
 from core.datasets.text.cache import sweep
+from core.datasets.text.reading import Reading, RowsMissing
 from core.errors import Cancelled, FileProblem
 from core.jobs import Job
 
@@ -95,12 +97,72 @@ def test_a_value_far_in_the_file_widens_its_column(
         assert rows["n"][-1].as_py() == last.partition(",")[0]
 
 
+@pytest.mark.parametrize(("first", "last"), [("9007199254740993", "0.5"), ("0.5", "9007199254740993")])
+def test_an_integer_that_is_no_double_in_another_block_than_a_fraction(
+    tmp_path: Path, first: str, last: str
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(f"n,x\n{first},0\n" + "".join(f"{n},0\n" for n in range(ROWS)) + f"{last},0\n")
+    dataset = opened(path)
+    dataset.fill(Job())
+    assert dataset.schema.field("n").type == pa.string()
+    assert dataset.read(["n"])["n"].to_pylist() == [first, *map(str, range(ROWS)), last]
+
+
+@pytest.mark.parametrize(
+    ("first", "rest", "kind"),
+    [
+        ("NA", "1", pa.int64()),
+        ("NA", "2013-01-31", pa.date32()),
+        ("NA", "Oslo", pa.string()),
+        ("nan", "1", pa.float64()),
+        ("1", "nan", pa.float64()),
+        ("nan", "NA", pa.string()),
+        ("2013-01-31 10:00", "2013-01-31 10:00:00.123456789", pa.timestamp("ns")),
+        ("0001-01-31 10:00", "2013-01-31 10:00:00.123456789", pa.string()),
+        ("2013-01-31 10:00:00.123456789", "0001-01-31 10:00", pa.string()),
+    ],
+)
+def test_types_do_not_depend_on_where_a_block_ends(
+    tmp_path: Path, first: str, rest: str, kind: pa.DataType
+) -> None:
+    (tmp_path / "small.csv").write_text(f"v,x\n{first},0\n{rest},0\n")
+    (tmp_path / "x.csv").write_text("v,x\n" + f"{first},0\n" * ROWS + f"{rest},0\n")
+    small, large = opened(tmp_path / "small.csv"), opened(tmp_path / "x.csv")
+    large.fill(Job())
+    assert small.schema.field("v").type == large.schema.field("v").type == kind
+    assert str(large.read(["v"])["v"][-1]) == str(small.read(["v"])["v"][-1])
+    assert large.num_rows == ROWS + 1
+
+
 def test_empty_lines_of_a_single_column_fill_blocks(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("n\n1\n" + "\n" * 3_000_000 + "2\n")
     dataset = opened(path)
     dataset.fill(Job())
     assert (dataset.num_rows, dataset.read()["n"].null_count) == (3_000_002, 3_000_000)
+
+
+class Forgetful:
+    """A format that has neither rows nor another schema for blocks after the first."""
+
+    def __init__(self, text: Any) -> None:
+        self._text = text
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._text, name)
+
+    def read(self, block: Block, schema: pa.Schema) -> Reading:
+        return Reading(schema, None) if block.number else self._text.read(block, schema)
+
+
+def test_a_reading_without_rows_and_without_a_wider_schema_is_an_error(tmp_path: Path) -> None:
+    dataset = opened(numbered(tmp_path / "x.csv"))
+    dataset.text = Forgetful(dataset.text)
+    with pytest.raises(RowsMissing, match="nor anything wider"):
+        dataset.fill(Job())
+    with pytest.raises(RowsMissing, match="nor anything wider"):
+        list(dataset.rows_once(Job(), lambda rows, done: None))
 
 
 def test_a_column_without_values_at_first_gets_its_type_later(tmp_path: Path) -> None:

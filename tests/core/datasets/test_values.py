@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.arrays import from_values
-from core.datasets.text.values import NULL_MARKERS, find_type, join, read_as
+from core.datasets.text.values import NULL_MARKERS, find_type, join, read_as, tentative_type, widen
 
 TEXT, INT, DOUBLE = pa.string(), pa.int64(), pa.float64()
 
@@ -123,3 +123,22 @@ def test_joining_types_does_not_depend_on_order(a: pa.DataType, b: pa.DataType, 
     assert join(a, a) == a
     assert join(join(a, b), join(a, b)) == join(a, b)
     assert join(a, TEXT) == TEXT
+
+
+WRITTEN = st.sampled_from(
+    [
+        *("1", "9007199254740993", "-0", "0.5", "1.10", "nan", "-inf", "NA", "", " 5", "007", "true", "Oslo"),
+        *("2013-01-31", "2013-01-31 10:00", "0001-01-31 10:00", "2013-01-31 10:00:00.123456789"),
+        "2013-01-31T10:00:00Z",
+    ]
+)
+
+
+@given(st.lists(st.lists(st.none() | WRITTEN, min_size=1, max_size=3), min_size=1, max_size=4))
+def test_a_type_found_block_by_block_is_that_of_the_whole_column(blocks: list[list[str | None]]) -> None:
+    kind, arrays = tentative_type(texts(blocks[0])), [texts(block) for block in blocks]
+    while unfit := [array for array in arrays if read_as(array, kind) is None]:
+        wider = widen(kind, unfit[0])
+        assert wider != kind
+        kind = wider
+    assert kind == tentative_type(pa.concat_arrays(arrays))

@@ -80,6 +80,17 @@ def test_a_value_far_in_the_file_widens_the_column(
     assert sum(pq.read_metadata(p).num_rows for p in files_below(store.path)) == ROWS + 1
 
 
+@pytest.mark.parametrize(("first", "last"), [("9007199254740993", "0.5"), ("0.5", "9007199254740993")])
+def test_an_integer_that_is_no_double_far_from_a_fraction(
+    store: Store, tmp_path: Path, first: str, last: str
+) -> None:
+    path = tmp_path / "big.csv"
+    path.write_text("n,x\n" + f"{first},0\n" + "".join(f"{n},0\n" for n in range(ROWS)) + f"{last},0\n")
+    table = import_file(path, store)
+    assert table.num_rows == path.read_bytes().count(b"\n") - 1
+    assert table.read(["n"])["n"].to_pylist() == [first, *map(str, range(ROWS)), last]
+
+
 def test_a_column_called_as_the_tables_own_is_renamed(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "documents.jsonl"
     path.write_text('{"_id": "5f3a", "n": 1}\n')
