@@ -9,7 +9,8 @@ from core.datasets.text.rows import RowEnds
 from core.datasets.text.source import TextSource
 from core.errors import FileProblem
 
-LONGEST_ROW = 256 << 20
+LONGEST_ROW = 64 << 20
+"""Bytes of UTF-8. Reading a row takes several times its size in memory."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def blocks(source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0) ->
                 continue
         cut = _end(source, held, ends, line) if piece.last else ends.last(held)
         if not cut and len(held) > LONGEST_ROW:
-            raise _endless(source, line)
+            raise endless_row(source, ends, held, line)
         data, held = held[:cut], held[cut:]
         if not ends.none_in(data):
             yield Block(number, data, line, piece.done)
@@ -74,10 +75,13 @@ def _after_lines(data: bytes, lines: int, newline: bytes) -> tuple[int, int]:
     return place, lines
 
 
-def _endless(source: TextSource, line: int) -> FileProblem:
+def endless_row(source: TextSource, ends: RowEnds, row: bytes, line: int) -> FileProblem:
+    quoted = ends.quote is not None and ends.quote in row
     return FileProblem(
         source.path,
         f"has a row at line {line:,} that does not end within {LONGEST_ROW >> 20} MB",
-        "A quote that opens there is probably never closed",
-        "Look at that line for a stray quote",
+        "A quote that opens there is probably never closed" if quoted else "Longer rows are not read",
+        "Look at that line for a stray quote"
+        if quoted
+        else "Check that its rows stand on lines of their own",
     )

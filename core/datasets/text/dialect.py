@@ -39,18 +39,34 @@ class Dialect:
         return {",": "CSV", "\t": "TSV", NO_DELIMITER: "text lines"}.get(self.delimiter, "delimited text")
 
 
-def find_dialect(text: str, whole: bool, delimiter: str | None = None, header: bool | None = None) -> Dialect:
-    """`text` begins the file; unless it is `whole`, its last row may be cut off and is not looked at."""
-    sample, whole = text[:_SAMPLE_CHARACTERS], whole and len(text) <= _SAMPLE_CHARACTERS
+def find_dialect(
+    text: str, whole: bool, delimiter: str | None = None, header: bool | None = None
+) -> Dialect | None:
+    """None where not even the first row ends in `text`, which begins the file.
+
+    Unless that is the `whole` file, its last row may be cut off and is not looked at.
+    """
+    size = _SAMPLE_CHARACTERS
+    quote, found, rows, lines = _layout(text[:size], whole and size >= len(text), delimiter)
+    while len(rows) < 2 and size < len(text):
+        size *= 4
+        quote, found, rows, lines = _layout(text[:size], whole and size >= len(text), delimiter)
+    if not (rows or whole):
+        return None
+    if header is None:
+        header = found != NO_DELIMITER and _has_header(rows)
+    named = header and bool(rows)
+    names = rows[0] if named else [""] * (len(rows[0]) if rows else 1)
+    newline = _find_newline(text[:size])
+    return Dialect(found, quote, newline, lines if named else 0, distinct_names(names))
+
+
+def _layout(sample: str, whole: bool, delimiter: str | None) -> tuple[str, str, list[list[str]], int]:
+    """Quote, delimiter, the rows they make and where the first one ends."""
     quote = _find_quote(sample)
     delimiter = delimiter or _find_delimiter(sample, whole, quote)
     quote = "" if delimiter == NO_DELIMITER else quote
-    rows, lines = _rows(sample, whole, delimiter, quote)
-    if header is None:
-        header = delimiter != NO_DELIMITER and _has_header(rows)
-    named = header and bool(rows)
-    names = rows[0] if named else [""] * (len(rows[0]) if rows else 1)
-    return Dialect(delimiter, quote, _find_newline(sample), lines if named else 0, distinct_names(names))
+    return quote, delimiter, *_rows(sample, whole, delimiter, quote)
 
 
 def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -100,7 +116,7 @@ def _rows(sample: str, whole: bool, delimiter: str, quote: str) -> tuple[list[li
         if row and not first_ends:
             first_ends = line
         rows.append(row)
-    cut_off = not whole and len(rows) <= SAMPLE_ROWS and len(rows) > 1
+    cut_off = not whole and len(rows) <= SAMPLE_ROWS
     return [row for row in (rows[:-1] if cut_off else rows) if row], first_ends
 
 

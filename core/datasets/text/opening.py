@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from core.dataset import Dataset
 from core.datasets.contents import HEAD_BYTES, Contents
 from core.datasets.locate import Found
 from core.datasets.options import OpenOptions
-from core.datasets.text.blocks import first_block
+from core.datasets.text.blocks import LONGEST_ROW, endless_row, first_block
 from core.datasets.text.cache import CacheEntry, default_folder
 from core.datasets.text.characters import characters
 from core.datasets.text.dataset import TextDataset, text_name
@@ -17,10 +18,12 @@ from core.datasets.text.dialect import DELIMITERS, find_dialect
 from core.datasets.text.encoding import find_encoding, is_text
 from core.datasets.text.jsonlines import JsonLines
 from core.datasets.text.reading import TextFormat, join_schemas, read_block
+from core.datasets.text.rows import RowEnds
 from core.datasets.text.source import TextSource, compression_of, open_bytes, open_source
 from core.errors import FileProblem
 
 FIRST_BYTES = 1 << 20
+_ANY_DELIMITED = RowEnds(delimiter=DELIMITERS.encode(), quote=b'"')
 
 
 def looks_like_json_lines(contents: Contents) -> bool:
@@ -56,26 +59,32 @@ def is_note(contents: Contents) -> bool:
 
 def open_json_lines(found: Found, options: OpenOptions) -> Dataset:
     source = open_source(found.files[0], options.encoding, FIRST_BYTES)
-    data, whole = source.beginning(FIRST_BYTES)
-    return _open(found, options, source, JsonLines(source.path), data, whole)
+    return _open(found, options, source, JsonLines(source.path))
 
 
 def open_delimited(found: Found, options: OpenOptions) -> Dataset:
     source = open_source(found.files[0], options.encoding, FIRST_BYTES)
-    data, whole = source.beginning(FIRST_BYTES)
-    if not data.strip():
-        raise FileProblem(
-            source.path, "holds no data", "There are only blanks and line breaks in it", "Choose another"
-        )
-    _refuse_json(source, data)
-    dialect = find_dialect(data.decode(), whole, options.delimiter, options.header)
-    return _open(found, options, source, DelimitedText(source.path, dialect, options.ragged), data, whole)
+    for data, whole in _beginnings(source):
+        if not (whole or _ANY_DELIMITED.last(data)):
+            continue
+        if not data.strip():
+            raise FileProblem(
+                source.path, "holds no data", "There are only blanks and line breaks in it", "Choose another"
+            )
+        _refuse_json(source, data)
+        dialect = find_dialect(data.decode(), whole, options.delimiter, options.header)
+        if dialect is not None:
+            break
+    else:
+        raise endless_row(source, _ANY_DELIMITED, data, 1)
+    return _open(found, options, source, DelimitedText(source.path, dialect, options.ragged))
 
 
-def _open(
-    found: Found, options: OpenOptions, source: TextSource, text: TextFormat, data: bytes, whole: bool
-) -> Dataset:
-    block = first_block(source, data, whole, text.ends, text.skip_lines)
+def _open(found: Found, options: OpenOptions, source: TextSource, text: TextFormat) -> Dataset:
+    for data, whole in _beginnings(source):
+        block = first_block(source, data, whole, text.ends, text.skip_lines)
+        if whole or not text.ends.none_in(block.data):
+            break
     schema = text.find_schema(block)
     reading = read_block(text, block, schema)
     while reading.rows is None:
@@ -84,6 +93,17 @@ def _open(
     root = options.cache_dir or default_folder()
     entry = None if whole else CacheEntry(root, source, (text.label, *options.reading))
     return TextDataset(text_name(source.path), source, text, reading.schema, reading.rows, entry)
+
+
+def _beginnings(source: TextSource) -> Iterator[tuple[bytes, bool]]:
+    """More and more of the file, for those who need a whole row of it, and whether that is all of it."""
+    size = FIRST_BYTES
+    while True:
+        data, whole = source.beginning(size)
+        yield data, whole
+        if whole or size > LONGEST_ROW:
+            return
+        size = min(4 * size, LONGEST_ROW + 1)
 
 
 def _refuse_json(source: TextSource, data: bytes) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from core.datasets import open_dataset
 from core.errors import FileProblem
+from core.jobs import Job
 
 Make = Callable[[Path], object]
 
@@ -101,6 +102,26 @@ def test_it_is_refused_with_reason_and_way_out(tmp_path: Path, case: str, name: 
     assert refusal.value.fix
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+ENDLESS = {
+    "first line": (b"", b"x", r"row at line 1 that does not end within 64 MB.*Check"),
+    "line": (b"a,b\n1,2\n", b"x", r"row at line 3 that does not end within 64 MB.*Check"),
+    "quote in the header": (b'a,"b', b"x,y\n", r"row at line 1 that .*Look at that line for a stray quote"),
+    "quote": (b'a,b\n1,2\n3,"4', b"x,y\n", r"row at line 3 that .*Look at that line for a stray quote"),
+    "JSON": (b'{"a": 1}\n{"a": "', b"x", r"row at line 2 that does not end within 64 MB.*Check"),
+}
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_a_row_that_hardly_ends_is_refused_before_it_is_read(tmp_path: Path, case: str) -> None:
+    beginning, more, message = ENDLESS[case]
+    path = tmp_path / "x.csv.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(beginning)
+        file.write(more * ((80 << 20) // len(more)))
+    with pytest.raises(FileProblem, match=f"(?s)x.csv.gz: has a {message}"):
+        open_dataset(path, cache_dir=tmp_path / "cache").fill(Job())
 
 
 @pytest.mark.parametrize("text", ["hello there\n", "Dear all\nthis is no table, or is it?\n"])

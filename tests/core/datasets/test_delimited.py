@@ -86,6 +86,15 @@ def test_headers(tmp_path: Path, data: str, names: list[str]) -> None:
     assert open_dataset(tmp_path / "x.csv").schema.names == names
 
 
+@pytest.mark.parametrize("size", [200 << 10, 3 << 20])
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_long_header_is_not_cut(tmp_path: Path, size: int, quoted: bool) -> None:
+    names = [f"column {number:0{size // 100}}" for number in range(100)]
+    header = ",".join(f'"{name}\n"' if quoted else name for name in names)
+    rows = rows_of(tmp_path / "x.csv", header + "\n" + ",".join("7" * 100) + "\n")
+    assert rows == [dict.fromkeys(names, 7)]
+
+
 def test_the_header_can_be_told(tmp_path: Path) -> None:
     years = "country,2019,2020\nNorway,1,2\n"
     assert rows_of(tmp_path / "x.csv", years, header=True) == [{"country": "Norway", "2019": 1, "2020": 2}]
