@@ -19,6 +19,17 @@ class Inexact(Exception):
     """A value would be changed by the type that was asked for."""
 
 
+class WrittenFloat(float):
+    """A float whose text is not the shortest one, `1.10` or `1e5`, and is kept where the column is text."""
+
+    def __new__(cls, text: str) -> WrittenFloat:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    text: str
+
+
 def column_type(values: Sequence[Any]) -> pa.DataType:
     """The type of a column; strings that are all dates or timestamps make it one of those, and null markers
     alone leave it open."""
@@ -112,7 +123,8 @@ def fit(value: Any, kind: pa.DataType) -> Any:
     if value is None:
         return None
     if pa.types.is_string(kind):
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        written = value.text if isinstance(value, WrittenFloat) else value
+        return written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
     if pa.types.is_list(kind):
         return [fit(item, kind.value_type) for item in value]
     if pa.types.is_struct(kind):

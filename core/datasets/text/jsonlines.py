@@ -7,6 +7,7 @@ such; a column whose values are of different kinds is text: its strings as they 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from core.arrays import from_values
 from core.datasets.text.blocks import Block
 from core.datasets.text.json_types import (
     Inexact,
+    WrittenFloat,
     column_type,
     fit,
     is_read_from_text,
@@ -26,12 +28,17 @@ from core.datasets.text.json_types import (
     solid,
     widen_text,
 )
+from core.datasets.text.numbers import loses_json_digits, survives_double
 from core.datasets.text.reading import Reading
 from core.datasets.text.rows import RowEnds
 from core.datasets.text.values import read_as
 from core.errors import FileProblem
 
+MOST_LEVELS = 50
+"""Of lists and objects inside each other in a column: what a table of a store can hold."""
 _LAST_EXACT_INTEGER = float(1 << 53)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_BRACKET_OR_STRING = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*"')
 
 Row = dict[str, Any]
 
@@ -67,6 +74,8 @@ class JsonLines:
         )
         if any(_rounded(column) for column in rows.columns):
             raise pa.ArrowInvalid("a whole number may have been rounded")
+        if any(map(_has_doubles, schema.types)) and loses_json_digits(data):
+            raise pa.ArrowInvalid("a decimal was rounded")
         return rows
 
     def _read_slowly(self, block: Block, schema: pa.Schema) -> Reading:
@@ -93,20 +102,30 @@ class JsonLines:
         return rows
 
     def _row(self, line: bytes, number: int) -> Row:
+        if line.count(b"[") + line.count(b"{") > MOST_LEVELS + 1 and depth_of(line) > MOST_LEVELS + 1:
+            raise self._bad_line(
+                number,
+                f"A value in it nests lists and objects more than {MOST_LEVELS} deep",
+                f"Write what lies deeper than {MOST_LEVELS} levels as a string",
+            )
         try:
             row = json.loads(line, parse_float=_float, object_pairs_hook=_object)
+            if _SURROGATE.search(line):
+                json.dumps(row, ensure_ascii=False).encode()
         except (json.JSONDecodeError, _TwiceError) as error:
             raise self._bad_line(number, str(error)) from error
+        except UnicodeEncodeError as error:
+            half = f"\\u{ord(error.object[error.start]):04x}"
+            raise self._bad_line(
+                number, f"It holds {half} alone, which is half of a character", "Mend or remove it"
+            ) from error
         if not isinstance(row, dict):
             raise self._bad_line(number, f"It holds {type(row).__name__} instead of an object")
         return row
 
-    def _bad_line(self, number: int, why: str) -> FileProblem:
+    def _bad_line(self, number: int, why: str, fix: str = "Mend or remove that line") -> FileProblem:
         return FileProblem(
-            self.path,
-            f"line {number:,} is not a JSON object",
-            why,
-            "Mend or remove that line, then open the file again",
+            self.path, f"line {number:,} is not a JSON object", why, f"{fix}, then open the file again"
         )
 
 
@@ -122,10 +141,29 @@ def _object(pairs: list[tuple[str, Any]]) -> Row:
     return row
 
 
+def depth_of(line: bytes) -> int:
+    """How many lists and objects lie inside each other, where the line is JSON."""
+    depth = most = 0
+    for sign in _BRACKET_OR_STRING.findall(line):
+        depth += (sign in b"[{") - (sign in b"]}")
+        most = max(most, depth)
+    return most
+
+
 def _float(text: str) -> float | str:
-    """What no double can hold stays text."""
+    """What no double gives back stays text."""
     number = float(text)
-    return text if number in (float("inf"), float("-inf")) else number
+    if repr(number) == text:
+        return number
+    return WrittenFloat(text) if survives_double(text) else text
+
+
+def _has_doubles(kind: pa.DataType) -> bool:
+    if pa.types.is_list(kind):
+        return _has_doubles(kind.value_type)
+    if pa.types.is_struct(kind):
+        return any(_has_doubles(field.type) for field in kind)
+    return bool(pa.types.is_floating(kind))
 
 
 def _schema_of(rows: list[Row], known: pa.Schema) -> pa.Schema:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from decimal import Context, Decimal
+from math import isfinite
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,15 @@ from core.arrays import from_numpy, to_numpy
 _EXACT_DIGITS = 15  # every decimal of so many digits survives the way through a double
 _LAST_EXACT_INTEGER = 1 << 53
 _PLAIN_BYTES = np.isin(np.arange(256), np.frombuffer(b"0123456789.-", np.uint8))
-_ZERO, _NINE, _POINT, _MINUS = b"09.-"
+_ZERO, _NINE, _POINT, _MINUS, _E = map(np.uint8, b"09.-e")
+_SMALL = np.uint8(0x20)  # makes a capital letter a small one
+_LONG_RUN = 16
+_EXPONENT_BYTES = 8
+_BEFORE_VALUE, _AFTER_VALUE, _DIGIT, _SIGN, _EXPONENT_SIGN = (
+    np.isin(np.arange(256), np.frombuffer(signs, np.uint8))
+    for signs in (b":,[ \t\r\n", b",]} \t\r\n", b"0123456789", b"+-", b"eE")
+)
+_TINY = re.compile(rb"[:,\[\s](-?[0-9]+(?:\.[0-9]+)?[eE]-[0-9]{3,4})(?=[,\]}\s])")
 _FINITE = re.compile(r"-?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _BARE_EXPONENT = re.compile(r"-?[0-9]+[eE][0-9]+")
 _SPECIAL = frozenset({"nan", "NaN", "inf", "-inf", "Infinity", "-Infinity", "Inf", "-Inf"})
@@ -105,16 +114,86 @@ def _not_written_back(texts: pa.Array) -> pa.Array:
 
 
 def _is_exact(text: str) -> bool:
-    """Whether the double nearest to `text` is written so: in short, or to as many digits as were given."""
+    """Whether `text` is a number as numbers are written, and one that its double gives back."""
     if text in _SPECIAL:
         return True
     if not _FINITE.fullmatch(text) or _BARE_EXPONENT.fullmatch(text):
         return False
     if text.lstrip("-").isdecimal() and abs(int(text)) > _LAST_EXACT_INTEGER:
         return False
-    written = Decimal(text).normalize(Context(prec=max(1, len(text))))
+    return survives_double(text)
+
+
+def survives_double(text: str) -> bool:
+    """Whether the double nearest to a number has all its digits: in short, or as many as were given."""
     number = float(text)
+    if repr(number) == text:
+        return True
+    written = Decimal(text).normalize(Context(prec=max(1, len(text))))
+    if not isfinite(number):
+        return False
     if Decimal(repr(number)) == written:
         return True
     digits = len(written.as_tuple().digits)
     return Context(prec=digits).create_decimal_from_float(number) == written
+
+
+def loses_json_digits(data: bytes) -> bool:
+    """Whether a number with a point or an exponent in JSON has digits that its double does not give back.
+
+    Digits in a string may be taken for such a number where they follow a comma or a blank.
+    """
+    view = np.frombuffer(data + b"\n" * _EXPONENT_BYTES, np.uint8)
+    if _has_long_exponent(view) and not all(survives_double(m[1].decode()) for m in _TINY.finditer(data)):
+        return True
+    starts, ends = _long_runs(view)
+    if not len(starts):
+        return False
+    starts -= view[starts - 1] == _MINUS
+    value = _BEFORE_VALUE[view[starts - 1]]
+    starts, ends = starts[value], ends[value]
+    exponent = _EXPONENT_SIGN[view[ends]]
+    ends = ends + exponent
+    ends += exponent & _SIGN[view[ends]]
+    for _ in range(3):
+        ends += exponent & _DIGIT[view[ends]]
+    texts = _cut_out(view, starts, ends)
+    decimals = texts.filter(pc.match_substring_regex(texts, "[.eE]"))
+    plain = pc.replace_substring_regex(decimals, "[eE]([+-]?)0?", "e\\1") if exponent.any() else decimals
+    odd = decimals.filter(pc.not_equal(pc.cast(pc.cast(decimals, pa.float64()), pa.string()), plain))
+    return not all(survives_double(text) for text in pc.unique(odd).to_pylist())
+
+
+def _has_long_exponent(view: np.ndarray) -> bool:
+    """Whether a number may be too close to zero: an exponent of three digits or more below it."""
+    places = np.flatnonzero(
+        (view[1:-_EXPONENT_BYTES] == _MINUS) & ((view[: -_EXPONENT_BYTES - 1] | _SMALL) == _E)
+    )
+    places += 2
+    digits = np.zeros(len(places), np.int64)
+    for _ in range(4):
+        digits += _DIGIT[view[places + digits]]
+    return bool(((digits >= 3) & _AFTER_VALUE[view[places + digits]]).any())
+
+
+def _long_runs(view: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where 16 or more digits and points, one after the other, begin and end; never at the very beginning."""
+    part = (view - _POINT) < 12  # the sign between point and digits, /, is in no number
+    longer = part
+    for length in (1, 2, 4, 8):
+        longer = longer[:-length] & longer[length:]
+    places = np.flatnonzero(longer)
+    first = np.diff(places, prepend=-2) > 1
+    last = np.diff(places, append=len(view) + 2) > 1
+    starts, ends = places[first], places[last] + _LONG_RUN
+    return starts[starts > 1], ends[starts > 1]
+
+
+def _cut_out(view: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> pa.Array:
+    """The texts from each start to its end."""
+    lengths = ends - starts
+    offsets = np.zeros(len(starts) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(view[places])]
+    return pa.Array.from_buffers(pa.string(), len(starts), buffers)

@@ -33,6 +33,8 @@ def looks_like_json_lines(contents: Contents) -> bool:
         return False
     try:
         return isinstance(json.loads(lines[0]), dict)
+    except RecursionError:  # nested too deep, which is told when it is opened
+        return True
     except ValueError:
         return len(lines) == 1 and len(lines[0]) >= HEAD_BYTES // 2 and b'":' in lines[0]
 

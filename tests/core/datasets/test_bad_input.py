@@ -86,6 +86,12 @@ CASES: dict[str, tuple[Make, str]] = {
     "JSON array": (text(b'[{"a": 1}]'), r"JSON document, not JSON lines"),
     "broken JSON line": (text(b'{"a": 1}\n{"a": \n'), r"line 2 is not a JSON object"),
     "JSON line that is no object": (text(b'{"a": 1}\n[1]\n'), r"line 2 is not a JSON object.*list"),
+    "JSON nested too deep": (
+        text(b'{"a": ' + b"[" * 1000 + b"]" * 1000 + b"}"),
+        r"line 1 .*more than 50 deep",
+    ),
+    "half a character in JSON": (text(b'{"a": 1}\n{"a": "\\ud800"}\n'), r"line 2 .*\\ud800 alone"),
+    "half a character in a name": (text(b'{"\\uDFFF": 1}\n'), r"line 1 .*\\udfff alone"),
     "a name twice in JSON": (text(b'{"a": 1}\n{"a": 1, "a": 2}\n'), r"line 2 .*'a' twice"),
 }
 

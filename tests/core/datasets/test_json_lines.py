@@ -13,6 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.datasets import open_dataset
+from core.datasets.text.blocks import Block
+from core.datasets.text.jsonlines import JsonLines
+from core.datasets.text.numbers import loses_json_digits
+from core.errors import FileProblem
 
 
 def opened(path: Path, *lines: str) -> Any:
@@ -58,6 +62,35 @@ def test_numbers_are_not_rounded(tmp_path: Path) -> None:
     assert values(path, "9007199254740993", "0.5") == ["9007199254740993", "0.5"]
     assert values(path, "9223372036854775808") == ["9223372036854775808"]
     assert values(path, "1e400", "2") == ["1e400", "2"]
+    assert values(path, "1e-400", "2") == ["1e-400", "2"]
+    assert values(path, "0.1234567890123456789", "1.10", "1e5") == ["0.1234567890123456789", "1.10", "1e5"]
+    assert values(path, '"x"', "1.10", "1E5") == ["x", "1.10", "1E5"]
+    assert values(path, "[0.1234567890123456789, 0.5]") == [["0.1234567890123456789", "0.5"]]
+
+
+@pytest.mark.parametrize(
+    "number", ["0.1234567890123456789", "1e-400", "-1.2345678901234567890e-7", "123456789012345678.5"]
+)
+@pytest.mark.parametrize("before", ["", "0.30000000000000004", "12345678901234567890.0", "5e-324"])
+def test_a_number_that_would_be_rounded_among_doubles(tmp_path: Path, number: str, before: str) -> None:
+    """The type is known from the first number on, so the others are read by pyarrow."""
+    block = Block(0, f'{{"v": {before or 0.5}}}\n{{"v":{number}}}\n'.encode(), 1, 0)
+    schema = pa.schema({"v": pa.float64()})
+    reading = JsonLines(tmp_path / "x.jsonl").read(block, schema)
+    assert (reading.rows, reading.schema) == (None, pa.schema({"v": pa.string()}))
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_doubles_are_never_taken_for_rounded(numbers: list[float]) -> None:
+    written = json.dumps({"v": numbers, "id": "x, 1.23456789012345678901, y"})
+    assert not loses_json_digits(written.split(', "id"')[0].encode())
+    assert loses_json_digits(written.encode())
+
+
+def test_values_nested_as_deep_as_a_table_can_hold(tmp_path: Path) -> None:
+    assert values(tmp_path / "x.jsonl", "[" * 50 + "1" + "]" * 50)
+    with pytest.raises(FileProblem, match=r"line 2 .*more than 50 deep"):
+        opened(tmp_path / "x.jsonl", '{"v": "' + "[" * 60 + '"}', '{"v": ' + "[" * 51 + "]" * 51 + "}")
 
 
 def test_members_that_come_late_become_columns(tmp_path: Path) -> None:
