@@ -31,7 +31,7 @@ def blocks(source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0) ->
         if line <= skip_lines:
             start, lines = _after_lines(held, skip_lines - line + 1, ends.newline)
             held, line = held[start:], line + lines
-            if line <= skip_lines and not piece.last:
+            if line <= skip_lines:
                 continue
         cut = _end(source, held, ends, line) if piece.last else ends.last(held)
         if not cut and len(held) > LONGEST_ROW:
@@ -46,7 +46,7 @@ def blocks(source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0) ->
 def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, skip_lines: int) -> Block:
     """The whole rows at the beginning of a file of which `data` is the first stretch."""
     start, lines = _after_lines(data, skip_lines, ends.newline)
-    rest = data[start:]
+    rest = data[start:] if lines == skip_lines else b""
     cut = _end(source, rest, ends, lines + 1) if whole else ends.last(rest)
     return Block(0, rest[:cut], lines + 1, start + cut)
 
@@ -65,12 +65,12 @@ def _end(source: TextSource, data: bytes, ends: RowEnds, line: int) -> int:
 
 
 def _after_lines(data: bytes, lines: int, newline: bytes) -> tuple[int, int]:
-    """Where the first `lines` lines end, and how many there were."""
+    """Where the first `lines` lines end, or as many of them as do, and how many those are."""
     place = 0
     for number in range(lines):
         end = data.find(newline, place)
         if end < 0:
-            return len(data), number + 1
+            return place, number
         place = end + 1
     return place, lines
 

@@ -51,6 +51,9 @@ class DelimitedText:
         if self.ends.none_in(block.data):
             return [pa.nulls(0, pa.string()) for _ in names]
         data, ragged = block.data, _Ragged()
+        if not data.endswith((b"\n", b"\r")):
+            # Without a line break at the end, pyarrow takes an empty last field for a quoted one.
+            data += self.ends.newline
         table = self._parse(data, names, ragged)
         if ragged.found and self.ragged == "pad":
             data = mended(self.path, self.dialect, block)

@@ -113,6 +113,12 @@ def test_an_empty_line_of_a_single_column_is_a_null(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "x.csv", "n\n1\n\n3\n") == [{"n": 1}, {"n": None}, {"n": 3}]
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_an_empty_last_field_is_a_null_with_a_line_break_behind_it_or_not(tmp_path: Path, end: str) -> None:
+    rows = rows_of(tmp_path / "x.csv", 'a,b,c\n,,\n,"0",' + end)
+    assert rows == [{"a": None, "b": None, "c": None}, {"a": None, "b": 0, "c": None}]
+
+
 def test_codes_stay_what_they_are(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "x.csv", "zip,big\n00501,12345678901234567890\n90210,1\n")[0] == {
         "zip": "00501",

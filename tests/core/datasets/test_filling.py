@@ -143,6 +143,14 @@ def test_empty_lines_of_a_single_column_fill_blocks(tmp_path: Path) -> None:
     assert (dataset.num_rows, dataset.read()["n"].null_count) == (3_000_002, 3_000_000)
 
 
+def test_a_header_longer_than_a_block_is_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("n" * 2_000_000 + ",b\n" + "1,2\n" * ROWS)
+    dataset = opened(path)
+    dataset.fill(Job())
+    assert (dataset.num_rows, dataset.schema.types) == (ROWS, [pa.int64(), pa.int64()])
+
+
 class Forgetful:
     """A format that has neither rows nor another schema for blocks after the first."""
 
