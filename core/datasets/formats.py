@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from core.datasets.text.opening import (
 from core.errors import FileProblem
 
 NAMED = 3
+MOST_LOOKED_AT = 100
+TEXT = "text"
 
 
 @dataclass(frozen=True)
@@ -94,16 +97,35 @@ def _is_note(path: Path) -> bool:
 
 
 def common_format(found: Found) -> Format:
-    """One format for all the files; a Parquet folder is told by its first file alone."""
+    """One format for all the files. Where the first is Parquet, opening them shows whether the others are."""
     first = recognise(found.files[0])
     if len(found.files) > 1 and not first.several:
+        kinds = _kinds(found.files)
         raise FileProblem(
             found.root,
-            f"holds {len(found.files):,} text files",
-            "Several of them cannot be shown as one yet",
+            "holds " + (kinds or f"{len(found.files):,} text files"),
+            f"{'Files of several formats' if kinds else 'Several of them'} cannot be shown as one yet",
             f"Open them one by one, {found.files[0].name} first",
         )
     return first
+
+
+def _kinds(files: Sequence[Path]) -> str:
+    """`2 text files, 1 Parquet file`; nothing where all that are looked at are text."""
+    names = Counter(_kind(file) for file in files[:MOST_LOOKED_AT])
+    if set(names) == {TEXT}:
+        return ""
+    counts = ", ".join(f"{count:,} {kind} file{'' if count == 1 else 's'}" for kind, count in names.items())
+    more = len(files) - MOST_LOOKED_AT
+    return f"{counts} and {more:,} more" if more > 0 else counts
+
+
+def _kind(file: Path) -> str:
+    try:
+        known = recognise(file)
+    except FileProblem:
+        return "other"
+    return known.label if known.several else TEXT
 
 
 def _openable() -> str:

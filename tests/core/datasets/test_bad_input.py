@@ -191,6 +191,23 @@ def test_a_folder_of_several_texts_says_what_to_do(tmp_path: Path) -> None:
         open_dataset(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["a.csv", "b.parquet"], "holds 1 text file, 1 Parquet file. Files of several formats cannot"),
+        (["a.csv", "b.csv", "c.pdf"], "holds 2 text files, 1 other file"),
+        (["a.parquet", "b.csv"], r"b\.csv: is not a Parquet file"),
+    ],
+)
+def test_a_folder_of_several_formats_says_which(tmp_path: Path, names: list[str], message: str) -> None:
+    for name in names:
+        path = tmp_path / name
+        makes = {".csv": text(b"x,y\n1,2\n"), ".pdf": text(b"%PDF-1.7\n\xe2\xe3"), ".parquet": parquet_bytes}
+        makes[path.suffix](path)
+    with pytest.raises(FileProblem, match=message):
+        open_dataset(tmp_path)
+
+
 def test_a_glob_that_matches_nothing(tmp_path: Path) -> None:
     with pytest.raises(FileProblem, match="matches no file"):
         open_dataset(tmp_path / "*.parquet")
