@@ -27,6 +27,10 @@ MOST_MEASURED = 1 << 20
 SIGNATURE_BYTES = 28
 """Follow the footer of a file with encrypted columns. To ask pyarrow 26 for the metadata of such a column
 ends the process."""
+MOST_NESTED_TEXT = 2**31 - 1
+"""Bytes of it that Arrow decodes at once: the reach of the offsets of one array."""
+LENGTH_AND_LEVELS = 8
+"""Bytes that a text takes at most besides its own: its length, and how deep it lies."""
 REFUSALS = (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError)
 """What pyarrow raises for a file that it cannot open."""
 _BYTES = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY", "INT96")
@@ -236,6 +240,31 @@ class Footer:
                 steps = leaf.path.split(".")
                 for end in range(len(steps)):
                     found.setdefault(".".join(steps[: end + 1]), []).append(place)
+        return found
+
+    def refuse_too_large(self, row_groups: Sequence[int], names: Sequence[str]) -> None:
+        """Raise `FileProblem` where Arrow would decode a nested column for long, only to refuse it."""
+        for group, leaf in self._too_large:
+            if group in row_groups and any(_lies_in(leaf, name) for name in names):
+                raise FileProblem(
+                    self.path,
+                    f"column '{leaf.split('.')[0]}' holds more than 2 GB of text in row group {group:,}",
+                    "Inside lists, maps and structs Arrow reads no more of it at a time",
+                    "Open the other columns, or write the file again in smaller row groups",
+                )
+
+    @cached_property
+    def _too_large(self) -> list[tuple[int, str]]:
+        """Row groups and the nested leaves in them whose texts or bytes have no room in one array."""
+        metadata = self.metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        found = []
+        for number, group in enumerate(groups):
+            for place in range(group.num_columns if group.total_byte_size > MOST_NESTED_TEXT else 0):
+                chunk, leaf = group.column(place), metadata.schema.column(place)
+                least = chunk.total_uncompressed_size - LENGTH_AND_LEVELS * chunk.num_values
+                if least > MOST_NESTED_TEXT and leaf.path != leaf.name and _is_text(leaf):
+                    found.append((number, leaf.path))
         return found
 
     def open(self, coded: Sequence[str] = ()) -> pq.ParquetFile:

@@ -31,10 +31,16 @@ class OpenFile:
         coded = [name for name in names if told.repeats_texts(name)]
         if self.alone and not all(name in coded or told.is_narrow(name) for name in names):
             coded = []  # while a thread of Arrow's decodes what takes long, others have time for texts
+        told.refuse_too_large(row_groups, names)
         try:
             threads = self.alone and len(names) > (2 if coded else 1)
             file = self._opened(told, coded)
             return file.read_row_groups(list(row_groups), columns=names, use_threads=threads)
+        except pa.ArrowNotImplementedError as error:
+            if len(row_groups) == 1:
+                raise unreadable(told.path, error) from error
+            # More than 2 GB of nested text are refused at once, and read one row group after the other.
+            return pa.concat_tables([self.read(told, [group], names) for group in row_groups])
         except REFUSALS as error:
             raise unreadable(told.path, error) from error
 

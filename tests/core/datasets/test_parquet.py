@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 
 from core.datasets import open_dataset
 from core.errors import FileProblem
+from core.scan import footers
 
 
 def write(path: Path, **columns: object) -> Path:
@@ -140,3 +142,39 @@ def test_a_file_that_takes_a_type_arrow_has_not_is_refused_while_it_is_open(tmp_
     pl.DataFrame({"n": pl.Series([1], dtype=pl.Int128)}).write_parquet(path)
     with pytest.raises(FileProblem, match=r"cannot be read|changed on disk"):
         dataset.read()
+
+
+@pytest.fixture
+def nested_texts(tmp_path: Path) -> Path:
+    """Two row groups of 100 KB of text each, alone and inside lists."""
+    texts = [f"{n:01000}" for n in range(200)]
+    table = pa.table({"plain": texts, "inside": [[text] for text in texts], "n": range(200)})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=100, use_dictionary=False)
+    return tmp_path / "x.parquet"
+
+
+def test_more_nested_text_than_one_array_holds_is_refused_before_it_is_decoded(
+    nested_texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(footers, "MOST_NESTED_TEXT", 90_000)
+    dataset = open_dataset(nested_texts)
+    with pytest.raises(
+        FileProblem, match=r"'inside' holds more than 2 GB of text in row group 0.*smaller row"
+    ):
+        dataset.read()
+    assert dataset.read(["plain", "n"]).num_rows == 200
+
+
+def test_row_groups_that_are_too_much_together_are_read_one_by_one(
+    nested_texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for more than 2 GB, which would take a test too long."""
+    whole = pq.ParquetFile.read_row_groups
+
+    def refusing(file: pq.ParquetFile, row_groups: list[int], **options: Any) -> pa.Table:
+        if len(row_groups) > 1:
+            raise pa.ArrowNotImplementedError("Nested data conversions not implemented for chunked arrays")
+        return whole(file, row_groups, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", refusing)
+    assert open_dataset(nested_texts).read()["inside"].to_pylist() == [[f"{n:01000}"] for n in range(200)]
