@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from core.arguments import names_of
 from core.dataset import Dataset
 from core.datasets.formats import common_format, data_files
 from core.datasets.locate import locate
 from core.datasets.options import OpenOptions, Ragged
+from core.errors import FileProblem
 
 
 def open_dataset(
@@ -18,12 +21,22 @@ def open_dataset(
     encoding: str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
+    text_columns: Sequence[str] = (),
 ) -> Dataset:
     """A file, a folder's files or a glob's as a read-only dataset, recognised by content.
 
     Text is read through a columnar cache below `cache_dir` (the user's cache folder when None),
-    which `fill` completes; the first rows are there at once. Raises `FileProblem`.
+    which `fill` completes; the first rows are there at once. `text_columns` of delimited text stay as they
+    are written, whatever stands in them. Raises `FileProblem`, and `UnknownColumn` for one of these.
     """
     found = data_files(locate(path))
-    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header)
-    return common_format(found).open(found, options)
+    known = common_format(found)
+    names = tuple(names_of(text_columns, "open_dataset: text_columns"))
+    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names)
+    if names and known.id != "csv":
+        raise FileProblem(
+            found.root,
+            f"is {known.label}, whose values have types of their own",
+            fix="Leave text_columns out",
+        )
+    return known.open(found, options)

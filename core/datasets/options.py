@@ -15,6 +15,7 @@ class OpenOptions:
 
     `ragged="pad"` fills up rows that are too short with nulls. Of rows that are too long it drops
     the surplus only where that is empty; a file with a value there is refused all the same.
+    `text_columns` of delimited text stay as they are written: versions such as 1.10 and 1.100.
     """
 
     cache_dir: Path | None = None
@@ -22,8 +23,9 @@ class OpenOptions:
     encoding: str | None = None
     delimiter: str | None = None
     header: bool | None = None
+    text_columns: tuple[str, ...] = ()
 
     @property
     def reading(self) -> tuple[object, ...]:
         """What decides how the bytes become rows; part of a cache's key."""
-        return (self.ragged, self.encoding, self.delimiter, self.header)
+        return (self.ragged, self.encoding, self.delimiter, self.header, *self.text_columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -29,12 +29,15 @@ def import_file(
     job: Job | None = None,
     *,
     ragged: Ragged = "refuse",
+    text_columns: Sequence[str] = (),
 ) -> Table:
     """The rows of a file, folder or glob as a new table, named after the file when no name is given.
 
-    A cancelled or failed import leaves nothing behind. Raises `FileProblem`, `StoreProblem`, `Cancelled`.
+    `ragged` and `text_columns` are those of `open_dataset`. A cancelled or failed import leaves nothing
+    behind. Raises `FileProblem`, `StoreProblem`, `UnknownColumn`, `Cancelled`.
     """
-    return import_dataset(open_dataset(path, ragged=ragged), store, table_name, job)
+    dataset = open_dataset(path, ragged=ragged, text_columns=text_columns)
+    return import_dataset(dataset, store, table_name, job)
 
 
 def import_dataset(dataset: Dataset, store: Store, name: str | None = None, job: Job | None = None) -> Table:

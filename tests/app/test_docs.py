@@ -11,6 +11,8 @@ import pytest
 
 from app import cli
 from app.settings import SETTINGS
+from core.datasets.text.blocks import LONGEST_ROW
+from core.datasets.text.jsonlines import MOST_LEVELS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf8")
@@ -50,6 +52,15 @@ def test_links_and_pictures_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf8")
     links = [to for to in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in to]
     assert [to for to in links if not (ROOT / page).parent.joinpath(to).exists()] == []
+
+
+def test_the_page_about_text_files_holds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "text-files.md").read_text(encoding="utf8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile("\n".join(blocks), "docs/text-files.md", "exec"), {})
+    assert f"more than {LONGEST_ROW >> 20} MB" in page
+    assert f"more than {MOST_LEVELS} lists and objects" in page
 
 
 def test_the_page_about_the_store_holds_from_top_to_bottom(tmp_path, monkeypatch):

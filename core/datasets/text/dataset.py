@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,11 +34,12 @@ class TextDataset(Dataset):
         schema: pa.Schema,
         first: pa.Table,
         entry: CacheEntry | None,
+        notes: Mapping[str, Mapping[bytes, bytes]],
     ) -> None:
         self.name, self.paths = name, (source.path,)
         self.format = text.label + (f", {source.compression}" if source.compression else "")
         self.source, self.text = source, text
-        self._entry = entry
+        self._entry, self._notes = entry, notes
         self._filling, self._showing = threading.Lock(), threading.Lock()
         self._broken: FileProblem | None = None
         self._schema = schema
@@ -71,7 +72,16 @@ class TextDataset(Dataset):
     @property
     def reading_schema(self) -> pa.Schema:
         """The columns as the next reading of the file will type them."""
-        return solid_schema(self._schema)
+        return self._noted(solid_schema(self._schema))
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._noted(super().schema)
+
+    def _noted(self, schema: pa.Schema) -> pa.Schema:
+        """With what is to be said of columns of doubles: others are as they are written."""
+        notes = {f.name: self._notes.get(f.name) for f in schema if pa.types.is_floating(f.type)}
+        return pa.schema([f.with_metadata(notes.get(f.name)) for f in schema])
 
     def snapshot(self) -> Snapshot:
         with self._showing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,16 +11,29 @@ import pyarrow.csv as pcsv
 from core.datasets.options import Ragged
 from core.datasets.text.blocks import Block
 from core.datasets.text.dialect import Dialect
+from core.datasets.text.numbers import uneven_zeros
 from core.datasets.text.ragged import mended, ragged_row
 from core.datasets.text.reading import Reading
 from core.datasets.text.rows import RowEnds
 from core.datasets.text.values import read_as, tentative_type, widen
+from core.errors import UnknownColumn
+
+NOTE = "note"
+ZEROS = (
+    "Written with zeros at the end that a number does not have, as {} beside {}: open it as text to keep them"
+)
 
 
 class DelimitedText:
     """CSV, TSV and their relatives. Each block is split without threads; blocks are read side by side."""
 
-    def __init__(self, path: Path, dialect: Dialect, ragged: Ragged) -> None:
+    def __init__(
+        self, path: Path, dialect: Dialect, ragged: Ragged, text_columns: Sequence[str] = ()
+    ) -> None:
+        for name in text_columns:
+            if name not in dialect.names:
+                raise UnknownColumn(name, str(path), dialect.names)
+        self._text_columns = frozenset(text_columns)
         self.path, self.dialect, self.ragged = path, dialect, ragged
         self.label = dialect.label
         self.skip_lines = dialect.header_lines
@@ -32,8 +46,13 @@ class DelimitedText:
 
     def find_schema(self, block: Block) -> pa.Schema:
         texts = self._split(block)
-        kinds = [tentative_type(column) for column in texts]
-        return pa.schema([pa.field(n, k) for n, k in zip(self.dialect.names, kinds, strict=True)])
+        return pa.schema([self._field(n, t) for n, t in zip(self.dialect.names, texts, strict=True)])
+
+    def _field(self, name: str, texts: pa.Array) -> pa.Field:
+        """With a note, where doubles do not say how they were written."""
+        kind = pa.string() if name in self._text_columns else tentative_type(texts)
+        zeros = uneven_zeros(texts) if pa.types.is_floating(kind) else None
+        return pa.field(name, kind, metadata=None if zeros is None else {NOTE: ZEROS.format(*zeros)})
 
     def read(self, block: Block, schema: pa.Schema) -> Reading:
         texts = self._split(block)

@@ -138,6 +138,23 @@ def survives_double(text: str) -> bool:
     return Context(prec=digits).create_decimal_from_float(number) == written
 
 
+def uneven_zeros(texts: pa.Array) -> tuple[str, str] | None:
+    """Two decimals, the first with zeros at its end, where the numbers do not tell how many there were.
+
+    None where all decimals have as many digits behind the point, as prices have, or where zeros end only
+    what is whole, as 1.0 does where Python writes.
+    """
+    decimals = texts.filter(pc.match_substring_regex(texts, r"^-?[0-9]*\.[0-9]+$"))
+    zeros = decimals.filter(pc.match_substring_regex(decimals, r"\.[0-9]+0$"))
+    places = pc.subtract(pc.binary_length(decimals), pc.find_substring(decimals, "."))
+    extremes = pc.min_max(places).as_py()
+    if not len(zeros) or extremes["min"] == extremes["max"]:
+        return None
+    first = zeros[0].as_py()
+    others = decimals.filter(pc.not_equal(places, len(first) - first.index(".")))
+    return first, others[0].as_py()
+
+
 def loses_json_digits(data: bytes) -> bool:
     """Whether a number with a point or an exponent in JSON has digits that its double does not give back.
 

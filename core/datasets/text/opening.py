@@ -79,7 +79,9 @@ def open_delimited(found: Found, options: OpenOptions) -> Dataset:
             break
     else:
         raise endless_row(source, _ANY_DELIMITED, data, 1)
-    return _open(found, options, source, DelimitedText(source.path, dialect, options.ragged))
+    return _open(
+        found, options, source, DelimitedText(source.path, dialect, options.ragged, options.text_columns)
+    )
 
 
 def _open(found: Found, options: OpenOptions, source: TextSource, text: TextFormat) -> Dataset:
@@ -88,13 +90,14 @@ def _open(found: Found, options: OpenOptions, source: TextSource, text: TextForm
         if whole or not text.ends.none_in(block.data):
             break
     schema = text.find_schema(block)
+    notes = {field.name: field.metadata for field in schema if field.metadata}
     reading = read_block(text, block, schema)
     while reading.rows is None:
         schema = join_schemas(schema, reading.schema)
         reading = read_block(text, block, schema)
     root = options.cache_dir or default_folder()
     entry = None if whole else CacheEntry(root, source, (text.label, *options.reading))
-    return TextDataset(text_name(source.path), source, text, reading.schema, reading.rows, entry)
+    return TextDataset(text_name(source.path), source, text, reading.schema, reading.rows, entry, notes)
 
 
 def _beginnings(source: TextSource) -> Iterator[tuple[bytes, bool]]:

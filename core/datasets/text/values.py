@@ -7,6 +7,10 @@ What counts as what, in the order it is tried:
     date       2013-01-31
     timestamp  2013-01-31 10:00, with seconds and fraction or without; T for the blank; UTC when zoned
     text       everything else, unchanged
+A double does not have the zeros that 1.10 and 1.100 end in. Prices and measurements stay numbers all the
+same, and where the first rows have decimals of different lengths a note on the column says so
+(`schema.field("version").metadata`); `open_dataset(path, text_columns=["version"])` keeps them as text.
+
 An empty field is null. In a column of numbers, dates or booleans an empty quoted field and the markers
 below are null too and blanks around a value are ignored; in a column of text all of them stay as they are.
 """

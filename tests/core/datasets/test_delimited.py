@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.datasets import open_dataset
+from core.datasets.text.delimited import ZEROS
 from core.datasets.text.ragged import RaggedRow
 from core.datasets.text.values import NULL_MARKERS
-from core.errors import FileProblem
+from core.errors import FileProblem, UnknownColumn
 
 
 def rows_of(path: Path, data: bytes | str, **options: Any) -> list[dict[str, Any]]:
@@ -124,6 +125,37 @@ def test_codes_stay_what_they_are(tmp_path: Path) -> None:
         "zip": "00501",
         "big": "12345678901234567890",
     }
+
+
+@pytest.mark.parametrize(
+    ("values", "noted"),
+    [
+        (["1.10", "1.100"], ["1.10", "1.100"]),
+        (["1.9", "1.10", "2.0"], ["1.10", "1.9"]),
+        (["1.10", "2.50", "3.00"], None),
+        (["10", "10.50", "3.99"], None),
+        (["1.0", "2.5", "3.25"], None),
+    ],
+)
+def test_zeros_that_numbers_do_not_have_are_noted_on_the_column(
+    tmp_path: Path, values: list[str], noted: list[str] | None
+) -> None:
+    rows = rows_of(tmp_path / "x.csv", "v,n\n" + "".join(f"{value},1\n" for value in values))
+    assert [row["v"] for row in rows] == list(map(float, values))
+    field = open_dataset(tmp_path / "x.csv").schema.field("v")
+    assert (field.metadata or {}).get(b"note", b"").decode() == (ZEROS.format(*noted) if noted else "")
+
+
+def test_columns_can_be_kept_as_text(tmp_path: Path) -> None:
+    data = "version,price\n1.10,1.10\n1.100,2.00\n"
+    assert rows_of(tmp_path / "x.csv", data, text_columns=["version"]) == [
+        {"version": "1.10", "price": 1.1},
+        {"version": "1.100", "price": 2.0},
+    ]
+    with pytest.raises(UnknownColumn, match="Did you mean 'version'"):
+        rows_of(tmp_path / "x.csv", data, text_columns=["versoin"])
+    with pytest.raises(FileProblem, match="is JSON lines, whose values have types of their own"):
+        rows_of(tmp_path / "x.jsonl", '{"version": 1.10}', text_columns=["version"])
 
 
 def test_lines_of_prose_are_one_column(tmp_path: Path) -> None:

@@ -55,6 +55,17 @@ def test_a_text_file_goes_straight_into_the_table(store: Store, tmp_path: Path, 
     assert not list(lamella_home.rglob("*.parquet"))
 
 
+def test_what_numbers_do_not_keep_is_noted_on_the_table_or_kept_as_text(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "tools.csv"
+    path.write_text("version,n\n1.10,1\n1.100,2\n")
+    field = import_file(path, store).schema.field("version")
+    assert field.type == pa.float64()
+    assert b"1.10 beside 1.100" in field.metadata[b"note"]
+    table = import_file(path, store, text_columns=["version"])
+    assert table.read(["version"])["version"].to_pylist() == ["1.10", "1.100"]
+    assert not table.schema.field("version").metadata
+
+
 def test_names_that_are_taken_get_a_number(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "trips.csv"
     path.write_text("a\n1\n")
