@@ -65,6 +65,7 @@ class TextDataset(Dataset):
             for batch in text_rows(self.text, self._blocks(), self._schema, progress):
                 job.check()
                 yield batch
+            refuse_without_columns(self.source, self._schema)
         except TypesWidened as widened:
             self._schema = widened.schema
             raise
@@ -112,6 +113,7 @@ class TextDataset(Dataset):
         while kept is None:
             kept = self._pass(entry, job)
         self.source.refuse_changed()
+        refuse_without_columns(self.source, kept.schema)
         entry.finish(kept)
         self._show(self._snapshot(kept.schema, kept.parts, entry.key, complete=True))
 
@@ -155,6 +157,17 @@ class TextDataset(Dataset):
         with self._showing:
             if snapshot.complete or snapshot.num_rows >= self._shown.num_rows:
                 self._shown = snapshot
+
+
+def refuse_without_columns(source: TextSource, schema: pa.Schema) -> None:
+    """Raise `FileProblem` for a whole file of objects without members: its rows could not be counted."""
+    if not len(schema):
+        raise FileProblem(
+            source.path,
+            "holds no columns",
+            "Each of its objects is empty: {}",
+            "Choose a file with data in it",
+        )
 
 
 def text_name(path: Path) -> str:

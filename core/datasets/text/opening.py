@@ -12,7 +12,7 @@ from core.datasets.options import OpenOptions
 from core.datasets.text.blocks import LONGEST_ROW, endless_row, first_block
 from core.datasets.text.cache import CacheEntry, default_folder
 from core.datasets.text.characters import characters
-from core.datasets.text.dataset import TextDataset, text_name
+from core.datasets.text.dataset import TextDataset, refuse_without_columns, text_name
 from core.datasets.text.delimited import DelimitedText
 from core.datasets.text.dialect import DELIMITERS, find_dialect
 from core.datasets.text.encoding import find_encoding, is_text
@@ -95,6 +95,8 @@ def _open(found: Found, options: OpenOptions, source: TextSource, text: TextForm
     while reading.rows is None:
         schema = join_schemas(schema, reading.schema)
         reading = read_block(text, block, schema)
+    if whole:
+        refuse_without_columns(source, schema)
     root = options.cache_dir or default_folder()
     entry = None if whole else CacheEntry(root, source, (text.label, *options.reading))
     return TextDataset(text_name(source.path), source, text, reading.schema, reading.rows, entry, notes)

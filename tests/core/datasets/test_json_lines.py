@@ -13,10 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.datasets import open_dataset
+from core.datasets.kinds import kind_of
+from core.datasets.text import opening
 from core.datasets.text.blocks import Block
 from core.datasets.text.jsonlines import JsonLines
 from core.datasets.text.numbers import loses_json_digits
 from core.errors import FileProblem
+from core.store.store import Store
+from core.transfer import import_file
 
 
 def opened(path: Path, *lines: str) -> Any:
@@ -104,6 +108,30 @@ def test_members_that_come_late_become_columns(tmp_path: Path) -> None:
         {"a": 2, "b": dt.date(2013, 1, 1), "c": None},
         {"a": None, "b": None, "c": [1]},
     ]
+
+
+def test_objects_without_members_are_rows_where_others_have_members(tmp_path: Path) -> None:
+    rows = opened(tmp_path / "x.jsonl", "{}", "{}", '{"a": 1}', "{}").read().to_pylist()
+    assert rows == [{"a": None}, {"a": None}, {"a": 1}, {"a": None}]
+
+
+@pytest.mark.parametrize("first_bytes", [4, 1 << 20])
+def test_objects_without_members_alone_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_bytes: int
+) -> None:
+    monkeypatch.setattr(opening, "FIRST_BYTES", first_bytes)
+    with pytest.raises(FileProblem, match="holds no columns"):
+        opened(tmp_path / "x.jsonl", "{}", "{}", "{}").read()
+    with Store.open(tmp_path / "store") as store:
+        with pytest.raises(FileProblem, match="holds no columns"):
+            import_file(tmp_path / "x.jsonl", store)
+        assert store.tables == []
+
+
+@pytest.mark.parametrize("line", ['{"a": ' + "[" * 100_000, '{"a": ' + "[" * 1_000 + "]" * 1_000 + "}"])
+def test_a_file_nested_too_deep_is_dragged_without_an_error(tmp_path: Path, line: str) -> None:
+    (tmp_path / "x.jsonl").write_text(line + "\n")
+    assert kind_of(tmp_path / "x.jsonl").label == "JSON lines"
 
 
 def test_the_extension_does_not_matter(tmp_path: Path) -> None:
