@@ -18,7 +18,7 @@ from app.state import State
 from core import Store
 from core.errors import LamellaError, StoreProblem
 from core.jobs import Job
-from core.store.layout import CATALOG
+from core.store.paths import CATALOG
 from ui import theme
 from ui.main_window import MainWindow
 from ui.tasks import Tasks

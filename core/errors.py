@@ -117,6 +117,10 @@ class StoreTooNew(StoreProblem):
     """The store was written by a later version of the program."""
 
 
+class DamagedStore(StoreProblem):
+    """What the catalog says cannot be: a file that is none of the store's, or a value of another type."""
+
+
 class ReadOnlyStore(StoreProblem):
     """A change was asked of a store that was opened read-only."""
 

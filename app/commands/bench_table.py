@@ -11,7 +11,7 @@ from core.bench.workloads import Workload
 from core.errors import LamellaError
 from core.filters import Filter, parse
 from core.jobs import Job
-from core.store.layout import CATALOG
+from core.store.paths import CATALOG
 
 
 def workload_of_table(

@@ -7,7 +7,7 @@ import argparse
 from app.commands import terminal
 from core import Store
 from core.errors import LamellaError, StoreProblem
-from core.store.layout import CATALOG
+from core.store.paths import CATALOG
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from core.dataset import Dataset
 from core.errors import LamellaError, UnknownTable
 from core.jobs import Job
 from core.query.sql import sql as sql_over
-from core.store.layout import CATALOG
+from core.store.paths import CATALOG
 from core.store.table import Table
 
 Parameters = list[Any] | dict[str, Any] | None

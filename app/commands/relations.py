@@ -15,7 +15,7 @@ from core.errors import StoreProblem
 from core.relations import Relation
 from core.relations.checking import RelationCheck
 from core.relations.suggesting import Suggestion
-from core.store.layout import CATALOG
+from core.store.paths import CATALOG
 
 Said = Relation | RelationCheck | Suggestion
 

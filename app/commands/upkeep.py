@@ -8,7 +8,7 @@ from app import cli
 from app.commands import terminal
 from core import Store
 from core.errors import StoreProblem
-from core.store.layout import CATALOG
+from core.store.paths import CATALOG
 from core.store.table import Table
 
 

@@ -15,7 +15,7 @@ from core.bridge.scanning import RowGroups
 from core.dataset import Dataset
 from core.datasets import open_dataset
 from core.errors import BadData
-from core.store.layout import CATALOG
+from core.store.paths import CATALOG
 from core.store.store import Store
 
 _modules: weakref.WeakKeyDictionary[apsw.Connection, weakref.ref[Module]] = weakref.WeakKeyDictionary()

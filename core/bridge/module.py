@@ -12,7 +12,7 @@ from core.bridge.table import VirtualTable
 from core.dataset import Dataset
 from core.datasets import open_dataset
 from core.errors import BadData, LamellaError
-from core.store.layout import CATALOG
+from core.store.paths import CATALOG
 from core.store.store import Store
 
 BY_PATH, BY_NAME = "lamella", "lamella_dataset"

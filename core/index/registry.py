@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from core.arguments import text_of
-from core.errors import UnknownName
+from core.errors import DamagedStore, UnknownName
 from core.jobs import Job
 from core.scan.snapshot import Column, Snapshot
 
@@ -94,8 +94,23 @@ def kind_of(name: str) -> Kind:
 
 
 def index_of(kind: str, keys: str, options: str) -> Index:
-    """From a catalog entry."""
-    return Index(kind, tuple(json.loads(keys)), json.loads(options))
+    """From a catalog entry; raises `DamagedStore` for one that nobody can have entered. The kind and the keys
+    become names of files."""
+    try:
+        index = Index(kind, tuple(json.loads(keys)), json.loads(options))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _damaged(kind, str(error)) from error
+    if kind not in KINDS or not isinstance(index.options, dict):
+        raise _damaged(kind, "there is no such kind of index")
+    if not index.keys or not all(type(key) is int and key > 0 for key in index.keys):
+        raise _damaged(kind, "its columns are not numbers of columns")
+    return index
+
+
+def _damaged(kind: str, why: str) -> DamagedStore:
+    return DamagedStore(
+        f"the catalog's entry of an index ({kind!r:.40}) cannot be read", why, "Restore a backup"
+    )
 
 
 def entry_of(index: Index) -> tuple[str, str, str]:

@@ -57,6 +57,8 @@ def write(path: Path, index: Sorted, segment: FileSegment, column: Column) -> No
 
 def read(path: Path, segment: FileSegment, column: Column, quick: bool = False) -> Sorted:
     """Raises `FileProblem` for one that is damaged, or of something else; `quick` leaves the checksum out."""
+    if path.is_symlink():
+        raise FileProblem(path, "is no index that can be read", "It is a link")
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             told = json.loads((reader.schema.metadata or {}).get(KEY, b"{}"))

@@ -44,7 +44,8 @@ class SortedKind:
 
     def drop(self, place: Place, index: Index) -> None:
         for path in place.folder.glob(f"*.{index.stem}-*"):
-            path.unlink(missing_ok=True)
+            if index.owns(path.name):
+                path.unlink(missing_ok=True)
 
     def problems(self, place: Place, index: Index, snapshot: Snapshot, quick: bool) -> Iterator[str]:
         for segment, column in _files(index, snapshot):

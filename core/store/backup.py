@@ -15,7 +15,8 @@ from core.store.backup_mark import mark, refuse_open, refuse_other
 from core.store.catalog import Catalog
 from core.store.catalog_copy import PARTS
 from core.store.checksums import checksum_of
-from core.store.layout import CATALOG, Layout, sync
+from core.store.layout import Layout, sync
+from core.store.paths import CATALOG, StorePaths, entries
 
 ATTEMPTS = 5
 
@@ -68,6 +69,7 @@ def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
         taken = target.exists() and (not target.is_dir() or any(target.iterdir()))
     if taken:
         raise StoreProblem(f"{target}: there is something here already", fix="Choose a new folder")
+    StorePaths(backup).refuse_links()
     if not (backup / CATALOG).exists():
         raise StoreProblem(f"{backup}: there is no store here", fix="Check the path")
     catalog = Catalog(backup, read_only=True)
@@ -91,10 +93,10 @@ def _copied(
         _remove(part, PARTS)
         try:
             named = catalog.copy_to(part)
-            files = copy_files(Layout(catalog.path.parent).data, named, target / "data", link, job)
+            files = copy_files(StorePaths(catalog.path.parent), named, StorePaths(target), link, job)
         except FileNotFoundError:
             continue
-        _sync_folders(target / "data")
+        _sync_folders(StorePaths(target).data)
         sync(part)
         ready(part)
         _take_over(part, target, named)
@@ -119,7 +121,7 @@ def _remove(catalog: Path, parts: Collection[str]) -> None:
 
 def _sync_folders(data: Path) -> None:
     if data.is_dir():
-        for folder in (data, *data.iterdir()):
+        for folder in (data, *entries(data)):
             sync(folder)
 
 

@@ -11,6 +11,7 @@ from core.errors import FileProblem
 from core.jobs import Job
 from core.store.checksums import checksum_of
 from core.store.layout import sync
+from core.store.paths import StorePaths
 
 PART = ".part"
 
@@ -24,17 +25,20 @@ class Copies:
     damaged: tuple[Path, ...]
 
 
-def copy_files(data: Path, named: Mapping[str, str], target: Path, link: bool, job: Job) -> Copies:
-    """Copy files that are not in `target` yet, or damaged there; `named` gives each one's checksum, which is
-    empty where an earlier format had none.
+def copy_files(
+    source_paths: StorePaths, named: Mapping[str, str], target_paths: StorePaths, link: bool, job: Job
+) -> Copies:
+    """Copy files that are not in the target yet, or damaged there; `named` gives each one's checksum, which
+    is empty where an earlier format had none.
 
-    Raises `FileProblem` where a copy does not read back as it was written.
+    Raises `FileProblem` where a copy does not read back as it was written, and `StoreProblem` for what is
+    none of the store's files.
     """
     copied = total = 0
     damaged = []
     for done, (path, known) in enumerate(sorted(named.items())):
         job.report(done, len(named), f"{done:,} of {len(named):,} files")
-        source, made = data / path, target / path
+        source, made = source_paths.file(path), target_paths.file(path)
         wanted = known or checksum_of(source)
         if made.exists() and checksum_of(made) == wanted:
             continue

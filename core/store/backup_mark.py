@@ -12,7 +12,8 @@ from typing import Any
 from core.errors import StoreBusy, StoreProblem
 from core.store.checksums import checksum_of
 from core.store.connection import is_busy
-from core.store.layout import CATALOG, sync
+from core.store.layout import sync
+from core.store.paths import CATALOG, StorePaths
 
 MARK = "backup.json"
 DRAFT = f"{MARK}.part"
@@ -33,6 +34,7 @@ def mark(target: Path, source: Path, catalogs: Sequence[str]) -> None:
 def refuse_other(source: Path, target: Path) -> list[str]:
     """Raise `StoreProblem` unless `target` is new or an unchanged backup of `source`; the checksum of the
     catalog it has."""
+    StorePaths(target).refuse_links(MARK, DRAFT)
     if target == source or source in target.parents:
         raise StoreProblem(
             f"{target}: a backup inside the store itself helps nobody", fix="Choose another folder"

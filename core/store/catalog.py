@@ -16,7 +16,7 @@ from core.store.catalog_copy import write_copy
 from core.store.catalog_format import settle_format
 from core.store.catalog_relations import CatalogRelations
 from core.store.catalog_retention import FILES, RemovedFile
-from core.store.catalog_schema import CHECKED
+from core.store.catalog_schema import CHECKED, checked_rows, damaged_entry
 from core.store.catalog_versions import CatalogVersions
 from core.store.connection import BUSY_SECONDS
 
@@ -96,20 +96,25 @@ class Catalog(CatalogAccess):
 
     def valid(self, kind: str, table_id: int, version: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """Entries of a versioned table that hold at `version`, oldest first."""
-        return self.rows(
+        found = self.rows(
             f"SELECT {', '.join(columns)} FROM {kind}"
             " WHERE table_id = ? AND to_version > ? AND from_version <= ? ORDER BY entry",
             table_id, version, version,
         )  # fmt: skip
+        return checked_rows(kind, columns, found)
 
     def entry(self, kind: str, entry: int, columns: Sequence[str]) -> tuple[Any, ...]:
-        return self.rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)[0]
+        found = self.rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)
+        if not found:
+            raise damaged_entry(kind, "entry", None, f"Entry {entry} is named, and is not there")
+        return checked_rows(kind, columns, found)[0]
 
     def indexes(self, table_id: int) -> list[tuple[str, str, str]]:
         """(kind, column ids, options) of a table's indexes, the first made first."""
-        return self.rows(
-            "SELECT kind, column_ids, options FROM indexes WHERE table_id = ? ORDER BY index_id", table_id
-        )
+        wanted = ("kind", "column_ids", "options")
+        sql = f"SELECT {', '.join(wanted)} FROM indexes WHERE table_id = ? ORDER BY index_id"
+        found = checked_rows("indexes", wanted, self.rows(sql, table_id))
+        return [(kind, column_ids, options) for kind, column_ids, options in found]
 
     def ids_under_way(self, table_id: int) -> IdsUnderWay:
         """(first, last) of the ids that rows being staged have, of whichever process."""
@@ -123,24 +128,21 @@ class Catalog(CatalogAccess):
                 transaction.forget_ids_under_way()
 
     def commits(self, table_id: int) -> list[tuple[Any, ...]]:
-        return self.rows(
-            "SELECT version, at, kind, restores, inserted, updated, deleted, seconds, message,"
-            " name, transaction_id FROM commits WHERE table_id = ? ORDER BY version",
-            table_id,
-        )
+        sql = f"SELECT {', '.join(_COMMIT)} FROM commits WHERE table_id = ? ORDER BY version"
+        return checked_rows("commits", _COMMIT, self.rows(sql, table_id))
 
     def every(self, kind: str, table_id: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """Entries of a versioned table, whichever versions they hold at, oldest first."""
-        return self.rows(
-            f"SELECT {', '.join(columns)} FROM {kind} WHERE table_id = ? ORDER BY entry", table_id
-        )
+        sql = f"SELECT {', '.join(columns)} FROM {kind} WHERE table_id = ? ORDER BY entry"
+        return checked_rows(kind, columns, self.rows(sql, table_id))
 
     def checked(self, kind: str, table_id: int) -> Iterator[tuple[Any, ...]]:
         """(entry, checksum, what it is of…) of pending entries, whichever versions they hold at, one at a
         time; those that go meanwhile are left out."""
-        wanted = ", ".join(("entry", "checksum", *CHECKED[kind]))
+        wanted = ("entry", "checksum", *CHECKED[kind])
         for (entry,) in self.every(kind, table_id, ("entry",)):
-            yield from self.rows(f"SELECT {wanted} FROM {kind} WHERE entry = ?", entry)
+            found = self.rows(f"SELECT {', '.join(wanted)} FROM {kind} WHERE entry = ?", entry)
+            yield from checked_rows(kind, wanted, found)
 
     def integrity(self) -> list[str]:
         """What SQLite finds damaged in its file; nothing when all is well."""
@@ -152,12 +154,10 @@ class Catalog(CatalogAccess):
 
     def file_spans(self, table_id: int) -> list[tuple[Any, ...]]:
         """(path, bytes, from_version, to_version) of every file, for each time it is entered."""
-        return self.rows(
-            " UNION ALL ".join(
-                f"SELECT path, bytes, from_version, to_version FROM {kind} WHERE table_id = ?1"
-                for kind in FILES
-            ),
-            table_id,
+        wanted = ("path", "bytes", "from_version", "to_version")
+        of_kind = f"SELECT {', '.join(wanted)} FROM {{}} WHERE table_id = ?1"
+        return checked_rows(
+            "data_files", wanted, self.rows(" UNION ALL ".join(map(of_kind.format, FILES)), table_id)
         )
 
     @property
@@ -183,8 +183,9 @@ class Catalog(CatalogAccess):
 
     def removed_files(self) -> list[RemovedFile]:
         """Files that no version names any more and that are not removed yet, the first first."""
-        names = ", ".join(field.name for field in fields(RemovedFile))
-        return [RemovedFile(*row) for row in self.rows(f"SELECT {names} FROM removed_files ORDER BY number")]
+        names = [field.name for field in fields(RemovedFile)]
+        found = self.rows(f"SELECT {', '.join(names)} FROM removed_files ORDER BY number")
+        return [RemovedFile(*row) for row in checked_rows("removed_files", names, found)]
 
     def removals(self) -> int:
         """How many files were ever taken out of the catalog."""
@@ -205,8 +206,14 @@ class Catalog(CatalogAccess):
     def _table_row(self, found: tuple[Any, ...]) -> TableRow:
         together = self.together_here
         draft = 0 if together is None else together.draft
-        return TableRow(*(*found, draft, self._opening))
+        (row,) = checked_rows("tables", _TABLE_COLUMNS, [found])
+        return TableRow(*(*row, draft, self._opening))
 
 
-_TABLE = "table_id, name, folder, version, generation, next_id"
+_TABLE_COLUMNS = ("table_id", "name", "folder", "version", "generation", "next_id")
+_TABLE = ", ".join(_TABLE_COLUMNS)
+_COMMIT = (
+    *("version", "at", "kind", "restores", "inserted", "updated", "deleted", "seconds", "message"),
+    *("name", "transaction_id"),
+)
 _NAMED_FILES = "SELECT path, checksum FROM data_files UNION SELECT path, checksum FROM change_files"

@@ -23,8 +23,8 @@ from core.store.connection import (
     problem,
     settle_journal,
 )
-from core.store.layout import CATALOG
 from core.store.log_room import LogRoom
+from core.store.paths import CATALOG
 from core.store.together import TakenBack, Together
 
 WORTH_SHRINKING_BYTES = 1 << 20

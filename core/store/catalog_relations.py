@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.store.catalog_schema import FOREVER
+from core.store.catalog_schema import FOREVER, checked_rows, whole_numbers
 from core.store.ids import ID_COLUMN
 
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -45,12 +45,14 @@ class CatalogRelations:
 
     def all(self) -> list[RelationRow]:
         """The first declared first."""
-        return [_row(found) for found in self._rows(f"SELECT {_COLUMNS} FROM relations ORDER BY relation_id")]
+        found = self._rows(f"SELECT {_COLUMNS} FROM relations ORDER BY relation_id")
+        return list(map(_row, checked_rows("relations", _COLUMNS.split(", "), found)))
 
     def columns(self, table_id: int) -> list[ColumnEntry]:
         """Of all versions that are kept."""
-        sql = "SELECT column_id, name, from_version, to_version FROM columns WHERE table_id = ?"
-        return [ColumnEntry(*found) for found in self._rows(sql, table_id)]
+        wanted = ("column_id", "name", "from_version", "to_version")
+        found = self._rows(f"SELECT {', '.join(wanted)} FROM columns WHERE table_id = ?", table_id)
+        return [ColumnEntry(*entry) for entry in checked_rows("columns", wanted, found)]
 
 
 class RelationEntries:
@@ -83,8 +85,9 @@ class RelationEntries:
         for table, columns in (("from_table_id", "from_column_ids"), ("to_table_id", "to_column_ids")):
             found = self._fetched(f"SELECT relation_id, {columns} FROM relations WHERE {table} = ?", table_id)
             for relation_id, ids in found:
-                now = [column_now(entries, column_id) for column_id in json.loads(ids)]
-                kept = [old if new is None else new for old, new in zip(json.loads(ids), now, strict=True)]
+                before = whole_numbers("relations", columns, ids)
+                now = [column_now(entries, column_id) for column_id in before]
+                kept = [old if new is None else new for old, new in zip(before, now, strict=True)]
                 self._connection.execute(
                     f"UPDATE relations SET {columns} = ? WHERE relation_id = ?",
                     (json.dumps(kept), relation_id),
@@ -131,6 +134,7 @@ def _stop(entry: ColumnEntry) -> int:
 
 def _row(found: tuple[Any, ...]) -> RelationRow:
     name, from_table, from_columns, to_table, to_columns = found
+    froms = whole_numbers("relations", "from_column_ids", from_columns)
     return RelationRow(
-        name, from_table, tuple(json.loads(from_columns)), to_table, tuple(json.loads(to_columns))
+        name, from_table, froms, to_table, whole_numbers("relations", "to_column_ids", to_columns)
     )

@@ -2,7 +2,18 @@
 
 Indexes and relations belong to a table, not to a version: columns by their permanent ids, as JSON lists.
 Numbers are never given twice, so what a process remembers of a dropped table is never taken for another's.
+
+SQLite keeps any value in any column, and a catalog may come from anybody: what is read is `checked_rows`.
 """
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from core.errors import DamagedStore
 
 FORMAT_VERSION = 3
 APPLICATION_ID = 0x4C414D45  # "LAME", so that `file` and other programs can tell the catalog apart
@@ -119,5 +130,69 @@ VERSIONED = {
     "pending_cells": ("made", "ids", "columns", "batch", "checksum"),
 }
 
+_TEXTS = frozenset(
+    {"name", "folder", "kind", "message", "path", "names", "checksum", "columns", "column_ids", "options"}
+    | {"from_column_ids", "to_column_ids", "staging"}
+)
+_BYTES = frozenset({"type", "key", "value", "ids", "batch"})
+_FRACTIONS = frozenset({"at", "seconds"})
+_MAY_BE_NULL = frozenset({"restores", "transaction_id"})
+_SHOWN = 60
+_CalledFor = tuple[frozenset[type], ...]
+
 CHECKED = {"deletions": ("ids",), "pending_rows": ("batch",), "pending_cells": ("ids", "batch")}
 """What the checksum of a pending entry is of; it is empty where an earlier format had none."""
+
+
+def checked_rows(kind: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The rows, if their values are of the types that the columns of the catalog's table `kind` have; raises
+    `DamagedStore` otherwise."""
+    wanted, found = _types_of(tuple(columns)), list(rows)
+    for row in found:
+        for value, types, column in zip(row, wanted, columns, strict=True):
+            if type(value) not in types:
+                raise damaged_entry(kind, column, value, f"A {type(value).__name__} cannot be there")
+    return found
+
+
+def whole_numbers(kind: str, column: str, text: str) -> tuple[int, ...]:
+    """What such a column lists as JSON; raises `DamagedStore`."""
+    numbers = _parsed(kind, column, text)
+    if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
+        raise damaged_entry(kind, column, text, "It is no list of whole numbers")
+    return tuple(numbers)
+
+
+def names_by_key(kind: str, text: str) -> dict[int, str]:
+    """What a file calls each column, by the column's permanent id; raises `DamagedStore`."""
+    names = _parsed(kind, "names", text)
+    fits = isinstance(names, dict) and all(key.isdecimal() and isinstance(names[key], str) for key in names)
+    if not fits:
+        raise damaged_entry(kind, "names", text, "It does not say what the columns are called")
+    return {int(key): name for key, name in names.items()}
+
+
+def damaged_entry(kind: str, column: str, value: object, why: str) -> DamagedStore:
+    shown = repr(value)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    what = f"the catalog's table {kind} holds {shown} as {column}"
+    return DamagedStore(what, why, "Verify the store, which tells what else is damaged, and restore a backup")
+
+
+@lru_cache(64)
+def _types_of(columns: tuple[str, ...]) -> _CalledFor:
+    return tuple(map(_types, columns))
+
+
+def _types(column: str) -> frozenset[type]:
+    if column in _MAY_BE_NULL:
+        return frozenset({int, type(None)})
+    kinds = ((_TEXTS, str), (_BYTES, bytes), (_FRACTIONS, float))
+    return frozenset({next((kind for names, kind in kinds if column in names), int)})
+
+
+def _parsed(kind: str, column: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise damaged_entry(kind, column, text, str(error)) from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from core.store.catalog_schema import checked_rows
+
 Rows = Callable[..., list[tuple[Any, ...]]]
 
 
@@ -39,8 +41,10 @@ class CatalogVersions:
     def stamps(self) -> list[tuple[int, float]]:
         """(version, seconds since 1970), ascending."""
         sql = "SELECT version, at FROM commits WHERE table_id = ? ORDER BY version"
-        return [(int(version), float(at)) for version, at in self._rows(sql, self._table_id)]
+        found = checked_rows("commits", ("version", "at"), self._rows(sql, self._table_id))
+        return [(version, at) for version, at in found]
 
     def _found(self, wanted: str, condition: str, *values: object) -> list[Any]:
         sql = f"SELECT {wanted} FROM commits WHERE table_id = ? AND {condition}"
-        return [row[0] for row in self._rows(sql, self._table_id, *values)]
+        found = self._rows(sql, self._table_id, *values)
+        return [value for (value,) in checked_rows("commits", (wanted,), found)]

@@ -15,6 +15,7 @@ from core.arrays import in_one, take
 from core.integer_rows import integers_end_to_end
 from core.scan.batch_values import BatchValues, named_by_key
 from core.scan.snapshot import Column
+from core.store.catalog_schema import whole_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class BatchColumns:
     @classmethod
     def of(cls, columns: str, type_of: Callable[[int], tuple[int, pa.DataType]]) -> BatchColumns:
         """`type_of` tells the column id and type of a catalog entry."""
-        found = list(map(type_of, json.loads(columns)))
+        found = list(map(type_of, whole_numbers("pending entries", "columns", columns)))
         return cls(tuple(key for key, _ in found), tuple(kind for _, kind in found))
 
 

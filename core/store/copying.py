@@ -12,10 +12,11 @@ from typing import Any
 
 from core.errors import FileProblem, UnknownTable
 from core.store.catalog import Catalog, TableRow
-from core.store.catalog_schema import VERSIONED
+from core.store.catalog_schema import VERSIONED, whole_numbers
 from core.store.catalog_transaction import Transaction
 from core.store.creating import taken
-from core.store.layout import Layout, Staging, new_folder_name
+from core.store.layout import Layout, Staging
+from core.store.paths import new_folder_name
 from core.store.publish import commit_row
 
 FILES = ("data_files", "change_files")
@@ -83,9 +84,9 @@ def _copied_files(original: Original, layout: Layout, staging: Staging, folder: 
     if not olds:
         return {}
     staged = []
-    for path in olds:
-        staged.append(staging.new_file(Path(path).suffix))
-        _link(layout.data / path, staged[-1])
+    for source in map(layout.paths.file, olds):
+        staged.append(staging.new_file(source.suffix))
+        _link(source, staged[-1])
     return dict(zip(olds, staging.publish(staged, folder), strict=True))
 
 
@@ -135,5 +136,6 @@ def _of_copy(
         if kind in FILES:
             changed = {"path": paths[entry["path"]]}
         if kind in PENDING:
-            changed = {"columns": json.dumps([columns[e] for e in json.loads(entry["columns"])])}
+            entries = whole_numbers(kind, "columns", entry["columns"])
+            changed = {"columns": json.dumps([columns[e] for e in entries])}
         yield tuple((entry | changed).values())

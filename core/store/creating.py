@@ -19,7 +19,8 @@ from core.store.catalog import Catalog
 from core.store.commit import Change
 from core.store.evolution import plan_columns, stored_as
 from core.store.incoming import Intake, few_change, few_or_many, refuse_ids
-from core.store.layout import Layout, Staging, new_folder_name
+from core.store.layout import Layout, Staging
+from core.store.paths import new_folder_name
 from core.store.publish import Publication, commit_row
 from core.store.writer import ROWS_A_GROUP
 

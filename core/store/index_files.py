@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from core.index.registry import DRAFT, index_of, kind_of
 from core.store.catalog import Catalog
-from core.store.layout import INDEX_FOLDER
+from core.store.layout import remove_empty
+from core.store.paths import StorePaths, entries, is_index_entry, is_link
 from core.store.state import State
 
 LONGEST_MAKING = 3600.0
@@ -20,25 +21,30 @@ log = logging.getLogger(__name__)
 
 
 def sweep(catalog: Catalog) -> list[int]:
-    """Remove what belongs to no table, no index, or no data file that is known; answers the sizes.
+    """Remove what belongs to no table, no index, or no data file that is known; answers the sizes. What is
+    not called like an index stays, and so do links.
 
     A draft may be another process's that writes it at this moment: it stays until nothing was written to it
     for long.
     """
-    place = catalog.path.parent / INDEX_FOLDER
-    if not place.is_dir():
+    there = {
+        folder: [entry for entry in entries(folder) if is_index_entry(entry.name) and not is_link(entry)]
+        for folder in StorePaths(catalog.path.parent).index_folders()
+    }
+    if not there:
         return []
-    entries = {folder: list(folder.iterdir()) for folder in place.iterdir() if folder.is_dir()}
     tables = {row.folder: row.table_id for row in catalog.tables()}
     known = {PurePosixPath(path) for path in catalog.known_paths()}
     sizes: list[int] = []
-    for folder, there in entries.items():
+    for folder, found in there.items():
         if folder.name not in tables:
-            sizes += _removed(folder)
+            for entry in found:
+                sizes += _removed(entry)
+            remove_empty(folder)
             continue
         indexes = [index_of(*told) for told in catalog.indexes(tables[folder.name])]
         names = {path.name for path in known if path.parent.name == folder.name}
-        for entry in there:
+        for entry in found:
             needed = any(kind_of(index.kind).needs(index, entry.name, names) for index in indexes)
             if not needed and not (entry.suffix == DRAFT and _is_new(entry)):
                 sizes += _removed(entry)
@@ -56,16 +62,17 @@ def problems(state: State, quick: bool) -> Iterator[str]:
 def _is_new(entry: Path) -> bool:
     """Also of what is gone by now."""
     try:
-        return time.time() - max(path.stat().st_mtime for path in (entry, *entry.rglob("*"))) < LONGEST_MAKING
+        newest = max(path.lstat().st_mtime for path in (entry, *entry.rglob("*")))
     except OSError:
         return True
+    return time.time() - newest < LONGEST_MAKING
 
 
 def _removed(entry: Path) -> list[int]:
-    """The sizes of the files that are gone."""
+    """The sizes of the files that are gone. Neither look follows links."""
     try:
         files = [path for path in entry.rglob("*") if path.is_file()] if entry.is_dir() else [entry]
-        sizes = [path.stat().st_size for path in files]
+        sizes = [path.lstat().st_size for path in files]
         if entry.is_dir():
             shutil.rmtree(entry)
         else:

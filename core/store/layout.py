@@ -9,22 +9,16 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import shutil
 import threading
-import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
 from core.file_lock import FileLock
-from core.store.readers import FOLDER as READERS
+from core.store.paths import CATALOG, StorePaths, entries, new_name
 
-CATALOG = "catalog.sqlite"
-INDEX_FOLDER = "index"
-LOCK = "staging.lock"
-OWN_NAMES = {"data", "tmp", INDEX_FOLDER, LOCK, READERS}
 SWEEP_SECONDS = 30.0
 _EFFECTIVE = os.access in os.supports_effective_ids
 
@@ -35,9 +29,8 @@ class Layout:
     """Where things are in the store's folder."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
-        self.data, self.staging = root / "data", root / "tmp"
-        self._own_places = (self.data, self.staging, root / LOCK)
+        self.root, self.paths = root, StorePaths(root)
+        self.data, self.staging, self._lock = self.paths.data, self.paths.staging, self.paths.lock
         self._thread = threading.local()
 
     def create(self) -> None:
@@ -54,7 +47,8 @@ class Layout:
 
     def refuse_unwritable(self) -> None:
         """Raises `ReadOnlyStore` naming what may not be written, before anything is tried."""
-        for place in (self.root, *sorted(self.root.glob(f"{CATALOG}*")), *self._own_places):
+        own = (self.data, self.staging, self._lock)
+        for place in (self.root, *sorted(self.root.glob(f"{CATALOG}*")), *own):
             if place.exists() and not os.access(place, os.W_OK, effective_ids=_EFFECTIVE):
                 raise ReadOnlyStore(
                     f"{self.root}: the store cannot be changed",
@@ -69,18 +63,18 @@ class Layout:
         if outer is not None:
             yield outer.part()
             return
-        lock = FileLock(self.root / LOCK)
+        lock = FileLock(self._lock)
         with disk_problems(self.root):
             had = lock.wait(shared=True, seconds=SWEEP_SECONDS)
         if not had:
             raise StoreBusy(
                 f"{self.root}: another program is tidying the store up", fix="Try again when it is done"
             )
-        folder = self.staging / uuid.uuid4().hex
+        folder = self.staging / new_name()
         try:
             with disk_problems(self.root):
                 folder.mkdir(parents=True)
-            yield Staging(folder, self.data)
+            yield Staging(folder, self.paths)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             lock.release()
@@ -97,15 +91,19 @@ class Layout:
 
     def sweep(self, known: Callable[[], set[str]], forget: Callable[[], None] | None = None) -> list[int]:
         """Remove staging folders and data files that nobody knows, unless somebody is staging; `forget` is
-        called when nobody is.
+        called when nobody is. What is not called like the store's own files stays, and so do links.
 
         Answers the sizes of the data files that are gone. Nobody ever read them, for no version named them.
         """
-        lock = FileLock(self.root / LOCK)
-        if not lock.acquire():
+        lock = FileLock(self._lock)
+        try:
+            if not lock.acquire():
+                return []
+        except OSError as error:
+            log.warning("%s: what a crash left is not looked for: %s", self.root, error)
             return []
         try:
-            for folder in _entries(self.staging):
+            for folder in filter(self.paths.may_sweep, entries(self.staging)):
                 shutil.rmtree(folder, ignore_errors=True)
             if forget is not None:
                 forget()
@@ -114,23 +112,22 @@ class Layout:
             lock.release()
 
     def strays(self, named: Callable[[], set[str]]) -> list[Path] | None:
-        """Files that nobody names; None while somebody is staging, for then they may be named in a moment."""
-        lock = FileLock(self.root / LOCK)
+        """Files and links that nobody names; None while somebody is staging, for then they may be named in a
+        moment."""
+        lock = FileLock(self._lock)
         if not lock.acquire():
             return None
         try:
-            loose = [file for file in _entries(self.data) if not file.is_dir()]
-            return [*_entries(self.staging), *loose, *self._unnamed(named())]
+            folders = set(self.paths.table_folders())
+            loose = [path for path in entries(self.data) if path not in folders]
+            return [*entries(self.staging), *loose, *_unnamed(folders, named())]
         finally:
             lock.release()
 
-    def _unnamed(self, named: set[str]) -> list[Path]:
-        keep = {self.data / path for path in named}
-        return [file for folder in _entries(self.data) for file in _entries(folder) if file not in keep]
-
     def _sweep_data(self, known: set[str]) -> list[int]:
         sizes = []
-        for file in self._unnamed(known):
+        folders = list(self.paths.table_folders())
+        for file in filter(self.paths.may_sweep, _unnamed(folders, known)):
             try:
                 size = file.stat().st_size
                 file.unlink()
@@ -138,17 +135,16 @@ class Layout:
                 log.warning("%s: left over by a crash, and could not be removed: %s", file, error)
             else:
                 sizes.append(size)
-        for folder in _entries(self.data):
-            if folder.is_dir() and not _entries(folder):
-                folder.rmdir()
+        for folder in folders:
+            remove_empty(folder)
         return sizes
 
 
 class Staging:
     """Files being written. `publish` moves them where the catalog will name them."""
 
-    def __init__(self, folder: Path, data: Path) -> None:
-        self._folder, self._data = folder, data
+    def __init__(self, folder: Path, paths: StorePaths) -> None:
+        self._folder, self._paths = folder, paths
         self._published: dict[Path, Path] = {}
         self._made: list[Path] = []
         self._parts: list[Staging] = []
@@ -160,15 +156,15 @@ class Staging:
 
     def part(self) -> Staging:
         """Files of the same folder that can be withdrawn alone; they are withdrawn with the others too."""
-        self._parts.append(Staging(self._folder, self._data))
+        self._parts.append(Staging(self._folder, self._paths))
         return self._parts[-1]
 
     def new_file(self, suffix: str) -> Path:
-        return self._folder / f"{uuid.uuid4().hex}{suffix}"
+        return self._folder / f"{new_name()}{suffix}"
 
     def publish(self, files: Iterable[Path], table_folder: str) -> list[str]:
         """Make the files durable in the table's folder; answers their paths below `data/`."""
-        target = self._data / table_folder
+        target = self._paths.table_folder(table_folder)
         with disk_problems(target):
             if not target.is_dir():
                 target.mkdir(exist_ok=True)
@@ -177,7 +173,7 @@ class Staging:
                 sync(file)
                 self._published[file] = file.replace(target / file.name)
             sync(target)
-            sync(self._data)
+            sync(self._paths.data)
         return [f"{table_folder}/{file.name}" for file in files]
 
     def withdraw(self, besides: Collection[str] = ()) -> None:
@@ -186,12 +182,11 @@ class Staging:
         for part in self._parts:
             part.withdraw(besides)
         for staged, published in self._published.items():
-            if published.relative_to(self._data).as_posix() not in besides:
+            if published.relative_to(self._paths.data).as_posix() not in besides:
                 published.replace(staged)
         self._published.clear()
         for folder in self._made:
-            if folder.is_dir() and not _entries(folder):
-                folder.rmdir()
+            remove_empty(folder)
         self._made.clear()
 
 
@@ -208,14 +203,20 @@ def disk_problems(place: Path) -> Iterator[None]:
         ) from error
 
 
-def new_folder_name(table: str) -> str:
-    """A folder for a table: its name as far as every file system takes it, and something unique."""
-    readable = re.sub(r"[^a-z0-9_]+", "-", table.casefold()).strip("-")[:40]
-    return f"{readable or 'table'}-{uuid.uuid4().hex[:8]}"
+def remove_empty(folder: Path) -> None:
+    """Remove a folder unless there is something in it."""
+    if not folder.is_dir() or any(folder.iterdir()):
+        return
+    try:
+        folder.rmdir()
+    except OSError as error:
+        log.info("%s: is empty, and could not be removed: %s", folder, error)
 
 
-def _entries(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
+def _unnamed(folders: Iterable[Path], named: Collection[str]) -> list[Path]:
+    return [
+        file for folder in folders for file in entries(folder) if f"{folder.name}/{file.name}" not in named
+    ]
 
 
 def sync(path: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,9 +19,10 @@ from core.index.registry import Place, index_of
 from core.scan.snapshot import Column, FileSegment, MemorySegment
 from core.schema import type_from_bytes
 from core.store.catalog import Catalog, TableRow
+from core.store.catalog_schema import names_by_key
 from core.store.cells import BatchColumns, Cells, from_batch
 from core.store.change_files import read_cells
-from core.store.layout import INDEX_FOLDER
+from core.store.paths import StorePaths
 from core.store.readers import Claim, Readers, Reading
 from core.store.state import Held, PendingRows, State, state_of
 
@@ -39,12 +38,12 @@ class Reader:
     Of old versions, the few last asked for are kept, so that paging through one is quick.
     """
 
-    def __init__(self, catalog: Catalog, table_id: int, data: Path, readers: Readers) -> None:
-        self._catalog, self._table_id, self._data = catalog, table_id, data
-        self._readers = readers
+    def __init__(self, catalog: Catalog, table_id: int, readers: Readers) -> None:
+        self._catalog, self._table_id, self._readers = catalog, table_id, readers
+        self._paths = StorePaths(catalog.path.parent)
         row = catalog.table(table_id)
         self._name = row.name if row else f"table {table_id}"
-        folder = data.parent / INDEX_FOLDER / (row.folder if row else "")
+        folder = self._paths.index_folder(row.folder) if row else self._paths.index
         self.indexes = OpenIndexes(Place(folder, not catalog.read_only))
         self._lock = threading.RLock()
         self._current: State | None = None
@@ -174,7 +173,7 @@ class Reader:
         files = self._valid("change_files", version, ("made", "entry", "path", "rows", "names"))
         found = [(made, "pending_cells", entry, self._cells(entry)) for made, entry in loose]
         for made, entry, path, rows, names in files:
-            segment = FileSegment(self._data / path, rows, _names(names))
+            segment = self._segment("change_files", path, rows, names)
             cells = self._once("change_files", entry, partial(read_cells, segment, made))
             found.append((made, "change_files", entry, cells))
         found.sort(key=lambda f: f[:3])
@@ -206,7 +205,7 @@ class Reader:
         files = self._valid("data_files", version, wanted)
         loose = self._valid("pending_rows", version, ("entry", "first_id", "rows"))
         held = [
-            Held("data_files", entry, first, last, made, FileSegment(self._data / path, rows, _names(names)))
+            Held("data_files", entry, first, last, made, self._segment("data_files", path, rows, names))
             for entry, path, rows, first, last, names, made in files
         ]
         held += [
@@ -214,6 +213,9 @@ class Reader:
             for entry, first, rows in loose
         ]
         return tuple(sorted(held, key=lambda h: h.first_id))
+
+    def _segment(self, kind: str, path: str, rows: int, names: str) -> FileSegment:
+        return FileSegment(self._paths.file(path), rows, names_by_key(kind, names))
 
     def _rows(self, entry: int, first: int, rows: int) -> MemorySegment:
         def parse() -> MemorySegment:
@@ -262,7 +264,3 @@ class Reader:
 
 def _held_by(state: State, claim: Claim | None, indexes: OpenIndexes) -> State:
     return replace(state, snapshot=replace(state.snapshot, keeps=claim, indexes=indexes))
-
-
-def _names(stored: str) -> dict[int, str]:
-    return {int(key): name for key, name in json.loads(stored).items()}

@@ -12,7 +12,6 @@ import itertools
 import logging
 import os
 import struct
-import uuid
 import weakref
 from collections import deque
 from collections.abc import Iterator
@@ -20,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.file_lock import LOCKED_BYTES, FileLock
+from core.store.paths import StorePaths, entries, is_link, is_own_name, new_name
 
-FOLDER = "readers"
 _SLOT = struct.Struct("<qqq")
 _FREE = _SLOT.pack(0, 0, 0)
 
@@ -45,7 +44,7 @@ class Readers:
     """The claims of one open store, and a look at those of all."""
 
     def __init__(self, root: Path) -> None:
-        self._folder = root / FOLDER
+        self._folder = StorePaths(root).readers
         self._slots: _Slots | None = None
 
     def claim(self, reading: Reading) -> Claim | None:
@@ -59,9 +58,10 @@ class Readers:
             return None
 
     def readings(self) -> list[Reading]:
-        """Every version in use, in whatever process; files that dead processes left are removed."""
+        """Every version in use, in whatever process; files that dead processes left are removed, and what is
+        none of these files is left alone."""
         found: list[Reading] = []
-        for path in self._folder.iterdir() if self._folder.is_dir() else ():
+        for path in filter(_is_slots, entries(self._folder)):
             lock = FileLock(path)
             try:
                 if lock.acquire():
@@ -94,7 +94,7 @@ class _Slots:
         """Whoever looks for the files of the dead may take a new one for such: then another is made."""
         folder.mkdir(exist_ok=True)
         while True:
-            path = folder / uuid.uuid4().hex
+            path = folder / new_name()
             lock = FileLock(path)
             if lock.acquire() and path.exists():
                 return cls(path, lock)
@@ -128,6 +128,10 @@ class _Slots:
         with self._path.open("r+b", buffering=0) as file:
             file.seek(LOCKED_BYTES + number * _SLOT.size)
             file.write(content)
+
+
+def _is_slots(path: Path) -> bool:
+    return is_own_name(path.name) and path.is_file() and not is_link(path)
 
 
 def _readings_of(path: Path) -> Iterator[Reading]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from core.arguments import text_of
-from core.errors import BadData, ReadOnlyStore, StoreProblem, UnknownTable
+from core.errors import BadData, DamagedStore, ReadOnlyStore, StoreProblem, UnknownTable
 from core.jobs import Job
 from core.store import creating
 from core.store.backup import Backup, back_up, restore
-from core.store.catalog import Catalog
+from core.store.catalog import Catalog, TableRow
 from core.store.commit import Commit
 from core.store.compact import Compaction
 from core.store.connection import BUSY_SECONDS
 from core.store.copying import copy_table
 from core.store.index_files import sweep
-from core.store.layout import CATALOG, OWN_NAMES, Layout
+from core.store.layout import Layout
+from core.store.paths import CATALOG, OWN_NAMES, StorePaths
 from core.store.reader import Reader
 from core.store.readers import Readers
 from core.store.rows_by_id import RowsById
@@ -38,6 +40,9 @@ from core.store.writing import TableWriter
 
 if TYPE_CHECKING:
     from core.query.sql.run import Parameters
+
+
+log = logging.getLogger(__name__)
 
 
 class Store(StoreRelations):
@@ -61,6 +66,7 @@ class Store(StoreRelations):
             if not (folder / CATALOG).exists():
                 _refuse_folder(folder, read_only)
                 Layout(folder).create()
+            StorePaths(folder).refuse_links()
         except PermissionError as error:
             raise StoreProblem(f"{folder}: may not be read", fix="Ask whoever owns it") from error
         if not read_only:
@@ -77,8 +83,11 @@ class Store(StoreRelations):
     def _tidy_up(self) -> None:
         """What a crash left behind is removed, and what could not be removed before."""
         self._layout.create()
-        self._vacuum.remove(wait=False)
-        self._layout.sweep(self.catalog.known_paths, self.catalog.forget_ids_under_way)
+        try:
+            self._vacuum.remove(wait=False)
+            self._layout.sweep(self.catalog.known_paths, self.catalog.forget_ids_under_way)
+        except DamagedStore as problem:
+            log.warning("%s: what a crash left stays: %s", self.path, problem)
         self._readers.sweep()
 
     @property
@@ -98,10 +107,7 @@ class Store(StoreRelations):
         return f"<Store '{self.path}'{' read-only' if self.read_only else ''}>"
 
     def __getitem__(self, name: str) -> Table:
-        rows = {row.name: row for row in self.catalog.tables()}
-        if text_of(name, f"store {self.name}: the table name") not in rows:
-            raise UnknownTable(name, f"store {self.name}", list(rows))
-        return self._table(rows[name].table_id)
+        return self._table(self._row(name).table_id)
 
     def __contains__(self, name: str) -> bool:
         return name in self.tables
@@ -143,11 +149,12 @@ class Store(StoreRelations):
 
     def drop_table(self, name: str) -> None:
         """Remove a table with its history; this cannot be undone. Who is reading it reads on to the end."""
-        table = self[name]
+        table_id = self._row(name).table_id
         with self.catalog.transaction() as transaction:
-            transaction.retention.drop_table(table.table_id)
-        self._open.pop(table.table_id, None)
-        table.let_go()
+            transaction.retention.drop_table(table_id)
+        table = self._open.pop(table_id, None)
+        if table is not None:
+            table.let_go()
         together = self.catalog.together_here
         if together is None:
             self._remove_files()
@@ -316,9 +323,15 @@ class Store(StoreRelations):
         self._layout.sweep(self.catalog.known_paths)
         sweep(self.catalog)
 
+    def _row(self, name: str) -> TableRow:
+        rows = {row.name: row for row in self.catalog.tables()}
+        if text_of(name, f"store {self.name}: the table name") not in rows:
+            raise UnknownTable(name, f"store {self.name}", list(rows))
+        return rows[name]
+
     def _table(self, table_id: int) -> Table:
         if table_id not in self._open:
-            reader = Reader(self.catalog, table_id, self._layout.data, self._readers)
+            reader = Reader(self.catalog, table_id, self._readers)
             writer = TableWriter(self.catalog, self._layout, table_id, reader)
             self._open[table_id] = Table(self, table_id, reader, writer)
         return self._open[table_id]

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from core.errors import StoreBusy
+from core.errors import StoreBusy, StoreProblem
 from core.store.catalog import Catalog
 from core.store.catalog_retention import RemovedFile
 from core.store.index_files import sweep
@@ -80,9 +80,11 @@ class Vacuum:
     def _unlink(self, file: RemovedFile, freed: list[int]) -> str:
         """Why the file is still there, or nothing."""
         try:
-            (self._layout.data / file.path).unlink()
+            self._layout.paths.file(file.path).unlink()
         except FileNotFoundError:
             return ""
+        except StoreProblem as problem:
+            return str(problem)
         except OSError as error:
             return error.strerror or str(error)
         freed.append(file.bytes)

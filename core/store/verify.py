@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,11 +18,12 @@ from core.scan.footers import footer
 from core.scan.snapshot import FileSegment
 from core.schema import ID
 from core.store.catalog import Catalog, TableRow
-from core.store.catalog_schema import CHECKED
+from core.store.catalog_schema import CHECKED, names_by_key
 from core.store.checksums import checksum_of, checksum_of_bytes
 from core.store.ids import ID_COLUMN
 from core.store.index_files import problems as index_problems
 from core.store.layout import Layout
+from core.store.paths import StorePaths
 from core.store.reader import Reader
 from core.store.readers import Readers
 from core.store.verify_state import problems
@@ -77,7 +77,7 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
     Damage is a problem in the report, never an error.
     """
     layout = Layout(catalog.path.parent)
-    found = Verification(catalog, layout.data, quick, job)
+    found = Verification(catalog, layout.paths, quick, job)
     not_checked: list[str] = []
     if tables is None:
         found.problems += [f"{catalog.path}: {told}" for told in catalog.integrity()]
@@ -103,7 +103,7 @@ class Verification:
     """Problems found so far, and what was looked at."""
 
     catalog: Catalog
-    data: Path
+    paths: StorePaths
     quick: bool
     job: Job
     problems: list[str] = field(default_factory=list)
@@ -122,7 +122,7 @@ class Verification:
             if file.path not in self.files:
                 self.files.add(file.path)
                 if self._noting(row, partial(self._file, file)):
-                    self.damaged.add(self.data / file.path)
+                    self.damaged.add(self.paths.data / file.path)
         for kind in () if self.quick else CHECKED:
             self._noting(row, partial(self._pending, row, kind))
         self._noting(row, partial(self._newest, row))
@@ -135,7 +135,8 @@ class Verification:
         found = layout.strays(self.catalog.known_paths)
         if found is None:
             return ["Stray files were not looked for, because somebody is writing to the store."]
-        self.problems += [f"{path}: no table names this file; vacuum removes it" for path in found]
+        goes, stays = "no table names this file; vacuum removes it", "is none of the store's files, and stays"
+        self.problems += [f"{path}: {goes if self.paths.may_sweep(path) else stays}" for path in found]
         return []
 
     def _noting(self, row: TableRow, look: Callable[[], Iterator[str]]) -> bool:
@@ -158,11 +159,10 @@ class Verification:
             for path, rows, first, last, size, names, checksum in self.catalog.every(
                 kind, row.table_id, wanted
             ):
-                by_key = {int(key): name for key, name in json.loads(names).items()}
-                yield NamedFile(kind, path, rows, first, last, size, by_key, checksum)
+                yield NamedFile(kind, path, rows, first, last, size, names_by_key(kind, names), checksum)
 
     def _file(self, file: NamedFile) -> Iterator[str]:
-        path, label = self.data / file.path, LABELS[file.kind]
+        path, label = self.paths.file(file.path), LABELS[file.kind]
         if not path.is_file():
             if file.path in self.catalog.paths():  # it may have been let go of meanwhile
                 yield f"{label} {path} is missing"
@@ -185,7 +185,7 @@ class Verification:
     def _newest(self, row: TableRow) -> Iterator[str]:
         readers = Readers(self.catalog.path.parent)
         try:
-            state = Reader(self.catalog, row.table_id, self.data, readers).current()
+            state = Reader(self.catalog, row.table_id, readers).current()
             yield from problems(state, self.damaged)
             yield from index_problems(state, self.quick)
         finally:

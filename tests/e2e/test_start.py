@@ -18,7 +18,7 @@ from core import Store
 from core.errors import BadData
 from core.jobs import Job
 from core.store import catalog, catalog_access
-from core.store.layout import CATALOG
+from core.store.paths import CATALOG
 from ui import theme
 from ui.dialogs.error_dialog import ErrorDialog
 from ui.main_window import MainWindow

@@ -14,7 +14,7 @@ from core.datasets.options import Ragged
 from core.datasets.text.ragged import RaggedRow
 from core.errors import LamellaError, StoreProblem
 from core.jobs import Job
-from core.store.layout import CATALOG
+from core.store.paths import CATALOG
 from core.store.store import Store
 from core.store.table import Table
 from core.transfer import import_dataset

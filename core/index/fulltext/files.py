@@ -94,11 +94,14 @@ def in_memory(source: Source, job: Job) -> Covering:
 
 
 def checked(path: Path, segment: FileSegment, quick: bool = False) -> dict[str, Any]:
-    """What the seal says, if it is true; `quick` leaves the checksums out. Raises `FileProblem`."""
+    """What the seal says, if it is true; `quick` leaves the checksums out. Raises `FileProblem`. Nothing is
+    read that is not in the folder."""
+    if any(place.is_symlink() for place in (path, *path.rglob("*"))):
+        raise FileProblem(path, "is no index that can be read", "It is a link, or holds one")
     try:
         told = _seal(path)
-        files = told["files"].items()
-        broken = [name for name, checksum in files if not _whole(path / name, checksum, quick)]
+        there, files = set(_names(path)), told["files"].items()
+        broken = [n for n, checksum in files if n not in there or not _whole(path / n, checksum, quick)]
         same = {key: told[key] for key in _origin(segment)} == _origin(segment)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise FileProblem(path, "is no index that can be read", str(error)) from error
@@ -119,6 +122,9 @@ def lengths_told(path: Path) -> list[tuple[int, dict[int, float]]]:
 
 def remove(path: Path) -> None:
     """Who comes across what is left of it meets no seal."""
+    if path.is_symlink():
+        path.unlink()
+        return
     (path / SEAL).unlink(missing_ok=True)
     shutil.rmtree(path, ignore_errors=True)
 

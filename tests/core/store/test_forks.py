@@ -140,9 +140,9 @@ with store._layout.stage():
         os.close(holding)
         os.read(hold, 1)
         os._exit(0)
-stray = store.path / "data" / "stray"
+stray = store.path / "data" / "stray-00000000"
 stray.mkdir()
-(stray / "x.parquet").touch()
+(stray / f"{'0' * 32}.parquet").touch()
 Store.open(path).close()
 assert not stray.exists(), "the child kept the lock"
 os.close(holding)

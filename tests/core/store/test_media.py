@@ -17,7 +17,7 @@ import pytest
 from core import Store, col
 from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
 from core.store import connection, medium
-from core.store.layout import CATALOG
+from core.store.paths import CATALOG
 from tests.mounts import seen_read_only
 
 CRASH = """

@@ -244,7 +244,7 @@ def test_vacuum_leaves_an_index_alone_that_another_process_is_making(tmp_path: P
         assert len(index_folders(store)) == 1
         assert len(ids(table, "fox")) == 3_000
         (folder,) = index_folders(store)
-        left = folder.with_name(f"{folder.name}.0.part")
+        left = folder.with_name(f"{folder.name}.{'0' * 32}.part")
         left.mkdir()
         os.utime(left, (0, 0))
         store.vacuum()

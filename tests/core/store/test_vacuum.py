@@ -17,7 +17,7 @@ from core.file_lock import FileLock
 from core.query.query import Query
 from core.query.view import View
 from core.store import Table
-from core.store.readers import FOLDER
+from core.store.paths import READERS_FOLDER as FOLDER
 
 ROWS = 250_000
 

@@ -1,0 +1,149 @@
+"""Where a store's files are, and the one way from what a catalog says of a file to a path.
+
+A store may come from anybody, so nothing in its catalog is trusted: a data file is `<folder>/<file>`, below
+`data/` and by the names that Lamella gives, and neither the folder nor the file is a link. Nothing else is
+read, written or removed because a catalog names it, and sweeps remove only what has such a name.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import DamagedStore, StoreProblem
+
+CATALOG = "catalog.sqlite"
+DATA_FOLDER, STAGING_FOLDER, INDEX_FOLDER, READERS_FOLDER = "data", "tmp", "index", "readers"
+LOCK = "staging.lock"
+OWN_NAMES = {DATA_FOLDER, STAGING_FOLDER, INDEX_FOLDER, READERS_FOLDER, LOCK}
+
+_HEX = "[0-9a-f]{32}"
+_UNIQUE_NAME = re.compile(_HEX)
+_TABLE_FOLDER = re.compile(r"[a-z0-9_-]{1,40}-[0-9a-f]{8}")
+_DATA_FILE = re.compile(rf"{_HEX}\.(parquet|cells)")
+_UNFINISHED_COPY = re.compile(rf"{_DATA_FILE.pattern}\.part")
+_INDEX_ENTRY = re.compile(rf"{_HEX}\.[a-z]+(-[0-9]+)+-[0-9a-f]{{8}}(\.{_HEX}\.part)?")
+_JUNCTION = 0xA0000003
+"""IO_REPARSE_TAG_MOUNT_POINT of Windows."""
+_SHOWN = 80
+
+
+class StorePaths:
+    """The places in a store's folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.catalog, self.lock = root / CATALOG, root / LOCK
+        self.data, self.staging = root / DATA_FOLDER, root / STAGING_FOLDER
+        self.index, self.readers = root / INDEX_FOLDER, root / READERS_FOLDER
+
+    def file(self, named: object) -> Path:
+        """A data or change file by the path that the catalog has, `<folder>/<file>`.
+
+        Raises `DamagedStore` for any other text, and `StoreProblem` for a link.
+        """
+        folder, mark, name = named.partition("/") if isinstance(named, str) else ("", "", "")
+        if not (mark and _TABLE_FOLDER.fullmatch(folder) and _DATA_FILE.fullmatch(name)):
+            raise self._foreign("data file", named)
+        path = self._unlinked(self.data / folder) / name
+        return self._unlinked(path)
+
+    def table_folder(self, named: object) -> Path:
+        """Of a table's data and change files. Raises what `file` raises."""
+        return self._unlinked(self.data / self._folder(named))
+
+    def index_folder(self, named: object) -> Path:
+        """Of a table's index files. Raises what `file` raises."""
+        return self._unlinked(self.index / self._folder(named))
+
+    def refuse_links(self, *others: str) -> None:
+        """Raise `StoreProblem` where the catalog, a folder of the store's own, or one of `others` is a link:
+        what a sweep removes, or a commit writes, would be somewhere else."""
+        catalogs = (f"{CATALOG}{part}" for part in ("", "-wal", "-shm", "-journal"))
+        for name in (*catalogs, *sorted(OWN_NAMES), *others):
+            self._unlinked(self.root / name)
+
+    def table_folders(self) -> Iterator[Path]:
+        """Folders in `data/` that may be swept."""
+        return filter(_may_sweep_inside, entries(self.data))
+
+    def index_folders(self) -> Iterator[Path]:
+        """Folders in `index/` that may be swept."""
+        return filter(_may_sweep_inside, entries(self.index))
+
+    def may_sweep(self, path: Path) -> bool:
+        """Whether something that nobody names is the store's own, by its name and its place, and no link."""
+        if path.parent == self.staging:
+            return bool(_UNIQUE_NAME.fullmatch(path.name)) and _is_folder(path)
+        in_table = path.parent.parent == self.data and _may_sweep_inside(path.parent)
+        own = _DATA_FILE.fullmatch(path.name) or _UNFINISHED_COPY.fullmatch(path.name)
+        return bool(in_table and own) and path.is_file() and not is_link(path)
+
+    def _folder(self, named: object) -> str:
+        if not isinstance(named, str) or not _TABLE_FOLDER.fullmatch(named):
+            raise self._foreign("table's folder", named)
+        return named
+
+    def _unlinked(self, path: Path) -> Path:
+        if is_link(path):
+            raise StoreProblem(
+                f"{path}: is a link, and nothing is read, written or removed through it",
+                "A store is one folder, which moves as a whole",
+                "Put the files themselves in the link's place, or move the whole store and link its folder",
+            )
+        return path
+
+    def _foreign(self, what: str, named: object) -> DamagedStore:
+        shown = repr(named)
+        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+        return DamagedStore(
+            f"{self.catalog}: the catalog names {shown} as a {what}",
+            "That is no name that Lamella gives, so nothing is read, written or removed there",
+            "Restore a backup; if the store came from somebody else, do not trust it",
+        )
+
+
+def new_folder_name(table: str) -> str:
+    """A folder for a table: its name as far as every file system takes it, and something unique."""
+    readable = re.sub(r"[^a-z0-9_]+", "-", table.casefold()).strip("-")[:40]
+    return f"{readable or 'table'}-{uuid.uuid4().hex[:8]}"
+
+
+def new_name() -> str:
+    """Nobody else's, in whichever process."""
+    return uuid.uuid4().hex
+
+
+def is_own_name(name: str) -> bool:
+    """Whether it is one that `new_name` gives."""
+    return bool(_UNIQUE_NAME.fullmatch(name))
+
+
+def is_index_entry(name: str) -> bool:
+    """Whether a file or folder is called like an index of a data file, or a draft of one."""
+    return bool(_INDEX_ENTRY.fullmatch(name))
+
+
+def is_link(path: Path) -> bool:
+    """A symbolic link, wherever it leads, or a junction; false for what is not there."""
+    try:
+        status = path.lstat()
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION
+
+
+def entries(folder: Path) -> list[Path]:
+    """What is in a folder; nothing where there is none, or a link to one."""
+    return list(folder.iterdir()) if _is_folder(folder) else []
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not is_link(path)
+
+
+def _may_sweep_inside(folder: Path) -> bool:
+    return bool(_TABLE_FOLDER.fullmatch(folder.name)) and _is_folder(folder)

@@ -1,0 +1,329 @@
+"""Paths that a catalog names, and links in a store's folder: nothing outside is read, written or removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from core import Store
+from core.errors import DamagedStore, StoreProblem
+from core.index.fulltext.files import _checksum, _code
+from core.store.paths import StorePaths, new_folder_name, new_name
+
+ROWS = 3_000
+
+needs_links = pytest.mark.skipif(sys.platform == "win32", reason="Windows lets few users make links")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A store with a table `t` of a data file, a change file and indexes, and a small table `u`."""
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"n": list(range(ROWS)), "text": ["red fox"] * ROWS})
+        table.update([{"_id": i, "n": -i} for i in range(2_000)])
+        table.flush()
+        table.create_index("n")
+        table.create_index("text", kind="fulltext")
+        store.create_table("u", [{"n": 1}])
+    return tmp_path / "s"
+
+
+@pytest.fixture
+def sentinels(tmp_path: Path, made: Path) -> Iterator[Path]:
+    """A folder outside, called like a table's, with a copy of one of its files; it has to stay as it is."""
+    outside = tmp_path / "outside" / "t-00000000"
+    outside.mkdir(parents=True)
+    (outside / f"{'0' * 32}.parquet").write_bytes(data_file(made).read_bytes())
+    (outside / "letter.txt").write_text("dear")
+    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in outside.iterdir()}
+    yield outside
+    assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in outside.iterdir()} == before
+
+
+def data_file(store: Path) -> Path:
+    return next((store / "data").rglob("*.parquet"))
+
+
+def change_catalog(store: Path, sql: str, *values: object) -> None:
+    with closing(sqlite3.connect(store / "catalog.sqlite", isolation_level=None)) as catalog:
+        catalog.execute(sql, values)
+
+
+ODD = {
+    "absolute": "/etc/passwd",
+    "parent": "../catalog.sqlite",
+    "parent of a folder": f"t-00000000/../../{'0' * 32}.parquet",
+    "deeper": f"t-00000000/t-00000000/{'0' * 32}.parquet",
+    "no folder": f"{'0' * 32}.parquet",
+    "folder alone": "t-00000000",
+    "current folder": f"./{'0' * 32}.parquet",
+    "drive": f"C:\\t-00000000\\{'0' * 32}.parquet",
+    "backslash": f"t-00000000\\{'0' * 32}.parquet",
+    "pattern": "t-00000000/*.parquet",
+    "user's file": "t-00000000/letter.txt",
+    "null character": f"t-00000000/{'0' * 32}.parquet\0",
+    "line end": f"t-00000000/{'0' * 32}.parquet\n",
+    "other digits": f"t-00000000/{'٠' * 32}.parquet",
+    "nothing": "",
+    "huge": "x" * 1_000_000,
+    "null": None,
+    "bytes": f"t-00000000/{'0' * 32}.parquet".encode(),
+    "number": 7,
+}
+
+
+@pytest.mark.parametrize("named", ODD.values(), ids=ODD)
+def test_what_a_catalog_names_is_a_file_of_the_store_or_refused(tmp_path: Path, named: object) -> None:
+    paths = StorePaths(tmp_path)
+    for resolve in (paths.file, paths.table_folder, paths.index_folder):
+        if resolve == paths.file or named != "t-00000000":
+            with pytest.raises(DamagedStore, match=r"the catalog names .{1,100} as a .*do not trust it"):
+                resolve(named)
+
+
+@pytest.mark.parametrize("table", ["t", "Ärger mit Ümläuten", "", "../..", "x" * 300, "a/b", "-", "名前"])
+def test_names_that_are_given_are_names_that_are_taken(tmp_path: Path, table: str) -> None:
+    folder, name = new_folder_name(table), new_name()
+    for suffix in ("parquet", "cells"):
+        assert StorePaths(tmp_path).file(f"{folder}/{name}.{suffix}") == (
+            tmp_path / "data" / folder / f"{name}.{suffix}"
+        )
+
+
+def places(outside: Path) -> dict[str, str]:
+    """A sentinel's path as a catalog may have it."""
+    target = outside / f"{'0' * 32}.parquet"
+    return {"absolute": str(target), "relative": os.path.relpath(target, outside.parents[1] / "s" / "data")}
+
+
+@pytest.mark.parametrize("how", ["absolute", "relative"])
+def test_a_removed_file_outside_the_store_stays(made: Path, sentinels: Path, how: str) -> None:
+    change_catalog(
+        made,
+        "INSERT INTO removed_files (path, bytes, table_id, first_version, last_version)"
+        " VALUES (?, 1, 99, 0, 1)",
+        places(sentinels)[how],
+    )
+    with Store.open(made) as store:
+        store.compact()
+        assert store.verify(quick=True).tables == 2
+        (problem,) = store.vacuum().problems
+        assert "That is no name that Lamella gives" in problem
+        store.drop_table("t")
+        assert store["u"].num_rows == 1
+
+
+@pytest.mark.parametrize("kind", ["data_files", "change_files"])
+@pytest.mark.parametrize("how", ["absolute", "relative"])
+def test_a_data_file_outside_the_store_is_neither_read_nor_removed(
+    made: Path, sentinels: Path, tmp_path: Path, how: str, kind: str
+) -> None:
+    change_catalog(made, f"UPDATE {kind} SET path = ?", places(sentinels)[how])
+    with pytest.raises(DamagedStore, match="do not trust it"):
+        Store.restore_backup(made, tmp_path / "restored")
+    assert not (tmp_path / "restored").exists()
+    with Store.open(made) as store:
+        tries: tuple[Callable[[], object], ...] = (
+            store["t"].read,
+            lambda: store["t"].insert([{"n": 1}]),
+            lambda: store.sql("select * from t"),
+            store["t"].compact,
+            lambda: store.copy_table("t", "again"),
+            lambda: store.backup(tmp_path / "backup"),
+        )
+        for attempt in tries:
+            with pytest.raises(DamagedStore, match="do not trust it"):
+                attempt()
+        assert any("do not trust it" in problem for problem in store.verify().problems)
+        store.drop_table("t")
+        store.vacuum()
+        assert store.tables == ["u"]
+
+
+@pytest.mark.parametrize("folder", ["..", "../../outside", "/tmp", "t-00000000/../..", "."])
+def test_a_table_folder_outside_the_store_is_not_written_to(made: Path, sentinels: Path, folder: str) -> None:
+    change_catalog(made, "UPDATE tables SET folder = ? WHERE name = 'u'", folder)
+    before = set(made.parent.rglob("*"))
+    with Store.open(made) as store:
+        with pytest.raises(DamagedStore, match="as a table's folder"):
+            store["u"].insert({"n": list(range(ROWS))})
+        assert store["t"].num_rows == ROWS
+        store.drop_table("u")
+        assert store.vacuum().problems == []
+    new = {path for path in set(made.parent.rglob("*")) - before if made not in path.parents}
+    assert new == set()
+
+
+def linked(place: Path, target: Path) -> None:
+    """`place` moves to `target`, and a link leads there."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    place.rename(target)
+    place.symlink_to(target, target_is_directory=True)
+
+
+@needs_links
+@pytest.mark.parametrize("kind", ["data", "index"])
+def test_a_linked_table_folder_is_refused_and_left_untouched(made: Path, tmp_path: Path, kind: str) -> None:
+    folder = next(path for path in (made / kind).iterdir() if path.name.startswith("t-"))
+    linked(folder, moved := tmp_path / "bigger disk" / folder.name)
+    files = {path: path.stat().st_size for path in moved.rglob("*")}
+    with Store.open(made) as store:
+        with pytest.raises(StoreProblem, match=r"is a link.*A store is one folder, which moves as a whole"):
+            store["t"].read()
+        with pytest.raises(StoreProblem, match="is a link"):
+            store["t"].insert({"n": list(range(ROWS))})
+        assert any("is a link" in problem for problem in store.verify().problems)
+        store.drop_table("t")
+        told = store.vacuum().problems
+        assert all("is a link" in problem for problem in told) and bool(told) == (kind == "data")
+        assert store["u"].num_rows == 1
+    for _ in range(2):
+        with Store.open(made) as store:
+            assert store.tables == ["u"]
+    assert {path: path.stat().st_size for path in moved.rglob("*")} == files
+    assert folder.is_symlink()
+
+
+@needs_links
+def test_a_linked_data_file_is_refused(made: Path, tmp_path: Path, sentinels: Path) -> None:
+    file = data_file(made)
+    file.unlink()
+    file.symlink_to(sentinels / f"{'0' * 32}.parquet")
+    with Store.open(made) as store:
+        with pytest.raises(StoreProblem, match="is a link"):
+            store["t"].read()
+        with pytest.raises(StoreProblem, match="is a link"):
+            store.backup(tmp_path / "backup")
+        store.drop_table("t")
+        assert len(store.vacuum().problems) == 1
+    Store.open(made).close()
+
+
+@needs_links
+@pytest.mark.parametrize("own", ["data", "tmp", "index", "readers", "staging.lock", "catalog.sqlite"])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_store_with_a_linked_part_does_not_open(
+    made: Path, tmp_path: Path, own: str, read_only: bool
+) -> None:
+    (made / "readers").mkdir(exist_ok=True)
+    linked(made / own, tmp_path / "elsewhere" / own)
+    letter = tmp_path / "elsewhere" / new_name()
+    letter.write_text("dear")
+    with pytest.raises(StoreProblem, match=rf"{own}: is a link.*moves as a whole"):
+        Store.open(made, read_only=read_only)
+    assert letter.exists()
+
+
+@needs_links
+def test_a_linked_store_is_opened(made: Path, tmp_path: Path) -> None:
+    linked(made, tmp_path / "bigger disk" / "s")
+    with Store.open(made) as store:
+        assert store["t"].num_rows == ROWS
+        store.drop_table("t")
+        assert store.vacuum().problems == []
+
+
+FOREIGN = ["letter.txt", f"{'0' * 32}.txt", ".hidden", "t", f"x{'0' * 32}.parquet"]
+
+
+def test_sweeps_remove_only_what_is_called_like_files_of_a_store(made: Path) -> None:
+    table = next(path.name for path in (made / "data").iterdir())
+    folders = ["", "data", f"data/{table}", "data/mine", "tmp", "index", f"index/{table}", "readers"]
+    for folder in folders:
+        (made / folder).mkdir(exist_ok=True)
+    kept = [made / folder / name for folder in folders for name in FOREIGN]
+    for path in kept:
+        path.write_text("mine")
+    kept += [made / "tmp" / "folder", made / "data" / "empty", made / "index" / "mine"]
+    gone = [made / "tmp" / new_name(), made / "data" / new_folder_name("x"), made / "index" / "x-00000000"]
+    for path in (*kept[-3:], *gone):
+        path.mkdir()
+    left = made / "data" / table / f"{new_name()}.parquet"
+    left.write_text("half")
+    with Store.open(made) as store:
+        assert not left.exists()
+        told = store.verify(quick=True).problems
+        assert {f"{path}: is none of the store's files, and stays" for path in kept[5:15]} <= set(told)
+        store.drop_table("t")
+        store.vacuum()
+    assert [path for path in kept if not path.exists()] == []
+    assert [path for path in gone if path.exists()] == []
+
+
+@needs_links
+def test_sweeps_follow_no_links(made: Path, sentinels: Path) -> None:
+    (made / "readers").mkdir(exist_ok=True)
+    table = next(path.name for path in (made / "data").iterdir())
+    file = sentinels / f"{'0' * 32}.parquet"
+    links = {
+        made / "data" / "x-00000000": sentinels,
+        made / "data" / table / f"{new_name()}.parquet": file,
+        made / "tmp" / new_name(): sentinels,
+        made / "readers" / new_name(): sentinels / "letter.txt",
+        made / "index" / "x-00000000": sentinels,
+        made / "index" / table / f"{new_name()}.sorted-1-00000000": file,
+        made / "index" / table / f"{new_name()}.fulltext-2-00000000": sentinels,
+    }
+    for link, target in links.items():
+        link.symlink_to(target)
+    for _ in range(2):
+        with Store.open(made) as store:
+            store.verify()
+            store.vacuum()
+    with Store.open(made) as store:
+        store["t"].drop_index("n")
+        store.drop_table("t")
+        store.vacuum()
+    dropped = [link for link in links if not link.is_symlink()]
+    assert all(".sorted-1-" in link.name for link in dropped)  # the link itself is the index's own
+
+
+@needs_links
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_index_that_is_a_link_is_not_read(made: Path, tmp_path: Path, read_only: bool) -> None:
+    outside = []
+    for entry in list((made / "index").glob("*/*")):
+        outside.append(tmp_path / "elsewhere" / entry.name)
+        linked(entry, outside[-1])
+    sizes = [path.stat().st_size for folder in outside for path in (folder, *folder.rglob("*"))]
+    with Store.open(made, read_only=read_only) as store:
+        assert store["t"].read(where="n = 2500").num_rows == 1
+        assert store["t"].search("fox").num_rows > 0
+    assert [path.stat().st_size for folder in outside for path in (folder, *folder.rglob("*"))] == sizes
+    if not read_only:
+        assert not any(entry.is_symlink() for entry in (made / "index").glob("*/*"))
+
+
+@needs_links
+def test_a_seal_that_names_files_outside_the_index_is_not_believed(made: Path, sentinels: Path) -> None:
+    (seal,) = (made / "index").rglob("seal.json")
+    told = json.loads(seal.read_text())["told"]
+    letter = sentinels / "letter.txt"
+    told["files"][str(letter)] = _checksum(letter)
+    seal.write_text(json.dumps({"told": told, "checksum": _code(told)}))
+    with Store.open(made) as store:
+        assert any("its checksum of" in problem for problem in store.verify().problems)
+
+
+@needs_links
+@pytest.mark.parametrize("place", ["data", "data/table", "backup.json.part", "tmp", "catalog.sqlite"])
+def test_a_backup_is_not_written_through_links(
+    made: Path, sentinels: Path, tmp_path: Path, place: str
+) -> None:
+    target = tmp_path / "backup"
+    with Store.open(made) as store:
+        store.backup(target)
+        folder = next(path for path in (target / "data").iterdir())
+        linking = folder if place == "data/table" else target / place
+        if linking.exists():
+            linking.rename(target / "aside")
+        linking.symlink_to(sentinels if linking.name != "backup.json.part" else sentinels / "letter.txt")
+        with pytest.raises(StoreProblem, match="is a link"):
+            store.backup(target)
