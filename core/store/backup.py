@@ -45,6 +45,7 @@ def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
 
     Cut short at any moment, even by a crash, an earlier backup is whole, and the next one can be made.
     """
+    catalog.refuse_replaced()
     source, target = catalog.path.parent, target.expanduser().absolute()
     with _disk_problems(target, link):
         earlier = refuse_other(source, target)

@@ -24,7 +24,7 @@ from core.store.connection import (
     settle_journal,
 )
 from core.store.log_room import LogRoom
-from core.store.paths import CATALOG
+from core.store.paths import CATALOG, NO_FILE, FileIdentity, file_identity
 from core.store.together import TakenBack, Together
 
 WORTH_SHRINKING_BYTES = 1 << 20
@@ -47,12 +47,20 @@ class CatalogAccess:
         self._log_room: LogRoom | None = None
         self._writer = self._connect()
         self._reader = self._writer
+        self._place = str(self.path)
+        self._identity, self._log_identity = file_identity(self._place), NO_FILE
 
     def read_apart(self) -> None:
         """From now on reads have their own connection; the file has to be a catalog by then."""
         if not self.read_only:
             self._reader = self._connect()
             self._reader.execute("PRAGMA query_only = ON")
+
+    def refuse_replaced(self) -> None:
+        """Raise `StoreProblem` where the catalog's path leads to another file than the one that is open or to
+        none: what is committed would be lost, and what is swept another store's."""
+        if file_identity(self._place) != self._identity:
+            raise self._replaced()
 
     def close(self) -> None:
         with self._writing, self._reading:
@@ -129,12 +137,20 @@ class CatalogAccess:
                 self._writer.execute("ROLLBACK")
 
     def _commit(self) -> None:
+        self.refuse_replaced()
         if self._log_room is not None:
-            self._log_room.keep()
+            self._refuse_replaced_log(self._log_room.keep())
         try:
             self._writer.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._problem(error) from error
+
+    def _refuse_replaced_log(self, found: FileIdentity) -> None:
+        """It is there from the first transaction on, for as long as the catalog is open."""
+        if self._log_identity == NO_FILE:
+            self._log_identity = found
+        if found != self._log_identity or found == NO_FILE:
+            raise self._replaced("-wal")
 
     @contextmanager
     def _part(self) -> Iterator[None]:
@@ -242,7 +258,16 @@ class CatalogAccess:
             "If it stays so, verify the store, or restore a backup",
         )
 
+    def _replaced(self, part: str = "") -> StoreProblem:
+        return StoreProblem(
+            f"{self.path}{part}: is not the file that was opened",
+            "The store was moved, removed or replaced while it was open",
+            "Nothing changed; close it, and open it where it is now",
+        )
+
     def _problem(self, error: sqlite3.Error) -> StoreProblem:
+        if file_identity(self._place) != self._identity:
+            return self._replaced()
         return self._busy() if is_busy(error) else problem(self.path, error)
 
     def _taken_back(self) -> StoreProblem:

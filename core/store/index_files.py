@@ -27,6 +27,7 @@ def sweep(catalog: Catalog) -> list[int]:
     A draft may be another process's that writes it at this moment: it stays until nothing was written to it
     for long.
     """
+    catalog.refuse_replaced()
     there = {
         folder: [entry for entry in entries(folder) if is_index_entry(entry.name) and not is_link(entry)]
         for folder in StorePaths(catalog.path.parent).index_folders()

@@ -26,10 +26,11 @@ log = logging.getLogger(__name__)
 
 
 class Layout:
-    """Where things are in the store's folder."""
+    """Where things are in the store's folder. `refuse_replaced` raises where that is another one by now."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, refuse_replaced: Callable[[], None] | None = None) -> None:
         self.root, self.paths = root, StorePaths(root)
+        self.refuse_replaced = refuse_replaced or _no_refusal
         self.data, self.staging, self._lock = self.paths.data, self.paths.staging, self.paths.lock
         self._thread = threading.local()
 
@@ -63,6 +64,7 @@ class Layout:
         if outer is not None:
             yield outer.part()
             return
+        self.refuse_replaced()
         lock = FileLock(self._lock)
         with disk_problems(self.root):
             had = lock.wait(shared=True, seconds=SWEEP_SECONDS)
@@ -74,7 +76,7 @@ class Layout:
         try:
             with disk_problems(self.root):
                 folder.mkdir(parents=True)
-            yield Staging(folder, self.paths)
+            yield Staging(folder, self.paths, self.refuse_replaced)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             lock.release()
@@ -103,6 +105,7 @@ class Layout:
             log.warning("%s: what a crash left is not looked for: %s", self.root, error)
             return []
         try:
+            self.refuse_replaced()
             for folder in filter(self.paths.may_sweep, entries(self.staging)):
                 shutil.rmtree(folder, ignore_errors=True)
             if forget is not None:
@@ -143,8 +146,8 @@ class Layout:
 class Staging:
     """Files being written. `publish` moves them where the catalog will name them."""
 
-    def __init__(self, folder: Path, paths: StorePaths) -> None:
-        self._folder, self._paths = folder, paths
+    def __init__(self, folder: Path, paths: StorePaths, refuse_replaced: Callable[[], None]) -> None:
+        self._folder, self._paths, self._refuse_replaced = folder, paths, refuse_replaced
         self._published: dict[Path, Path] = {}
         self._made: list[Path] = []
         self._parts: list[Staging] = []
@@ -156,7 +159,7 @@ class Staging:
 
     def part(self) -> Staging:
         """Files of the same folder that can be withdrawn alone; they are withdrawn with the others too."""
-        self._parts.append(Staging(self._folder, self._paths))
+        self._parts.append(Staging(self._folder, self._paths, self._refuse_replaced))
         return self._parts[-1]
 
     def new_file(self, suffix: str) -> Path:
@@ -164,6 +167,7 @@ class Staging:
 
     def publish(self, files: Iterable[Path], table_folder: str) -> list[str]:
         """Make the files durable in the table's folder; answers their paths below `data/`."""
+        self._refuse_replaced()
         target = self._paths.table_folder(table_folder)
         with disk_problems(target):
             if not target.is_dir():
@@ -211,6 +215,10 @@ def remove_empty(folder: Path) -> None:
         folder.rmdir()
     except OSError as error:
         log.info("%s: is empty, and could not be removed: %s", folder, error)
+
+
+def _no_refusal() -> None:
+    """Of a folder that nobody has open."""
 
 
 def _unnamed(folders: Iterable[Path], named: Collection[str]) -> list[Path]:

@@ -8,7 +8,10 @@ catalog, a thousand pages later, and begins again with each process.
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
+
+from core.store.paths import NO_FILE, FileIdentity
 
 LEAST_BYTES, MOST_BYTES = 128 << 10, 1 << 20
 FRAME_BYTES = 24 + 4096
@@ -29,21 +32,24 @@ class LogRoom:
         self._log = Path(f"{catalog}-wal")
         self._bytes = 0
 
-    def keep(self) -> None:
+    def keep(self) -> FileIdentity:
         """Twice the log, within bounds, where it was outgrown; the commit's own sync makes it durable. Before
-        the first commit there is no log, so whoever makes only one does without.
+        the first commit the log is empty, so whoever makes only one does without.
 
-        Where none can be made, commits do without too.
+        Where none can be made, commits do without too. Answers which file the log is.
         """
+        identity = NO_FILE
         try:
-            found = self._log.stat().st_size
+            status = os.stat(self._log)  # noqa: PTH116 -- at each commit
+            identity, found = (status.st_dev, status.st_ino), status.st_size
             grew, self._bytes = found > self._bytes, found
             if grew:
                 self._bytes = self._lengthened(found, min(max(found, LEAST_BYTES), MOST_BYTES))
         except FileNotFoundError:
-            return
+            return NO_FILE
         except OSError as error:
             log.info("%s: no room is made in it: %s", self._log, error)
+        return identity
 
     def _lengthened(self, size: int, by: int) -> int:
         """The log's new size. It stays as it is where somebody else made room, of whichever process, and on a

@@ -7,6 +7,7 @@ read, written or removed because a catalog names it, and sweeps remove only what
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import uuid
@@ -29,6 +30,10 @@ _INDEX_ENTRY = re.compile(rf"{_HEX}\.[a-z]+(-[0-9]+)+-[0-9a-f]{{8}}(\.{_HEX}\.pa
 _JUNCTION = 0xA0000003
 """IO_REPARSE_TAG_MOUNT_POINT of Windows."""
 _SHOWN = 80
+
+FileIdentity = tuple[int, int]
+"""Tells a file from another one that is put in its place."""
+NO_FILE: FileIdentity = (0, 0)
 
 
 class StorePaths:
@@ -134,6 +139,15 @@ def is_link(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     return stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION
+
+
+def file_identity(path: str | Path) -> FileIdentity:
+    """Which file is at a path; `NO_FILE` where there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 -- at each commit
+    except OSError:
+        return NO_FILE
+    return status.st_dev, status.st_ino
 
 
 def entries(folder: Path) -> list[Path]:

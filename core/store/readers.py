@@ -158,5 +158,9 @@ def _remove_dead(path: Path, lock: FileLock) -> None:
 
 def _remove(path: Path, lock: FileLock, process: int) -> None:
     lock.release()
-    if process == os.getpid():
+    if process != os.getpid():
+        return
+    try:
         path.unlink(missing_ok=True)
+    except OSError as error:  # the store is not there any more, or may not be written
+        log.info("%s: left where it is: %s", path, error)

@@ -50,7 +50,7 @@ class Store(StoreRelations):
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
         self.path, self.catalog = path, catalog
-        self._layout, self._readers = Layout(path), Readers(path)
+        self._layout, self._readers = Layout(path, catalog.refuse_replaced), Readers(path)
         self._vacuum = Vacuum(catalog, self._layout, self._readers)
         self._open: dict[int, Table] = {}
 

@@ -64,6 +64,7 @@ class Vacuum:
         removed = self._catalog.removed_files()
         if not removed:
             return VacuumReport()
+        self._layout.refuse_replaced()
         in_use = {file.number for file in _needed(removed, self._readers.readings())}
         waiting: list[WaitingFile] = []
         gone: list[int] = []

@@ -74,8 +74,9 @@ class NamedFile:
 def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job) -> Report:
     """Look at these tables, or at the whole store for None. `quick` leaves the checksums out.
 
-    Damage is a problem in the report, never an error.
+    Damage is a problem in the report, never an error. Raises `StoreProblem` where the store was moved.
     """
+    catalog.refuse_replaced()
     layout = Layout(catalog.path.parent)
     found = Verification(catalog, layout.paths, quick, job)
     not_checked: list[str] = []

@@ -1,0 +1,189 @@
+"""A store whose folder is removed, moved or replaced while it is open: every change is refused, and nothing
+of it lands in what lies there now."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from core import Store
+from core.bridge import connect
+from core.errors import FileProblem, LamellaError, StoreProblem
+
+ROWS = 3_000
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows moves no folder with open files")
+
+
+def filled(path: Path, first: int) -> None:
+    with Store.open(path) as store:
+        table = store.create_table("t", {"n": list(range(first, first + ROWS)), "text": ["fox"] * ROWS})
+        table.update([{"_id": i, "n": -i} for i in range(1_500)])
+        table.create_index("n")
+        table.create_index("text", kind="fulltext")
+        store.create_table("u", [{"n": 1}])
+
+
+def removed(path: Path) -> None:
+    shutil.rmtree(path)
+
+
+def moved(path: Path) -> None:
+    path.rename(path.with_name("moved"))
+
+
+def replaced(path: Path) -> None:
+    moved(path)
+    filled(path, 50_000)
+
+
+def replaced_by_its_copy(path: Path) -> None:
+    moved(path)
+    shutil.copytree(path.with_name("moved"), path)
+
+
+def replaced_by_a_file(path: Path) -> None:
+    moved(path)
+    path.write_text("dear")
+
+
+def catalog_removed(path: Path) -> None:
+    (path / "catalog.sqlite").unlink()
+
+
+def catalog_replaced(path: Path) -> None:
+    copy = path / "copy"
+    shutil.copyfile(path / "catalog.sqlite", copy)
+    copy.replace(path / "catalog.sqlite")
+
+
+HARMS = [
+    removed,
+    moved,
+    replaced,
+    replaced_by_its_copy,
+    replaced_by_a_file,
+    catalog_removed,
+    catalog_replaced,
+]
+
+
+def in_transaction(store: Store) -> None:
+    with store.transaction():
+        store["t"].insert([{"n": 1}])
+        store["u"].insert({"n": list(range(ROWS))})
+
+
+CHANGES: dict[str, Callable[[Store], object]] = {
+    "insert few": lambda store: store["t"].insert([{"n": 1}]),
+    "insert many": lambda store: store["t"].insert({"n": list(range(ROWS))}),
+    "update few": lambda store: store["t"].update([{"_id": 1, "n": 5}]),
+    "update all": lambda store: store["t"].update_where(None, {"$inc": {"n": 1}}),
+    "delete": lambda store: store["t"].delete(ids=[3]),
+    "undo": lambda store: store["t"].undo(),
+    "flush": lambda store: store["t"].flush(),
+    "compact": lambda store: store["t"].compact(),
+    "add a column": lambda store: store["t"].add_column("m", "int64"),
+    "create a small table": lambda store: store.create_table("v", [{"n": 1}]),
+    "create a table": lambda store: store.create_table("v", {"n": list(range(ROWS))}),
+    "copy a table": lambda store: store.copy_table("t", "v"),
+    "rename a table": lambda store: store.rename_table("u", "v"),
+    "drop a table": lambda store: store.drop_table("t"),
+    "create an index": lambda store: store["u"].create_index("n"),
+    "drop an index": lambda store: store["t"].drop_index("n"),
+    "relate": lambda store: store.relate("t.n", "u.n"),
+    "expire": lambda store: store["t"].expire(keep_versions=1),
+    "name a version": lambda store: store["t"].name_version("now"),
+    "SQL": lambda store: store.sql("delete from t where n = 7", write=True),
+    "vacuum": lambda store: store.vacuum(),
+    "several tables": in_transaction,
+}
+
+QUESTIONS: dict[str, Callable[[Store], object]] = {
+    "tables": lambda store: store.tables,
+    "read": lambda store: store["t"].read(),
+    "get": lambda store: store["t"].get(2_000),
+    "where": lambda store: store["t"].read(where="n = 2500"),
+    "search": lambda store: store["t"].search("fox"),
+    "SQL": lambda store: store.sql("select sum(n) from t"),
+    "SQLite": lambda store: connect(store).close(),
+    "an earlier version": lambda store: store["t"].as_of(1).read(),
+    "history": lambda store: store["t"].history(),
+    "summary": lambda store: store.summary(),
+    "verify": lambda store: store.verify(),
+    "backup": lambda store: store.backup(store.path.with_name("backup")),
+    "export": lambda store: store["t"].export(store.path.with_name("t.csv"), overwrite=True),
+}
+
+
+@pytest.fixture(params=["looked at", "fresh"])
+def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
+    """A store with two tables, and what was read of it still in memory, or nothing."""
+    filled(tmp_path / "s", 0)
+    with Store.open(tmp_path / "s") as store:
+        if request.param == "looked at":
+            store["t"].read()
+            store["t"].insert([{"n": 7}])
+        yield store
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    """What others read there tells nothing of changes: the catalog's shared memory, and who reads."""
+    return {
+        path: path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".sqlite-shm" and path.parent.name != "readers"
+    }
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_store_that_is_not_where_it_was_opened_refuses_every_change(
+    opened: Store, harm: Callable[[Path], None]
+) -> None:
+    harm(opened.path)
+    before = content(opened.path)
+    for name, change in CHANGES.items():
+        with pytest.raises(LamellaError) as refusal:
+            change(opened)
+        if not isinstance(refusal.value, FileProblem):  # a data file that had to be read, and is not there
+            assert "was moved, removed or replaced while it was open" in str(refusal.value), name
+    for question in QUESTIONS.values():
+        with suppress(LamellaError):
+            question(opened)
+    opened.close()
+    assert content(opened.path) == before
+    assert opened.path.exists() == (harm not in (removed, moved))
+
+
+@pytest.mark.parametrize("harm", [moved, replaced, replaced_by_its_copy])
+def test_what_was_committed_before_is_where_the_store_went(
+    opened: Store, harm: Callable[[Path], None]
+) -> None:
+    rows = opened["t"].num_rows
+    harm(opened.path)
+    with pytest.raises(StoreProblem, match="moved, removed or replaced"):
+        opened["t"].insert([{"n": 1}])
+    opened.close()
+    with Store.open(opened.path.with_name("moved")) as store:
+        assert store["t"].num_rows == rows
+        assert store.verify().problems == ()
+        store["t"].insert([{"n": 1}])
+    if harm is not moved:
+        with Store.open(opened.path) as store:
+            assert store.verify().problems == ()
+
+
+def test_a_log_that_was_removed_is_noticed(tmp_path: Path) -> None:
+    filled(tmp_path / "s", 0)
+    with Store.open(tmp_path / "s") as store:
+        store["t"].insert([{"n": 1}])
+        (store.path / "catalog.sqlite-wal").unlink()
+        with pytest.raises(StoreProblem, match=r"catalog.sqlite-wal: is not the file that was opened"):
+            store["t"].insert([{"n": 2}])
+    with Store.open(tmp_path / "s") as store:
+        assert store["t"].num_rows == ROWS + 1
