@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
 from core.store.catalog_transaction import Transaction
@@ -19,15 +19,18 @@ from core.store.connection import (
     connect,
     connect_to_read,
     is_busy,
-    not_a_catalog,
+    no_room,
     problem,
     settle_journal,
+    unopened,
 )
-from core.store.log_room import LogRoom
-from core.store.paths import CATALOG, NO_FILE, FileIdentity, file_identity
+from core.store.log_room import LogRoom, Reserve
+from core.store.paths import CATALOG, NO_FILE, FileIdentity, StorePaths, file_identity
 from core.store.together import TakenBack, Together
 
 WORTH_SHRINKING_BYTES = 1 << 20
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +48,7 @@ class CatalogAccess:
         self._writing_thread: int | None = None
         self._together: Together | None = None
         self._log_room: LogRoom | None = None
+        self._reserve = Reserve(StorePaths(folder))
         self._writer = self._connect()
         self._reader = self._writer
         self._place = str(self.path)
@@ -86,6 +90,23 @@ class CatalogAccess:
                 yield Transaction(self._writer, self._together)
         except sqlite3.Error as error:
             raise self._problem(error) from error
+
+    def give_back(self, work: Callable[[Transaction], T]) -> T:
+        """What `work` answers in a transaction that gives room back in the end. On a full disk it has the
+        room that was kept back for it."""
+        try:
+            with self.transaction() as transaction:
+                return work(transaction)
+        except StoreProblem as problem:
+            if self.writes_here() or not (no_room(problem) and self._reserve.release()):
+                raise
+        with self.transaction() as transaction:
+            return work(transaction)
+
+    def keep_reserve(self) -> None:
+        """See to it that `give_back` has room when the disk is full."""
+        if not self.read_only and file_identity(self._place) == self._identity:
+            self._reserve.keep()
 
     @contextmanager
     def together(self, message: str, taken_back: TakenBack) -> Iterator[Together]:
@@ -224,7 +245,7 @@ class CatalogAccess:
         try:
             return opened(self.path, self._busy_seconds)
         except sqlite3.DatabaseError as error:
-            raise not_a_catalog(self.path, str(error)) from error
+            raise unopened(self.path, error) from error
 
     def _begin(self, seconds: float) -> None:
         try:

@@ -7,7 +7,7 @@ import sqlite3
 from core.errors import StoreProblem, StoreTooNew
 from core.store.catalog_access import CatalogAccess
 from core.store.catalog_schema import APPLICATION_ID, FORMAT_VERSION, MIGRATIONS, TABLES
-from core.store.connection import not_a_catalog
+from core.store.connection import not_a_catalog, unopened
 
 
 def settle_format(catalog: CatalogAccess) -> None:
@@ -19,7 +19,10 @@ def settle_format(catalog: CatalogAccess) -> None:
             return
         known = catalog.rows("PRAGMA application_id")[0][0] == APPLICATION_ID
     except (sqlite3.DatabaseError, StoreProblem) as error:
-        raise not_a_catalog(catalog.path, str(error.__cause__ or error)) from error
+        cause = error.__cause__ or error
+        if isinstance(cause, sqlite3.Error):
+            raise unopened(catalog.path, cause) from cause
+        raise not_a_catalog(catalog.path, str(cause)) from error
     if not known:
         raise not_a_catalog(catalog.path, "it is a SQLite file of another program")
     if written > FORMAT_VERSION:

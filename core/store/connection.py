@@ -18,6 +18,7 @@ from core.store.medium import network_type
 
 BUSY_SECONDS = 10.0
 _NEEDS_TO_WRITE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
+_NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR")
 
 
 def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
@@ -87,7 +88,23 @@ def problem(path: Path, error: sqlite3.Error) -> StoreProblem:
         fix = "Check who may read and write the folder and what is in it"
         return StoreProblem(f"{path}: the catalog cannot be opened", why, fix)
     what = f"{path}: the change could not be written"
-    return StoreProblem(what, why, "Nothing changed; check the disk's space")
+    fix = "Nothing changed; check the disk's space, of which a table that is dropped gives back some"
+    return StoreProblem(what, why, fix)
+
+
+def no_room(problem: StoreProblem) -> bool:
+    """Whether SQLite found no room on the disk, which it tells from other failures only in some places."""
+    cause = problem.__cause__
+    return isinstance(cause, sqlite3.OperationalError) and _name(cause).startswith(_NO_ROOM)
+
+
+def unopened(path: Path, error: sqlite3.Error) -> StoreProblem:
+    """Of a file that could not be opened as a catalog."""
+    if _name(error).startswith(_NO_ROOM):
+        return StoreProblem(
+            f"{path}: the catalog could not be opened", str(error), "Check the disk and its space"
+        )
+    return not_a_catalog(path, str(error))
 
 
 def not_a_catalog(path: Path, why: str) -> StoreProblem:

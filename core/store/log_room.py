@@ -1,4 +1,4 @@
-"""Room in a write-ahead log ahead of the commits that come.
+"""Room in a write-ahead log ahead of the commits that come, and room kept back for a full disk.
 
 To sync a file that grew takes a file system twice as long as one that was written over: where the file ends
 has to become durable too. SQLite lengthens its log by every commit's pages until it is first worked into the
@@ -11,9 +11,10 @@ import logging
 import os
 from pathlib import Path
 
-from core.store.paths import NO_FILE, FileIdentity
+from core.store.paths import NO_FILE, FileIdentity, StorePaths
 
 LEAST_BYTES, MOST_BYTES = 128 << 10, 1 << 20
+LEAST_RESERVE, MOST_RESERVE = 256 << 10, 4 << 20
 FRAME_BYTES = 24 + 4096
 """Of a page of a catalog, as the log holds it: its header is never all zeros."""
 
@@ -65,3 +66,41 @@ class LogRoom:
                 if not whole:
                     file.truncate(size)
         return size + by if whole else size
+
+
+class Reserve:
+    """A file that takes room until a full disk stands in the way of giving room back: to drop a table, or to
+    let versions expire, first takes room in the catalog's log, for every page that changes."""
+
+    def __init__(self, paths: StorePaths) -> None:
+        self._path, self._catalog = paths.reserve, paths.catalog
+
+    def keep(self) -> None:
+        """See to it that there is one that is large enough, or as large as the disk has room for."""
+        try:
+            wanted = min(max(LEAST_RESERVE, self._catalog.stat().st_size), MOST_RESERVE)
+            if self._path.exists() and self._path.stat().st_size >= wanted:
+                return
+        except OSError as error:
+            log.info("%s: no room is kept back for a full disk: %s", self._path, error)
+            return
+        if not any(self._taken(wanted * eighths // 8) for eighths in range(8, 0, -1)):
+            log.info("%s: the disk has no room that could be kept back", self._path)
+
+    def _taken(self, size: int) -> bool:
+        self.release()
+        try:
+            with self._path.open("xb") as file:
+                file.write(os.urandom(size))  # zeros take no room where a file system compresses
+        except OSError:
+            self.release()
+            return False
+        return True
+
+    def release(self) -> bool:
+        """Give its room back; whether there was any."""
+        try:
+            self._path.unlink()
+        except OSError:
+            return False
+        return True

@@ -18,8 +18,8 @@ from core.errors import DamagedStore, StoreProblem
 
 CATALOG = "catalog.sqlite"
 DATA_FOLDER, STAGING_FOLDER, INDEX_FOLDER, READERS_FOLDER = "data", "tmp", "index", "readers"
-LOCK = "staging.lock"
-OWN_NAMES = {DATA_FOLDER, STAGING_FOLDER, INDEX_FOLDER, READERS_FOLDER, LOCK}
+LOCK, RESERVE = "staging.lock", "room-for-a-full-disk"
+OWN_NAMES = {DATA_FOLDER, STAGING_FOLDER, INDEX_FOLDER, READERS_FOLDER, LOCK, RESERVE}
 
 _HEX = "[0-9a-f]{32}"
 _UNIQUE_NAME = re.compile(_HEX)
@@ -41,7 +41,7 @@ class StorePaths:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.catalog, self.lock = root / CATALOG, root / LOCK
+        self.catalog, self.lock, self.reserve = root / CATALOG, root / LOCK, root / RESERVE
         self.data, self.staging = root / DATA_FOLDER, root / STAGING_FOLDER
         self.index, self.readers = root / INDEX_FOLDER, root / READERS_FOLDER
 

@@ -20,10 +20,11 @@ from core.store.backup import Backup, back_up, restore
 from core.store.catalog import Catalog, TableRow
 from core.store.commit import Commit
 from core.store.compact import Compaction
-from core.store.connection import BUSY_SECONDS
+from core.store.connection import BUSY_SECONDS, no_room
 from core.store.copying import copy_table
 from core.store.index_files import sweep
 from core.store.layout import Layout
+from core.store.log_room import Reserve
 from core.store.paths import CATALOG, OWN_NAMES, StorePaths
 from core.store.reader import Reader
 from core.store.readers import Readers
@@ -71,7 +72,7 @@ class Store(StoreRelations):
             raise StoreProblem(f"{folder}: may not be read", fix="Ask whoever owns it") from error
         if not read_only:
             Layout(folder).refuse_unwritable()
-        store = cls(folder, Catalog(folder, read_only, busy_seconds))
+        store = cls(folder, _opened(folder, read_only, busy_seconds))
         try:
             if not read_only:
                 store._tidy_up()
@@ -89,6 +90,7 @@ class Store(StoreRelations):
         except DamagedStore as problem:
             log.warning("%s: what a crash left stays: %s", self.path, problem)
         self._readers.sweep()
+        self.catalog.keep_reserve()
 
     @property
     def name(self) -> str:
@@ -130,6 +132,7 @@ class Store(StoreRelations):
             table.let_go()
         self._open.clear()
         self._readers.close()
+        self.catalog.keep_reserve()
         self.catalog.close()
 
     def flush_at_rest(self, job: Job | None = None) -> None:
@@ -150,8 +153,7 @@ class Store(StoreRelations):
     def drop_table(self, name: str) -> None:
         """Remove a table with its history; this cannot be undone. Who is reading it reads on to the end."""
         table_id = self._row(name).table_id
-        with self.catalog.transaction() as transaction:
-            transaction.retention.drop_table(table_id)
+        self.catalog.give_back(lambda transaction: transaction.retention.drop_table(table_id))
         table = self._open.pop(table_id, None)
         if table is not None:
             table.let_go()
@@ -322,6 +324,7 @@ class Store(StoreRelations):
         self._vacuum.remove()
         self._layout.sweep(self.catalog.known_paths)
         sweep(self.catalog)
+        self.catalog.keep_reserve()
 
     def _row(self, name: str) -> TableRow:
         rows = {row.name: row for row in self.catalog.tables()}
@@ -335,6 +338,16 @@ class Store(StoreRelations):
             writer = TableWriter(self.catalog, self._layout, table_id, reader)
             self._open[table_id] = Table(self, table_id, reader, writer)
         return self._open[table_id]
+
+
+def _opened(folder: Path, read_only: bool, busy_seconds: float) -> Catalog:
+    """To open it on a full disk, SQLite needs some of the room that was kept back."""
+    try:
+        return Catalog(folder, read_only, busy_seconds)
+    except StoreProblem as problem:
+        if read_only or not (no_room(problem) and Reserve(StorePaths(folder)).release()):
+            raise
+    return Catalog(folder, read_only, busy_seconds)
 
 
 def _refuse_folder(folder: Path, read_only: bool) -> None:

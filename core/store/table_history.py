@@ -8,6 +8,7 @@ from collections.abc import Callable
 from core.arguments import text_of
 from core.errors import StoreProblem
 from core.jobs import Job
+from core.store.catalog_transaction import Transaction
 from core.store.catalog_versions import CatalogVersions
 from core.store.commit import Commit
 from core.store.diff import Diff
@@ -132,9 +133,13 @@ class TableHistory(TableHandle):
         if dry_run:
             with self.store.catalog.unchanging():
                 return self._plan(policy)
-        with self.store.catalog.transaction() as transaction:
+
+        def let_go(transaction: Transaction) -> ExpireReport:
             plan = self._plan(policy)
             transaction.retention.forget(self.table_id, plan.oldest)
+            return plan
+
+        plan = self.store.catalog.give_back(let_go)
         self._reader.forget_old()
         return plan
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from core.errors import StoreBusy, StoreProblem
 from core.store.catalog import Catalog
 from core.store.catalog_retention import RemovedFile
+from core.store.catalog_transaction import Transaction
 from core.store.index_files import sweep
 from core.store.layout import Layout
 from core.store.readers import Readers, Reading
@@ -49,15 +50,18 @@ class Vacuum:
 
     def run(self) -> VacuumReport:
         """Take out of the catalog what no version has, and off the disk what nobody names or reads."""
-        with self._catalog.transaction() as transaction:
-            for table in self._catalog.tables():
-                transaction.retention.forget(table.table_id, oldest=0)
+        self._catalog.give_back(self._forget)
         report = self.remove()
         strays = self._layout.sweep(self._catalog.known_paths) + sweep(self._catalog)
         freed = self._catalog.shrink()
+        self._catalog.keep_reserve()
         return VacuumReport(
             report.files + len(strays), report.bytes + sum(strays), freed, report.waiting
         )  # fmt: skip
+
+    def _forget(self, transaction: Transaction) -> None:
+        for table in self._catalog.tables():
+            transaction.retention.forget(table.table_id, oldest=0)
 
     def remove(self, wait: bool = True) -> VacuumReport:
         """Remove the files that were taken out of the catalog, as far as nobody needs them."""

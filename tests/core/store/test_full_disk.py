@@ -11,6 +11,7 @@ import pytest
 
 from core import Store, col
 from core.errors import FileProblem, StoreProblem
+from core.store.paths import RESERVE
 from core.transfer.importing import import_file
 from tests.mounts import filled, small_disk
 
@@ -130,6 +131,65 @@ def test_a_full_disk_can_still_be_read() -> None:
             store.create_table("t", [{"x": 1}])
         with filled(disk), Store.open(disk / "s", read_only=True) as store:
             assert store["t"].read().to_pylist() == [{"_id": 0, "x": 1}]
+
+
+def begun_with_history(folder: Path, commits: int) -> None:
+    with Store.open(folder) as store:
+        table = store.create_table("t", numbers(ROWS, 0))
+        table.update_where(None, {"$inc": {"x": 1, "y": 1, "z": 1}})
+        for value in range(commits):
+            table.update(changed_rows(2, value))
+        table.compact()
+        store.create_table("u", numbers(ROWS, 3))
+
+
+@pytest.mark.parametrize("opened_full", [False, True], ids=["open before", "opened on the full disk"])
+@pytest.mark.parametrize("commits", [0, 30, 1_500])
+def test_a_full_disk_is_relieved_by_dropping_a_table(commits: int, opened_full: bool) -> None:
+    with small_disk(12_000) as disk:
+        begun_with_history(disk / "s", commits)
+        before = None if opened_full else Store.open(disk / "s")
+        with filled(disk), before or Store.open(disk / "s") as store:
+            with pytest.raises(StoreProblem, match="check the disk's space"):
+                while True:
+                    store["u"].insert(numbers(1_000, 5))
+            store.drop_table("t")
+            assert store.tables == ["u"]
+            store["u"].insert([{"x": 1}])
+            assert_clean(store)
+            assert (store.path / RESERVE).stat().st_size > 0
+
+
+@pytest.mark.parametrize("commits", [0, 1_500])
+def test_a_full_disk_is_relieved_by_letting_versions_expire(commits: int) -> None:
+    with small_disk(12_000) as disk:
+        begun_with_history(disk / "s", commits)
+        with Store.open(disk / "s") as store, filled(disk):
+            store["t"].expire(keep_versions=1)
+            assert store.vacuum().bytes > 100_000
+            store["t"].insert([{"x": 1}])
+            assert_clean(store)
+
+
+def test_a_table_is_dropped_again_and_again_on_a_full_disk() -> None:
+    with small_disk(12_000) as disk:
+        begun_with_history(disk / "s", 0)
+        with Store.open(disk / "s") as store:
+            for _ in range(5):
+                store.create_table("v", numbers(ROWS, 7))
+                with filled(disk):
+                    store.drop_table("v")
+            assert store["t"].num_rows == ROWS
+            assert_clean(store)
+
+
+def test_a_file_of_the_users_is_not_room_for_a_full_disk(tmp_path: Path) -> None:
+    """What is no store is refused as ever, and nothing in its folder is touched."""
+    (tmp_path / "catalog.sqlite").write_text("not a catalog")
+    (tmp_path / RESERVE).write_text("mine")
+    with pytest.raises(StoreProblem, match="not the catalog of a store"):
+        Store.open(tmp_path)
+    assert (tmp_path / RESERVE).read_text() == "mine"
 
 
 LIMITED = """
