@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import operator
+import os
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from core.errors import BadData, BadFilter
+from core.errors import BadData, BadFilter, FileProblem
 from core.filters.expr import Filter
 from core.filters.mongo import from_mongo
 from core.filters.text import parse
@@ -27,6 +30,8 @@ class Described(Protocol):
     @property
     def schema(self) -> pa.Schema: ...
 
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)/")
 
 MOST_ROWS = 2**62
 """No count is larger; two of them still add up to 64 bits."""
@@ -49,6 +54,46 @@ def text_of(given: Any, what: str) -> str:
             "Leave it out, or decode the bytes that it came from with the right encoding",
         ) from None
     return given
+
+
+def path_of(given: Any, what: str) -> Path:
+    """A file or folder of this machine as an absolute path, `~` resolved. Raises `BadData` for what can be
+    none, and `FileProblem` for an address, `s3://bucket/x`, of which pathlib makes a folder called `s3:`.
+
+    `what` says what it is for: "the store".
+    """
+    text = os.fspath(given) if isinstance(given, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise BadData(f"{what} {given!r:.200} is no path", fix="Give text, or a pathlib.Path")
+    if not text or "\0" in text:
+        why = "It holds a null character" if text else "It is empty"
+        raise BadData(f"{what} {text!r:.200} is no path", why, "Give the path of a file or folder")
+    _refuse_address(given, text, what)
+    try:
+        path = Path(text).expanduser().absolute()
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return path
+    except (OSError, RuntimeError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise BadData(f"{what} {text!r:.200} is no path", why, "Give the path of a file or folder") from error
+    return path
+
+
+def _refuse_address(given: Any, text: str, what: str) -> None:
+    """A drive, `C:/data`, is none. A `Path` has one slash left of two, so it may be a folder that exists."""
+    scheme = _SCHEME.match(text)
+    if scheme is None or (not isinstance(given, str) and Path(scheme[1]).is_dir()):
+        return
+    if isinstance(given, str) and not text.startswith(f"{scheme[1]}//"):
+        return
+    fix = f"Leave {scheme[1]}// out" if scheme[1].casefold() == "file:" else "Copy it here, or mount it"
+    raise FileProblem(
+        text[:200],
+        f"{what} cannot be at an address that begins with {scheme[1]}",
+        "Lamella works on files and folders of this machine, also of disks and networks that it has mounted",
+        fix,
+    )
 
 
 def count_of(given: Any, what: str, least: int = 0) -> int:

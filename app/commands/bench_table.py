@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from core.arguments import path_of
 from core.bench.mine.asked import mine
 from core.bench.mine.sources import Source
 from core.bench.workloads import Workload
@@ -27,14 +28,14 @@ def workload_of_table(
 
 
 def source_of(named: str) -> Source:
-    place = Path(named).expanduser()
+    place = path_of(named, "the table")
     if (place / CATALOG).exists():
-        return Source(str(place.absolute()), _only_table(place))
+        return Source(str(place), _only_table(place))
     folder, colon, table = named.rpartition(":")
     store = Path(folder).expanduser()
     if colon and (store / CATALOG).exists():
         return Source(str(store.absolute()), table)
-    return Source(str(place.absolute()))
+    return Source(str(place))
 
 
 def _only_table(place: Path) -> str:

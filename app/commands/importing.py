@@ -11,13 +11,15 @@ from pathlib import Path
 
 from app.commands import terminal
 from core import Store, open_dataset
+from core.arguments import path_of
 from core.datasets.text.ragged import RaggedRow
 from core.errors import LamellaError
 from core.transfer import import_dataset
 
 
 def run(arguments: argparse.Namespace) -> int:
-    path, name = split_target(arguments.target)
+    folder, name = split_target(arguments.target)
+    path = path_of(folder, "the store")
     with _offering_to_pad(), terminal.job() as job:
         dataset = open_dataset(arguments.file, ragged=arguments.ragged)
         with store_for_import(path) as store:
@@ -50,7 +52,7 @@ def store_for_import(path: Path) -> Iterator[Store]:
         raise
 
 
-def split_target(target: str) -> tuple[Path, str | None]:
+def split_target(target: str) -> tuple[str, str | None]:
     r"""`STORE:TABLE` in two; a drive such as `C:\data` is no table."""
     if target.startswith(":") or not target.strip():
         raise LamellaError(f"'{target}' names no store", fix="Write STORE or STORE:TABLE; STORE is a folder")
@@ -59,4 +61,4 @@ def split_target(target: str) -> tuple[Path, str | None]:
             f"'{target}' names no table", fix="Write it after the colon, or leave the colon out"
         )
     match = re.fullmatch(r"(.{2,}|[^A-Za-z]):([^:/\\]+)", target)
-    return (Path(match[1]), match[2]) if match else (Path(target), None)
+    return (match[1], match[2]) if match else (target, None)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from core import Store, open_dataset
+from core.arguments import path_of
 from core.dataset import Dataset
 from core.errors import LamellaError, UnknownTable
 from core.jobs import Job
@@ -40,7 +40,7 @@ class Asked(Protocol):
 @contextmanager
 def opened(where: str, write: bool = False) -> Iterator[Source]:
     """A folder that is a store, or else files."""
-    if (Path(where).expanduser() / CATALOG).exists():
+    if (path_of(where, "the store or file") / CATALOG).exists():
         with Store.open(where, read_only=not write) as store:
             yield StoreSource(store)
     else:

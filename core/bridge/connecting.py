@@ -9,6 +9,7 @@ from typing import cast
 
 import apsw
 
+from core.arguments import path_of
 from core.bridge.declared import folded, quoted
 from core.bridge.module import BY_NAME, BY_PATH, Module
 from core.bridge.scanning import RowGroups
@@ -51,6 +52,10 @@ def register(connection: apsw.Connection, name: str, dataset: Dataset) -> None:
     """Make the dataset a table of the connection until that is closed. Raises `BadData` for a taken name, and
     for what SQLite cannot have as a table: one called `sqlite_…`, or of no columns or more than 2,000."""
     module = add_modules(connection)
+    if "\0" in name:
+        raise BadData(
+            f"SQLite cannot have {name!r} as a table", "It holds a null character", "Choose another name"
+        )
     if folded(name) in map(folded, module.datasets) or connection.table_exists(None, name):
         raise BadData(f"SQLite has a table '{name}' already", fix="Choose another name")
     module.datasets[name] = dataset
@@ -96,8 +101,10 @@ def _datasets(
     if isinstance(source, Store):
         yield from ((name, source[name]) for name in source.tables)
         return
-    for path in [source] if isinstance(source, str | Path) else source:
-        if (Path(path).expanduser() / CATALOG).exists():
+    several = isinstance(source, Iterable) and not isinstance(source, str | bytes)
+    paths = cast("Iterable[str | Path]", source if several else [source])
+    for path in paths:
+        if (path_of(path, "the store or file") / CATALOG).exists():
             store = Store.open(path, read_only=True)
             weakref.finalize(module, store.close)
             yield from ((name, store[name]) for name in store.tables)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 
+from core.arguments import path_of
 from core.bridge.scanning import RowGroups
 from core.bridge.table import VirtualTable
 from core.dataset import Dataset
@@ -43,7 +44,7 @@ class Module:
     def _named(self, words: list[str]) -> VirtualTable:
         if not 1 <= len(words) <= 3:
             raise LamellaError(f"lamella() takes one to three words, {len(words)} were given", fix=FORMS)
-        path = Path(words[0]).expanduser()
+        path = path_of(words[0], "lamella()")
         if (path / CATALOG).exists():
             return self._of_store(path, *words[1:])
         if len(words) > 1:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.arguments import path_of
 from core.errors import FileProblem, nearest
 
 _GLOB_SIGNS = frozenset("*?[")
@@ -23,7 +24,7 @@ class Found:
 
 def locate(path: str | Path) -> Found:
     """The data files that `path` means; raises `FileProblem` where there are none."""
-    root = Path(path).expanduser().absolute()
+    root = path_of(path, "the file")
     try:
         if root.is_dir():
             return _folder(root)

@@ -46,7 +46,7 @@ def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
     Cut short at any moment, even by a crash, an earlier backup is whole, and the next one can be made.
     """
     catalog.refuse_replaced()
-    source, target = catalog.path.parent, target.expanduser().absolute()
+    source = catalog.path.parent
     with _disk_problems(target, link):
         earlier = refuse_other(source, target)
 
@@ -65,7 +65,6 @@ def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
 
     Raises `FileProblem` where it is damaged.
     """
-    target = target.expanduser().absolute()
     with _disk_problems(target, link):
         taken = target.exists() and (not target.is_dir() or any(target.iterdir()))
     if taken:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from core.arguments import text_of
+from core.arguments import path_of, text_of
 from core.errors import BadData, DamagedStore, ReadOnlyStore, StoreProblem, UnknownTable
 from core.jobs import Job
 from core.store import creating
@@ -62,7 +62,7 @@ class Store(StoreRelations):
         A change waits `busy_seconds` for somebody else's to end before it raises `StoreBusy`.
         Raises `StoreTooNew`, or `StoreProblem` where the folder holds something else.
         """
-        folder = Path(path).expanduser().absolute()
+        folder = path_of(path, "the store")
         try:
             if not (folder / CATALOG).exists():
                 _refuse_folder(folder, read_only)
@@ -70,6 +70,9 @@ class Store(StoreRelations):
             StorePaths(folder).refuse_links()
         except PermissionError as error:
             raise StoreProblem(f"{folder}: may not be read", fix="Ask whoever owns it") from error
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise StoreProblem(f"{folder}: cannot be read", why, "Check the path and the disk") from error
         if not read_only:
             Layout(folder).refuse_unwritable()
         store = cls(folder, _opened(folder, read_only, busy_seconds))
@@ -245,14 +248,14 @@ class Store(StoreRelations):
         The copy is a store itself. In the folder of an earlier backup only what is new is copied. `link`
         makes hard links, which take no room but share the disk's fate.
         """
-        return back_up(self.catalog, Path(path), link, job or Job())
+        return back_up(self.catalog, path_of(path, "the backup"), link, job or Job())
 
     @classmethod
     def restore_backup(
         cls, backup: str | Path, path: str | Path, link: bool = False, job: Job | None = None
     ) -> Store:
         """Copy a backup to a new folder, and open the store there."""
-        restore(Path(backup).expanduser().absolute(), Path(path), link, job or Job())
+        restore(path_of(backup, "the backup"), path_of(path, "the store"), link, job or Job())
         return cls.open(path)
 
     def sql(

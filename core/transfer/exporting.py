@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.arguments import Condition, condition_of, names_of
+from core.arguments import Condition, condition_of, names_of, path_of
 from core.dataset import Dataset
 from core.datasets.hive import TYPES
 from core.errors import BadData, FileProblem, UnknownName
@@ -84,7 +84,7 @@ def export(
     It appears when it is whole. Raises `FileProblem` where something is there already, unless `overwrite`.
     """
     options = options or ExportOptions()
-    target, work = Path(path).expanduser().absolute(), job or Job()
+    target, work = path_of(path, "the export"), job or Job()
     kind = _format(target, options.format, options.partition_by)
     _refuse_target(target, options.overwrite)
     dataset.fill(Unreported(work))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.arguments import path_of
 from core.datasets.contents import look_into
 from core.datasets.parquet import is_parquet
 from core.errors import FileProblem, UnknownName
@@ -26,7 +27,7 @@ def make(kind: str, rows: int, path: str | Path, job: Job | None = None) -> Path
     if kind not in KINDS:
         raise UnknownName(kind, "Made data", KINDS)
     schema, group = KINDS[kind]
-    target, job = Path(path).expanduser().absolute(), job or Job()
+    target, job = path_of(path, "the file"), job or Job()
     _refuse_target(target)
     with published(target) as draft, pq.ParquetWriter(draft, schema, **_options(schema)) as writer:
         for start in range(0, rows, GROUP_ROWS):

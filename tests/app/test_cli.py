@@ -236,7 +236,7 @@ def test_a_file_called_like_a_command_can_be_opened(words):
     ],
 )
 def test_a_target_is_a_store_and_perhaps_a_table(target, store, table):
-    assert split_target(target) == (Path(store), table)
+    assert split_target(target) == (store, table)
 
 
 @pytest.mark.parametrize("rows", ["-5", "many", "1.5", "1e99999999", "nan", ""])

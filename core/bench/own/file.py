@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from core.arguments import path_of
 from core.bench.own.outline import NotARace, Outline, outline
 from core.bench.workloads.model import Operation, Workload
 from core.errors import FileProblem
@@ -29,7 +30,7 @@ def is_own(name: str) -> bool:
 
 def load_file(path: str | Path) -> Workload:
     """The race in a Python file; its id is the file's absolute path. Raises OwnFileProblem with the line."""
-    place = Path(path).expanduser().absolute()
+    place = path_of(path, "the race's file")
     try:
         stamp = place.stat().st_mtime_ns
     except OSError as error:

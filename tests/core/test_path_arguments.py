@@ -1,0 +1,157 @@
+"""What is given as a path: addresses and what can be no path are refused, and nothing is made of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.__main__ import main
+from core import Store, open_dataset, sql
+from core.arguments import path_of
+from core.bridge import connect
+from core.errors import BadData, FileProblem, LamellaError
+from core.transfer import import_file
+from core.transfer.make_data import make
+
+ADDRESSES = [
+    "s3://bucket/store",
+    "postgres://user:secret@server/base",
+    "file:///tmp/store",
+    "https://example.org/trips.parquet",
+    "gs://bucket/*.parquet",
+    "S3A://bucket",
+    "mongodb+srv://server",
+]
+NO_PATHS = [
+    "\0",
+    "a\0b",
+    "",
+    "x" * 5_000,
+    "~nobody-is-called-so/store",
+    None,
+    7,
+    b"store",
+    ["store"],
+    object(),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("here")
+    with Store.open(made / "own") as store:
+        store.create_table("t", [{"n": 1}])
+    (made / "rows.csv").write_text("n\n1\n")
+    return made
+
+
+@pytest.fixture
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder: a store `own`, a file `rows.csv`, and nothing else."""
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def with_own(work: Callable[[Store], object]) -> None:
+    with Store.open("own") as store:
+        work(store)
+
+
+CALLS: dict[str, Callable[[str], object]] = {
+    "open a store": Store.open,
+    "open a store to read": lambda path: Store.open(path, read_only=True),
+    "restore from": lambda path: Store.restore_backup(path, "restored"),
+    "restore to": lambda path: Store.restore_backup("own", path),
+    "back up": lambda path: with_own(lambda store: store.backup(path)),
+    "export": lambda path: with_own(lambda store: store["t"].export(path, format="csv")),
+    "partitioned": lambda path: with_own(lambda store: store["t"].export(path, partition_by=["n"])),
+    "open in place": open_dataset,
+    "import": lambda path: with_own(lambda store: import_file(path, store)),
+    "make": lambda path: make("mixed", 10, path),
+    "SQL": lambda path: sql("select * from t", {"t": path}),
+    "SQLite": connect,
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_is_no_path(here: Path, call: Callable[[str], object], address: str) -> None:
+    before = set(here.rglob("*"))
+    with pytest.raises(FileProblem, match=r"cannot be at an address that begins with [A-Za-z0-9+]+:\."):
+        call(address)
+    assert set(here.glob("*")) <= before
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("given", NO_PATHS, ids=[ascii(given)[:20] for given in NO_PATHS])
+def test_what_is_no_path_is_refused(here: Path, call: Callable[..., object], given: object) -> None:
+    before = set(here.rglob("*"))
+    with pytest.raises(LamellaError):
+        call(given)
+    assert set(here.glob("*")) <= before
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_path_object_of_an_address_is_no_path(here: Path, address: str) -> None:
+    with pytest.raises(FileProblem, match="cannot be at an address"):
+        Store.open(Path(address))
+    assert {path.name for path in here.iterdir()} == {"own", "rows.csv"}
+
+
+COMMANDS = [
+    ["import", "rows.csv", "{}"],
+    ["import", "{}", "own"],
+    ["backup", "own", "{}"],
+    ["backup", "{}", "copy"],
+    ["restore", "own", "{}"],
+    ["restore", "{}", "copy"],
+    ["export", "own", "t", "{}/x.csv"],
+    ["make-data", "10", "{}/x.parquet"],
+    ["query", "{}", "--sql", "select 1"],
+    ["verify", "{}"],
+    ["compact", "{}"],
+    ["relations", "{}"],
+    ["bench", "--table", "{}", "--rows", "10"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("address", ["s3://bucket/store", "postgres://server/base"])
+def test_commands_refuse_addresses(
+    here: Path, capsys: pytest.CaptureFixture[str], command: list[str], address: str
+) -> None:
+    try:
+        code = main([word.format(address) for word in command])
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    assert code, capsys.readouterr()
+    assert "Traceback" not in capsys.readouterr().err
+    assert {path.name for path in here.iterdir()} == {"own", "rows.csv"}
+
+
+@pytest.mark.parametrize("name", ["C:", "a:b", "s3:", "trips 10:30", "-"])
+def test_names_with_colons_are_names(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    if sys.platform == "win32" and ":" in name:
+        pytest.skip("no file of Windows has a colon in its name")
+    assert path_of(f"./{name}/s", "the store") == tmp_path / name / "s"
+    (tmp_path / name).mkdir()
+    assert path_of(Path(f"{name}/s"), "the store") == tmp_path / name / "s"
+
+
+@pytest.mark.parametrize("drive", ["C:/data/store", "d:\\store", "C:store"])
+def test_drives_are_no_schemes(drive: str) -> None:
+    assert os.fspath(path_of(drive, "the store")).endswith(drive)
+
+
+def test_a_path_is_absolute_and_home_is_resolved(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(here))
+    monkeypatch.setenv("USERPROFILE", str(here))
+    assert path_of("~/s", "the store") == here / "s"
+    assert path_of("s", "the store") == here / "s"
+    with pytest.raises(BadData, match="the store None is no path"):
+        path_of(None, "the store")
