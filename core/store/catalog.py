@@ -171,7 +171,8 @@ class Catalog(CatalogAccess):
         """Write the catalog as it is at this moment to `path`; answers the files that the copy names, and
         their checksums."""
         with self._reading:
-            return write_copy(self._reader, path, _NAMED_FILES)
+            named = write_copy(self._reader, path, _NAMED_FILES)
+        return dict(checked_rows("data_files", ("path", "checksum"), named.items()))
 
     def paths(self) -> set[str]:
         """Every data and change file that any version of any table still names."""

@@ -13,7 +13,11 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from core.errors import DamagedStore
+from core.schema import type_from_bytes
 
 FORMAT_VERSION = 3
 APPLICATION_ID = 0x4C414D45  # "LAME", so that `file` and other programs can tell the catalog apart
@@ -172,6 +176,21 @@ def names_by_key(kind: str, text: str) -> dict[int, str]:
     return {int(key): name for key, name in names.items()}
 
 
+def row_ids(kind: str, ids: bytes) -> np.ndarray:
+    """The `_id`s that an entry is of; raises `DamagedStore`."""
+    if len(ids) % 8:
+        raise damaged_entry(kind, "ids", ids, "Each is of 8 bytes")
+    return np.frombuffer(ids, "<i8")
+
+
+def column_type(stored: bytes) -> pa.DataType:
+    """Raises `DamagedStore` for what is none."""
+    try:
+        return type_from_bytes(stored)
+    except (pa.ArrowException, OSError, EOFError, ValueError, LookupError) as error:
+        raise damaged_entry("columns", "type", stored, str(error)) from error
+
+
 def damaged_entry(kind: str, column: str, value: object, why: str) -> DamagedStore:
     shown = repr(value)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
@@ -194,5 +213,5 @@ def _types(column: str) -> frozenset[type]:
 def _parsed(kind: str, column: str, text: str) -> Any:
     try:
         return json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise damaged_entry(kind, column, text, str(error)) from error

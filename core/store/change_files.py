@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import from_numpy, in_one, to_numpy
+from core.errors import FileProblem
 from core.scan.chunks import run_chunks
 from core.scan.footers import unchanged
 from core.scan.overlay import StoredValues
@@ -32,8 +33,16 @@ class FileValues(StoredValues):
         self._keys = dict.fromkeys(key for key in segment.names if key != ID_COLUMN.key)
 
     def read(self, keys: Sequence[int]) -> dict[int, pa.Array]:
-        schema = unchanged(self._segment).schema
-        columns = [Column(str(key), schema.field(self._segment.names[key]).type, key) for key in keys]
+        schema, names = unchanged(self._segment).schema, self._segment.names
+        for key in keys:
+            if names[key] not in schema.names:
+                raise FileProblem(
+                    self._segment.path,
+                    f"has no column '{names[key]:.60}'",
+                    "The catalog says that it has",
+                    "Verify the store, which tells what else is damaged, and restore a backup",
+                )
+        columns = [Column(str(key), schema.field(names[key]).type, key) for key in keys]
         return dict(zip(keys, _whole(self._segment, columns), strict=True))
 
     def __getitem__(self, key: int) -> pa.Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -12,14 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from core.errors import StoreProblem
+from core.errors import DamagedStore, StoreProblem
 from core.forks import let_go_in_children
 from core.index.opened import OpenIndexes
 from core.index.registry import Place, index_of
 from core.scan.snapshot import Column, FileSegment, MemorySegment
-from core.schema import type_from_bytes
 from core.store.catalog import Catalog, TableRow
-from core.store.catalog_schema import names_by_key
+from core.store.catalog_schema import column_type, names_by_key, row_ids
 from core.store.cells import BatchColumns, Cells, from_batch
 from core.store.change_files import read_cells
 from core.store.paths import StorePaths
@@ -144,6 +143,7 @@ class Reader:
     def _loaded(self, version: int | None) -> State:
         """The state at a version, None for the newest. It is claimed before it is looked up, and looked up
         again if files were removed in between."""
+        self._catalog.refuse_replaced()
         while True:
             row, removals = self._row(), self._catalog.removals()
             wanted = row.version if version is None else version
@@ -155,9 +155,10 @@ class Reader:
     def _load(self, version: int, row: TableRow) -> State:
         self.indexes.now(index_of(*told) for told in self._catalog.indexes(self._table_id))
         entries = self._column_entries(version)
-        types = {entry: (key, type_from_bytes(kind)) for entry, key, _, kind in entries}
+        types = {entry: (key, column_type(kind)) for entry, key, _, kind in entries}
         self._parsed |= {("columns", entry): known for entry, known in types.items()}
         columns = tuple(Column(name, types[entry][1], key) for entry, key, name, _ in entries)
+        _refuse_doubles(row.name, columns)
         by_key = {key: entry for entry, key, _, _ in entries}
         deletions = {e: self._deleted(e) for (e,) in self._valid("deletions", version, ("entry",))}
         held, cells = self._held(row, version), self._all_cells(version)
@@ -230,7 +231,7 @@ class Reader:
             wanted = ("ids", "columns", "batch", "made")
             ids, columns, batch, made = self._catalog.entry("pending_cells", entry, wanted)
             values = from_batch(self._batch_columns(columns), batch, f"{self._name}: pending_cells {entry}")
-            return Cells(np.frombuffer(ids, "<i8"), values, made)
+            return Cells(row_ids("pending_cells", ids), values, made)
 
         return self._once("pending_cells", entry, parse)
 
@@ -238,7 +239,7 @@ class Reader:
         return self._once(
             "deletions",
             entry,
-            lambda: np.frombuffer(self._catalog.entry("deletions", entry, ("ids",))[0], "<i8"),
+            lambda: row_ids("deletions", self._catalog.entry("deletions", entry, ("ids",))[0]),
         )
 
     def _batch_columns(self, columns: str) -> BatchColumns:
@@ -250,7 +251,7 @@ class Reader:
     def _entry_type(self, entry: int) -> tuple[int, pa.DataType]:
         def read() -> tuple[int, pa.DataType]:
             key, kind = self._catalog.entry("columns", entry, ("column_id", "type"))
-            return key, type_from_bytes(kind)
+            return key, column_type(kind)
 
         return self._once("columns", entry, read)
 
@@ -260,6 +261,19 @@ class Reader:
             self._parsed[kind, entry] = parse()
         found: T = self._parsed[kind, entry]
         return found
+
+
+def _refuse_doubles(table: str, columns: Sequence[Column]) -> None:
+    """Raises `DamagedStore` where two columns are called alike: a file of both could not be read again."""
+    known: set[str] = set()
+    for column in columns:
+        if column.name in known:
+            raise DamagedStore(
+                f"{table}: two columns are called '{column.name:.60}'",
+                "The catalog was changed by another program",
+                "Restore a backup",
+            )
+        known.add(column.name)
 
 
 def _held_by(state: State, claim: Claim | None, indexes: OpenIndexes) -> State:

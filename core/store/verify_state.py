@@ -24,7 +24,6 @@ def problems(state: State, damaged: Collection[Path]) -> Iterator[str]:
     for before, after in zip(state.held[:-1], state.held[1:], strict=True):
         if after.first_id <= before.last_id:
             yield f"two parts of it hold the {ID}s from {after.first_id} to {before.last_id}"
-    yield from _column_problems(state)
     for (kind, entry), cells in state.cells.items():
         told = (*_cell_problems(state, cells), *_ids_given(state, cells.ids))
         yield from (f"{kind} {entry} {each}" for each in told)
@@ -34,12 +33,6 @@ def problems(state: State, damaged: Collection[Path]) -> Iterator[str]:
         if held.last_id >= state.row.next_id:
             yield f"rows up to {ID} {held.last_id} are there, but the next to be given is {state.row.next_id}"
         yield from _misfits(state, held, damaged)
-
-
-def _column_problems(state: State) -> Iterator[str]:
-    names = [c.name for c in state.columns]
-    for name in {name for name in names if names.count(name) > 1}:
-        yield f"two columns are called '{name}'"
 
 
 def _ids_given(state: State, ids: np.ndarray) -> Iterator[str]:

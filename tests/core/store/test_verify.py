@@ -150,15 +150,15 @@ CATALOG: dict[str, tuple[str, str]] = {
     "checksum": ("UPDATE data_files SET checksum = 'crc32:00000000'", "its checksum differs"),
     "bytes": ("UPDATE change_files SET bytes = 5", "bytes instead of 5"),
     "names": ("""UPDATE data_files SET names = '{"0": "_id", "1": "m"}'""", "has no column 'm'"),
-    "no names": ("UPDATE data_files SET names = 'not json'", "cannot be read"),
+    "no names": ("UPDATE data_files SET names = 'not json'", "holds 'not json' as names"),
     "version": ("UPDATE tables SET version = version + 1 WHERE name = 'small'", "its newest commit is 1"),
     "next id": ("UPDATE tables SET next_id = 5 WHERE name = 'flights'", "the next to be given is 5"),
     "batch": ("UPDATE pending_cells SET batch = x'00'", "cannot be read"),
     "rows' batch": ("UPDATE pending_rows SET batch = zeroblob(8)", "cannot be read"),
-    "ids": ("UPDATE deletions SET ids = x'0100'", "cannot be read"),
+    "ids": ("UPDATE deletions SET ids = x'0100'", "holds b'\\x01\\x00' as ids"),
     "deleted ids": ("UPDATE deletions SET ids = x'00000000000000ff'", "names a row that was never there"),
     "overlap": ("UPDATE pending_rows SET first_id = 17 WHERE table_id = 1", "two parts of it hold"),
-    "types": ("UPDATE columns SET type = x'01' WHERE name = 'n'", "cannot be read"),
+    "types": ("UPDATE columns SET type = x'01' WHERE name = 'n'", "holds b'\\x01' as type"),
     "two names": ("UPDATE columns SET name = 'n' WHERE table_id = 1", "two columns are called 'n'"),
 }
 
