@@ -11,9 +11,10 @@ import base64
 import hashlib
 import json
 import os
+import re
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ FORMAT_VERSION = 2
 """Part of every key: raised when files come to be read differently, so that no old reading is used."""
 MOST_BYTES = 20 << 30
 _MANIFEST = "manifest.json"
+_ENTRY, _GENERATION = re.compile("[0-9a-f]{24}"), re.compile("[0-9a-f]{32}")
 
 
 def default_folder() -> Path:
@@ -127,14 +129,17 @@ def unwritable(path: Path, error: OSError) -> FileProblem:
 
 
 def sweep(root: Path, most_bytes: int = MOST_BYTES) -> None:
-    """Remove what nobody holds open: unfinished, outdated, then the longest unused above the limit."""
-    idle = [folder for folder in _folders(root) if not _is_held(folder)]
+    """Remove what nobody holds open: unfinished, outdated, then the longest unused above the limit.
+
+    The folder is the user's choice, so only what is called like a cache's own is looked at; links are not.
+    """
+    idle = [folder for folder in _folders(root, _ENTRY) if not _is_held(folder)]
     useful = [folder for folder in idle if _is_current(folder)]
     for folder in set(idle) - set(useful):
         shutil.rmtree(folder, ignore_errors=True)
     for folder in useful:
         _drop_old_generations(folder)
-    total = sum(_size(folder) for folder in _folders(root))
+    total = sum(_size(folder) for folder in _folders(root, _ENTRY))
     for folder in sorted(useful, key=lambda f: (f / _MANIFEST).stat().st_mtime):
         if total <= most_bytes:
             return
@@ -165,7 +170,7 @@ def _is_current(folder: Path) -> bool:
 def _drop_old_generations(folder: Path) -> None:
     manifest = _read_manifest(folder) or {"parts": []}
     named = {name.split("/")[0] for name, *_ in manifest["parts"]}
-    for generation in _folders(folder):
+    for generation in _folders(folder, _GENERATION):
         if generation.name not in named:
             shutil.rmtree(generation, ignore_errors=True)
 
@@ -179,8 +184,9 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
     return manifest
 
 
-def _folders(root: Path) -> Iterator[Path]:
-    return (path for path in root.iterdir() if path.is_dir()) if root.is_dir() else iter(())
+def _folders(root: Path, own: re.Pattern[str]) -> list[Path]:
+    there = root.iterdir() if root.is_dir() else ()
+    return [p for p in there if own.fullmatch(p.name) and p.is_dir() and not p.is_symlink()]
 
 
 def _size(folder: Path) -> int:

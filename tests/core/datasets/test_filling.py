@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -302,6 +303,19 @@ def test_what_somebody_has_open_is_never_swept(tmp_path: Path) -> None:
     path.unlink()
     sweep(tmp_path / "cache", 0)
     assert held.read(["n"]).num_rows == ROWS
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows lets few users make links")
+def test_a_cache_in_a_folder_of_the_users_leaves_what_is_theirs(tmp_path: Path) -> None:
+    letters, elsewhere = tmp_path / "cache" / "letters", tmp_path / "elsewhere"
+    for folder in (letters, elsewhere):
+        folder.mkdir(parents=True)
+        (folder / "a.txt").write_text("dear")
+    (tmp_path / "cache" / ("0" * 24)).symlink_to(elsewhere)
+    fill_and_forget(numbered(tmp_path / "x.csv"))
+    sweep(tmp_path / "cache", 0)
+    assert (letters / "a.txt").read_text() == (elsewhere / "a.txt").read_text() == "dear"
+    assert {path.name for path in (tmp_path / "cache").iterdir()} == {"letters", "0" * 24}
 
 
 @pytest.mark.parametrize(("most", "left"), [(0, 0), (1 << 30, 2)])
