@@ -176,7 +176,8 @@ class Catalog(CatalogAccess):
 
     def paths(self) -> set[str]:
         """Every data and change file that any version of any table still names."""
-        return {row[0] for row in self.rows(_NAMED_FILES)}
+        found = checked_rows("data_files", ("path", "checksum"), self.rows(_NAMED_FILES))
+        return {path for path, _ in found}
 
     def known_paths(self) -> set[str]:
         """Every file that a version names, or that waits until nobody reads it any more."""

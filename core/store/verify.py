@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.arrays import to_numpy
-from core.errors import LamellaError
+from core.errors import DamagedStore, LamellaError
 from core.jobs import Job
 from core.scan.chunks import column_chunks
 from core.scan.footers import footer
@@ -133,7 +133,11 @@ class Verification:
         """Note files that no table names; answers what could not be looked at."""
         if self.catalog.read_only:
             return ["Stray files were not looked for, because the store is open read-only."]
-        found = layout.strays(self.catalog.known_paths)
+        try:
+            found = layout.strays(self.catalog.known_paths)
+        except DamagedStore as problem:
+            self.problems.append(str(problem))
+            return ["Stray files were not looked for, because the catalog does not say which files it has."]
         if found is None:
             return ["Stray files were not looked for, because somebody is writing to the store."]
         goes, stays = "no table names this file; vacuum removes it", "is none of the store's files, and stays"
