@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +21,12 @@ from core.store.differing import differs
 from core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
 from core.store.keys import known_matches
 from core.store.operators import Assignment, applied, columns_read
+from core.store.partial_values import merge_parts, parts_of
 from core.store.row_ids import ids_given, refuse_duplicates, refuse_unknown
 from core.store.state import State
 from core.store.stored_values import refuse_stored_misfits
 
 TakeIds = Callable[[int], int]
-Rows = TypeVar("Rows", pa.ChunkedArray, pa.Table)
 
 
 def updated(state: State, rows: Given, on: Sequence[str], take_ids: TakeIds, message: str) -> Change:
@@ -38,12 +37,11 @@ def updated(state: State, rows: Given, on: Sequence[str], take_ids: TakeIds, mes
         return Change(message, state.columns)
     refuse_missing_keys(state.snapshot.name, rows, on)
     ids, places = _found_rows(state, data, on)
-    used = [name for name in {*on, ID} if data.schema.get_field_index(name) >= 0]
-    values = taken(data.drop_columns(used), places)
-    plan, values = fitted(state, values, take_ids)
+    found = whole_values(state, ids, rows.without({*on, ID}).taken(places))
+    plan, values = fitted(state, found.table, take_ids)
     if not plan.columns:
         return Change(message, state.columns)
-    values = completed(state, ids, plan, values, {n: lacks[places] for n, lacks in rows.left_out.items()})
+    values = completed(state, ids, plan, values, found.left_out)
     return Change(message, plan.applied(state.columns), cells=Cells(ids, plan.by_key(values)))
 
 
@@ -83,6 +81,20 @@ def replaced(
         return nothing
     cells = {c.key: value if len(places) == len(ids) else take(value, places) for c, value in arrays.items()}
     return Change(message, plan.applied(state.columns), cells=Cells(ids[places], cells))
+
+
+def whole_values(state: State, ids: np.ndarray, rows: Given) -> Given:
+    """`rows` for those of `ids` (ascending), with columns that are whole: fields of structs that are not
+    given as the table holds them, and the values of dotted keys inside their columns."""
+    if not rows.documents and not any("." in name for name in rows.table.column_names):
+        return rows
+    types = {c.name: c.type for c in state.columns}
+    parts = set(parts_of(rows, types))
+    if not parts:
+        return rows
+    columns = [c for c in state.columns if c.name in parts]
+    held = dict(zip([c.name for c in columns], _held(state, ids, columns), strict=True))
+    return merge_parts(rows, held, types, state.snapshot.name)
 
 
 def deleted(state: State, ids: np.ndarray, message: str) -> Change:
@@ -164,13 +176,6 @@ def _differ(held: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> np.
         now = held.get(column.name)
         changed |= to_numpy(values.is_valid()) if now is None else differs(as_type(now, column.type), values)
     return changed
-
-
-def taken(rows: Rows, places: np.ndarray) -> Rows:
-    """The rows at these places; those already in place are not copied."""
-    if len(places) == len(rows) and (len(rows) == 1 or bool((places[1:] > places[:-1]).all())):
-        return rows
-    return take(rows, places)
 
 
 def _found_rows(state: State, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -20,6 +20,7 @@ from core.store.commit import Change
 from core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
 from core.store.ids import ID_COLUMN
 from core.store.layout import Staging
+from core.store.partial_values import names_inside, with_paths_inside
 from core.store.stored_values import refuse_misfits
 from core.store.writer import ROWS_A_GROUP, Encoder, FileSeries
 
@@ -100,6 +101,9 @@ class Intake:
         if all(known.get(field.name) == field.type for field in block.schema):
             return block
         refuse_ids(self._table, block.schema)
+        types = {c.name: c.type for c in self._before}
+        if names_inside(block.schema.names, types):
+            block = as_block(with_paths_inside(block.table(), types, self._table))
         block = _narrowed(block, self._before)
         plan = plan_columns(self._table, self.columns, block, self._take_column_ids)
         self.columns = plan.applied(self.columns)

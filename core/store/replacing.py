@@ -45,19 +45,22 @@ def few(blocks: Iterator[Block]) -> bool:
     return rows <= SMALL_ROWS
 
 
-def replaced(state: State, blocks: Iterator[Block], on: str, staging: Staging, job: Job) -> Replaced | None:
+def replaced(
+    state: State, blocks: Iterator[Block], on: str, by_key: bool, staging: Staging, job: Job
+) -> Replaced | None:
     """Stage the rows in place of the segments that hold them; None at the first block that leaves out half of
     the columns or a row between, holds a null, or has values that its column does not take as they are.
 
     `on` is the column that rows are found by: `_id`, or one that is given the values it has in the table, all
-    of them in that order.
+    of them in that order. `by_key`: structs came as dicts, so that a null or a missing field in one may have
+    been left out.
     """
     cover = _cover(state, on)
     if cover is None:
         return None
     with Encoder(FileSeries(staging)) as encoder:
         for block in blocks:
-            rows = _given(state, block, cover.columns)
+            rows = _given(block, cover.columns, by_key)
             known = None if rows is None else cover.with_ids(rows)
             if known is None:
                 return None
@@ -90,7 +93,7 @@ def _as_given(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _given(state: State, block: Block, columns: Columns) -> pa.Table | None:
+def _given(block: Block, columns: Columns, by_key: bool) -> pa.Table | None:
     """What the block gives of the columns, in their types; the first of them has to be there."""
     names = set(block.schema.names)
     given = tuple(column for column in columns if column.name in names)
@@ -98,10 +101,22 @@ def _given(state: State, block: Block, columns: Columns) -> pa.Table | None:
     if not most or len(given) != len(block.schema.names):
         return None
     rows = block.table().select([c.name for c in given])
+    if by_key and not all(_is_whole(rows.column(c.name), c.type) for c in given):
+        return None
     if any(f.type != c.type for f, c in zip(rows.schema, given, strict=True)):
         rows = narrowed(rows, given)
     alike = all(f.type == c.type for f, c in zip(rows.schema, given, strict=True))
     return rows if alike and not any(values.null_count for values in rows.columns) else None
+
+
+def _is_whole(values: pa.ChunkedArray, kind: pa.DataType) -> bool:
+    """Whether structs surely have all their fields."""
+    if not pa.types.is_struct(kind):
+        return True
+    if not pa.types.is_struct(values.type) or values.null_count or set(values.type.names) != set(kind.names):
+        return False
+    inside = ((pc.struct_field(values, [i]), kind.field(f.name).type) for i, f in enumerate(values.type))
+    return all(not field.null_count and _is_whole(field, inner) for field, inner in inside)
 
 
 def _whole(state: State, rows: pa.Table, first: int) -> pa.Table:

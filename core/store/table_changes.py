@@ -11,7 +11,7 @@ import pyarrow as pa
 from core.arguments import Condition, condition_of, ids_listed, names_of, rows_chosen
 from core.block import KeptBlocks
 from core.errors import BadData
-from core.given import given, given_in, repeatable
+from core.given import given, given_in, is_given_by_key, repeatable
 from core.jobs import Job
 from core.rows import blocks
 from core.schema import ID
@@ -34,7 +34,8 @@ class TableChanges(TableHandle):
     def insert(
         self, data: Any, message: str = "", job: Job | None = None, expected_version: int | None = None
     ) -> Commit:
-        """Add rows; columns the table lacks appear, types widen where no value is lost."""
+        """Add rows; columns the table lacks appear, types widen where no value is lost. A dotted key,
+        `"size.h"`, is the field of the struct that is there, else a column of that name."""
         return self._writer.insert(blocks(data), message or "insert", job or Job(), expected_version)
 
     def update(
@@ -48,6 +49,12 @@ class TableChanges(TableHandle):
         """Change the rows that the columns `on` find: only the cells given. None sets null; a dict that
         lacks a key leaves that cell as it is.
 
+        So it is inside structs: `{"_id": 1, "size": {"h": 80}}` leaves the other fields of `size` as they
+        are, and so does the dotted key `{"_id": 1, "size.h": 80}`, which also finds an item of a list,
+        `"tags.0"`. A struct that was null is made of what is given. Lists are replaced whole; so are structs
+        in Arrow tables and DataFrames, which have all their fields in every row. To replace a struct by a
+        dict use `update_where` with `$set`.
+
         Null is a key like any other, and every row that has a key is changed, and counted, even where its
         values were these already: `update_where` looks for what differs. Raises `UnknownRow` for a key
         that is not there, `BadData` for one given twice; nothing changes then.
@@ -55,8 +62,9 @@ class TableChanges(TableHandle):
         keys, own, said = self._names(on), job or Job(), message or "update"
         found = repeatable(data)
         coming = KeptBlocks(blocks(found))
+        by_key = is_given_by_key(found)
         if len(keys) == 1:
-            done = self._writer.replace_rows(coming, keys[0], said, own, expected_version)
+            done = self._writer.replace_rows(coming, keys[0], by_key, said, own, expected_version)
             if done is not None:
                 return done
         all_blocks = coming.all()
@@ -80,8 +88,9 @@ class TableChanges(TableHandle):
     ) -> Commit:
         """Update the rows whose columns `on` hold the same values, and insert the others, in one commit.
 
-        Rows that are there get the cells given, like `update`; new ones also `set_on_insert`, a value for
-        each of some other columns. Null is a key like any other, and every row that has a key is updated.
+        Rows that are there get the cells given, and fields of structs, like `update`; new ones also
+        `set_on_insert`, a value for each of some other columns or fields. Null is a key like any other, and
+        every row that has a key is updated.
 
         Raises `BadData` for a key given twice, `UnknownColumn` for a key column the table lacks; nothing
         changes then.
@@ -108,8 +117,9 @@ class TableChanges(TableHandle):
 
         They compute from what a cell holds when the commit is made, so none of two increments is lost. A path
         like "address.city" or "tags.0" changes a value inside a nested value; a column of exactly that name
-        comes first. Null stands for a missing value: `$inc`, `$min`, `$max` and `$push` begin with it, `$mul`
-        makes it 0. Only rows whose values change are written and counted.
+        comes first. `$set` with a dict replaces a struct whole. Null stands for a missing value: `$inc`,
+        `$min`, `$max` and `$push` begin with it, `$mul` makes it 0. Only rows whose values change are written
+        and counted.
 
         With `upsert`, a filter that no row meets inserts one instead: made of the values that the filter asks
         columns to be equal to, then of the operators, `$setOnInsert` among them, which changes no row that is

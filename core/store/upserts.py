@@ -6,21 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from core.arguments import text_of
 from core.arrays import in_one
+from core.block import as_block
 from core.errors import BadData
 from core.filters.expr import And, Filter, Predicate, Reference
-from core.given import Given
+from core.given import Given, taken
+from core.rows import together
 from core.schema import ID
 from core.store.cells import Cells
-from core.store.changes import TakeIds, completed, fitted, refuse_keys, refuse_missing_keys, taken
+from core.store.changes import TakeIds, completed, fitted, refuse_keys, refuse_missing_keys, whole_values
 from core.store.commit import Change
 from core.store.evolution import ColumnPlan
 from core.store.keys import Matches, matches
 from core.store.operators import Assignment, applied, assignments
 from core.store.operators.meeting import array_of, as_held, repeated
+from core.store.partial_values import parts_of, refuse_overlaps, with_paths_inside
 from core.store.row_ids import Where
 from core.store.state import State
 
@@ -39,15 +43,33 @@ def upserted(
     if not data.num_rows:
         return Change(message, state.columns)
     refuse_missing_keys(name, rows, on)
-    _refuse(name, data, set_on_insert)
+    _refuse(state, data, set_on_insert)
     _plan, keys = fitted(state, data.select(list(on)), take_ids)
     found = matches(state, keys)
     if len(found.unknown):
         data = _with_constants(data, set_on_insert)
-    plan, values = fitted(state, data, take_ids)
+    rows, found = _whole_rows(state, Given(data, rows.left_out, rows.documents), found, set_on_insert)
+    plan, values = fitted(state, rows.table, take_ids)
     cells = _cells(state, plan, Given(values, rows.left_out), found, {*on, *set_on_insert})
     change = Change(message, plan.applied(state.columns), cells=cells)
     return _with_rows(change, plan, taken(values, found.unknown)) if len(found.unknown) else change
+
+
+def _whole_rows(
+    state: State, rows: Given, found: Matches, set_on_insert: Mapping[str, Any]
+) -> tuple[Given, Matches]:
+    """`rows` with columns that are whole, those that are found before those that are new, and where they are
+    then. What is given in part is laid over what the rows found hold."""
+    types = {c.name: c.type for c in state.columns}
+    if not parts_of(rows, types):
+        return rows, found
+    known = whole_values(state, found.ids, rows.taken(found.keys).without(set_on_insert))
+    new = rows.taken(found.unknown)
+    made = with_paths_inside(new.table, types, state.snapshot.name)
+    table = together([as_block(known.table), as_block(made)])
+    count, more = len(found.ids), len(found.unknown)
+    lacks = {n: np.concatenate([left_out, np.zeros(more, bool)]) for n, left_out in known.left_out.items()}
+    return Given(table, lacks), Matches(found.ids, np.arange(count), np.arange(count, count + more))
 
 
 def inserted_instead(
@@ -81,7 +103,8 @@ def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
         yield from ((where.column, value) for value in where.values if not isinstance(value, Reference))
 
 
-def _refuse(name: str, data: pa.Table, set_on_insert: Mapping[str, Any]) -> None:
+def _refuse(state: State, data: pa.Table, set_on_insert: Mapping[str, Any]) -> None:
+    name = state.snapshot.name
     if ID in data.column_names or ID in set_on_insert:
         raise BadData(
             f"{name}: an upsert takes no {ID}",
@@ -94,6 +117,7 @@ def _refuse(name: str, data: pa.Table, set_on_insert: Mapping[str, Any]) -> None
             raise BadData(
                 f"{name}: column '{column}' is in the rows and in set_on_insert", fix="Leave it out of one"
             )
+    refuse_overlaps(name, data.column_names, list(set_on_insert), {c.name: c.type for c in state.columns})
 
 
 def _with_constants(data: pa.Table, constants: Mapping[str, Any]) -> pa.Table:

@@ -25,6 +25,7 @@ from core.store.evolution import wider_columns
 from core.store.history import Restored, commit_from_row
 from core.store.incoming import Intake, few_change, few_or_many, has_many_rows, refuse_ids, rows_of
 from core.store.layout import Layout, Staging
+from core.store.partial_values import with_paths_inside
 from core.store.placement import Place, Staged, place, stage
 from core.store.publish import Overtaken, Publication, commit_row, still_at
 from core.store.reader import Reader
@@ -76,6 +77,7 @@ class TableWriter:
         return done
 
     def _few(self, state: State, rows: pa.Table, message: str) -> Change:
+        rows = with_paths_inside(rows, {c.name: c.type for c in state.columns}, state.snapshot.name)
         plan, rows = fitted(state, rows, self.take_column_ids)
         return few_change(plan, plan.applied(state.columns), rows, message)
 
@@ -107,18 +109,25 @@ class TableWriter:
         return done
 
     def replace_rows(
-        self, blocks: KeptBlocks, on: str, message: str, job: Job, expected_version: int | None = None
+        self,
+        blocks: KeptBlocks,
+        on: str,
+        by_key: bool,
+        message: str,
+        job: Job,
+        expected_version: int | None = None,
     ) -> Commit | None:
         """Many rows that are given whole, and found by one column, become files while they come in.
 
-        None, and nothing changed, where a row or cell is left out, or another commit came first.
+        `by_key`: structs were given as dicts, which may lack fields. None, and nothing changed, where a row
+        or cell is left out, or another commit came first.
         """
         started = time.perf_counter()
         if few(blocks):
             return None
         state = expected(self._reader.current(), expected_version)
         with self._staging() as staging:
-            made = replaced(state, blocks.again(), on, staging, job)
+            made = replaced(state, blocks.again(), on, by_key, staging, job)
             if made is None:
                 return None
             change = Change(message, state.columns, cells=Cells(made.ids, {}))

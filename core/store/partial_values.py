@@ -1,0 +1,255 @@
+"""Values that rows give in part: structs of which some fields are given, and fields named by a dotted key.
+
+What a row does not give stays as the table holds it. Lists and maps are replaced whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.arrays import from_numpy, in_one, take, to_numpy
+from core.documents import whole
+from core.errors import BadData
+from core.given import Given
+from core.layouts import REST, REST_FIELD
+from core.scan.python_value import python_value
+from core.store.lists import is_list
+from core.store.operators.assignments import Path, path_to
+from core.store.operators.in_documents import changed_at
+from core.store.operators.meeting import array_of, chosen, nulls
+from core.store.operators.refusal import Refusal
+from core.widening import wider_type
+
+Types = Mapping[str, pa.DataType]
+
+
+def path_inside(name: str, types: Types) -> Path | None:
+    """The place inside a column of structs or lists that a dotted key names; None for the name of a column,
+    one of a new column among them."""
+    if "." not in name or name in types:
+        return None
+    path = path_to(name, types)
+    kind = types.get(path.column)
+    if kind is None or not path.steps or "" in path.steps:
+        return None
+    return path if pa.types.is_null(kind) or pa.types.is_struct(kind) or is_list(kind) else None
+
+
+def names_inside(names: Sequence[str], types: Types) -> bool:
+    return any("." in name and path_inside(name, types) is not None for name in names)
+
+
+def refuse_overlaps(table: str, names: Sequence[str], others: Sequence[str], types: Types) -> None:
+    """Raises `BadData` where one of `others` leads into what one of `names` is, or the other way."""
+    for one, other in product(names, others):
+        paths = [path_inside(name, types) or Path(name, (), name) for name in (one, other)]
+        if paths[0].overlaps(paths[1]):
+            raise _given_twice(table, *paths)
+
+
+def merge_parts(rows: Given, held: Mapping[str, pa.Array], types: Types, table: str) -> Given:
+    """`rows` with columns that are whole: what is given in part goes over the values `held`.
+
+    `held` are the values of the columns of `parts_of`, row by row; `types` those of the table's columns.
+    Raises `BadData` naming the column for what cannot be there.
+    """
+    merging = _Merge(rows, held, types, table)
+    for name in rows.table.column_names:
+        merging.add(name)
+    return merging.done()
+
+
+def parts_of(rows: Given, types: Types) -> list[str]:
+    """The columns that rows give in part."""
+    found = [name for name in rows.documents if name in types and pa.types.is_struct(types[name])]
+    inside = (path_inside(name, types) for name in rows.table.column_names if "." in name)
+    return list(dict.fromkeys([*found, *(path.column for path in inside if path is not None)]))
+
+
+def with_paths_inside(rows: pa.Table, types: Types, table: str) -> pa.Table:
+    """New rows with what dotted keys name in its place. Null is not given here: a new row has no other."""
+    if not names_inside(rows.column_names, types):
+        return rows
+    left_out = {name: to_numpy(rows.column(name).is_null()) for name in rows.column_names}
+    given = Given(rows, left_out)
+    held = {name: pa.nulls(rows.num_rows, types[name]) for name in parts_of(given, types)}
+    return merge_parts(given, held, types, table).table
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The values for one place in a column: `gives` says which rows have one, `documents` are their dicts."""
+
+    path: Path
+    values: pa.Array
+    gives: np.ndarray
+    documents: Sequence[Any] | None
+
+    def over(self, held: pa.Array) -> pa.Array:
+        if not self.path.steps:
+            merged = self.values
+            if self.documents is not None:
+                merged = merged_structs(held, self.values, self.documents)
+            return chosen(self.gives, merged, held)
+        rows = np.flatnonzero(self.gives)
+
+        def compute(before: pa.Array, some: np.ndarray) -> pa.Array:
+            values = take(self.values, rows[some])
+            if self.documents is None:
+                return values
+            return merged_structs(before, values, [self.documents[row] for row in rows[some].tolist()])
+
+        changed = changed_at(take(held, rows), self.path.steps, compute, np.arange(len(rows)))
+        return _spread(self.gives, changed, held)
+
+
+class _Merge:
+    def __init__(self, rows: Given, held: Mapping[str, pa.Array], types: Types, table: str) -> None:
+        self._rows, self._held, self._types, self._table = rows, held, types, table
+        self._columns: dict[str, pa.ChunkedArray] = {}
+        self._left_out: dict[str, np.ndarray] = {}
+        self._parts: list[_Part] = []
+
+    def add(self, name: str) -> None:
+        values, path = self._rows.table.column(name), path_inside(name, self._types)
+        lacks = self._rows.left_out.get(name)
+        if path is None and name not in self._held:
+            self._columns[name] = values
+            if lacks is not None:
+                self._left_out[name] = lacks
+            return
+        gives = np.ones(len(values), bool) if lacks is None else ~lacks
+        path = path or Path(name, (), name)
+        if REST in path.steps:
+            raise BadData(
+                f"{self._table}: '{name}' cannot be changed",
+                f"'{REST}' is where documents keep keys without a field",
+                "Name the key itself, as if it were a field",
+            )
+        part = _Part(path, in_one(values), gives, self._rows.documents.get(name))
+        for other in self._parts:
+            if other.path.overlaps(path) and bool((other.gives & gives).any()):
+                raise _given_twice(self._table, other.path, path)
+        self._parts.append(part)
+
+    def done(self) -> Given:
+        merged: dict[str, pa.Array] = {}
+        for part in sorted(self._parts, key=lambda part: len(part.path.steps)):
+            name = part.path.column
+            try:
+                merged[name] = part.over(merged.get(name, self._held[name]))
+            except Refusal as refusal:
+                what = f"{self._table}: column '{part.path.text}': {refusal.reason}"
+                raise BadData(what, fix=refusal.fix) from refusal
+        columns = self._columns | merged
+        return Given(pa.Table.from_arrays(list(columns.values()), names=list(columns)), self._left_out)
+
+
+def merged_structs(held: pa.Array, values: pa.Array, documents: Sequence[Any]) -> pa.Array:
+    """`values` with the fields that their `documents`, the dicts they were made of, lack as they are `held`.
+
+    A null value is null, and what is no struct stands for itself.
+    """
+    if not pa.types.is_struct(held.type) or not pa.types.is_struct(values.type):
+        return values
+    together = wider_type(held.type, values.type)
+    if together is None or REST in together.names:
+        return _merged_documents(held, values, documents)
+    there = to_numpy(values.is_valid())
+    fields: dict[str, pa.Array] = {}
+    for name in dict.fromkeys([*held.type.names, *values.type.names]):
+        before, new = _field(held, name), _field(values, name)
+        gives = there & np.fromiter((_gives(one, name) for one in documents), bool, len(documents))
+        if pa.types.is_struct(new.type):
+            new = merged_structs(before, new, [_inside(one, name) for one in documents])
+        fields[name] = _spread(gives, new, before, whole=True)
+    return _struct(fields, there)
+
+
+def _merged_documents(held: pa.StructArray, values: pa.StructArray, documents: Sequence[Any]) -> pa.Array:
+    """Key by key, as a key may be in the rest of some rows and a field of others."""
+    if REST not in held.type.names:
+        fields = {field.name: _field(held, field.name) for field in held.type}
+        fields[REST] = pa.nulls(len(held), REST_FIELD.type)
+        held = _struct(fields, to_numpy(held.is_valid()))
+    there = to_numpy(values.is_valid())
+    keys = dict.fromkeys(key for one in documents if isinstance(one, Mapping) for key in one)
+    merged: pa.Array = held
+    for key in keys:
+        gives = np.fromiter((isinstance(one, Mapping) and key in one for one in documents), bool, len(there))
+        merged = _with_key(merged, key, documents, np.flatnonzero(gives))
+    return _struct({name: _field(merged, name) for name in merged.type.names}, there)
+
+
+def _with_key(held: pa.Array, key: str, documents: Sequence[Any], rows: np.ndarray) -> pa.Array:
+    """All rows at once, or where their values have no type in common one by one."""
+
+    def compute(before: pa.Array, some: np.ndarray) -> pa.Array:
+        given = [documents[row][key] for row in rows[some].tolist()]
+        if pa.types.is_struct(before.type):
+            return merged_structs(before, array_of(given), given)
+        known = [whole(python_value(value)) for value in before]
+        return array_of([_merged(*pair) for pair in zip(known, given, strict=True)])
+
+    gives = np.zeros(len(held), bool)
+    gives[rows] = True
+    try:
+        changed = changed_at(take(held, rows), (key,), compute, np.arange(len(rows)))
+    except Refusal:
+        if len(rows) == 1:
+            raise
+        for row in rows:
+            held = _with_key(held, key, documents, np.array([row]))
+        return held
+    return _spread(gives, changed, held)
+
+
+def _merged(held: Any, given: Any) -> Any:
+    if not isinstance(held, dict) or not isinstance(given, Mapping):
+        return given
+    return held | {key: _merged(held.get(key), value) for key, value in given.items()}
+
+
+def _spread(gives: np.ndarray, values: pa.Array, held: pa.Array, whole: bool = False) -> pa.Array:
+    """Where `gives`, the next of `values`, or with `whole` the one of the same row; elsewhere as `held`."""
+    if whole or gives.all():
+        return chosen(gives, values, held)
+    places = np.zeros(len(held), np.int64)
+    places[gives] = np.arange(len(values))
+    return chosen(gives, take(values, places), held) if gives.any() else held
+
+
+def _field(values: pa.StructArray, name: str) -> pa.Array:
+    place = values.type.get_field_index(name)
+    return nulls(len(values)) if place < 0 else pc.struct_field(values, [place])
+
+
+def _struct(fields: Mapping[str, pa.Array], there: np.ndarray) -> pa.Array:
+    mask = None if there.all() else from_numpy(~there)
+    return pa.StructArray.from_arrays(list(fields.values()), names=list(fields), mask=mask)
+
+
+def _gives(document: Any, name: str) -> bool:
+    """What is no dict gives all that it has."""
+    return not isinstance(document, Mapping) or name in document
+
+
+def _inside(document: Any, name: str) -> Any:
+    return document.get(name) if isinstance(document, Mapping) else None
+
+
+def _given_twice(table: str, one: Path, other: Path) -> BadData:
+    if one.text == other.text:
+        return BadData(f"{table}: column '{one.text}' is given twice", fix="Leave it out of one")
+    return BadData(
+        f"{table}: '{one.text}' and '{other.text}' are given together",
+        "one lies inside the other, and which comes first would decide",
+        "Give one of them",
+    )
