@@ -34,6 +34,12 @@ _REFUSALS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, Ov
 _ANY_REFUSAL = (*_REFUSALS, ReservedKey)
 MOST_DIGITS = 76
 _NUMPY_TIMES = {np.datetime64, np.timedelta64}
+_PYTHON_TIMES = {dt.date, dt.datetime, dt.timedelta}
+_ARROW_UNITS = {"s", "ms", "us", "ns"}
+_FINE = dict.fromkeys(("ps", "fs", "as"), "ns")
+_MOMENT_UNITS = {"Y": "D", "M": "D", "W": "D", "D": "D", "h": "s", "m": "s"} | _FINE
+_SPAN_UNITS = {"W": "s", "D": "s", "h": "s", "m": "s"} | _FINE
+"""What NumPy's units become, those of years and months without a length."""
 _PANDAS_NULLS = {"NaTType", "NAType"}
 
 
@@ -44,6 +50,8 @@ def array_of(name: str, values: Sequence[Any], first: int) -> pa.Array:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     try:
+        if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+            return _from_numpy_times(np.ma.filled(values, np.array("NaT", values.dtype)))
         if isinstance(values, np.ndarray) and values.dtype != object:
             return pa.array(values)
         return _converted(list(values))
@@ -69,7 +77,11 @@ def _converted(values: list[Any]) -> pa.Array:
         return whole
     kinds = types - {type(None)}
     if not kinds <= _COLLECTIONS and (len(kinds) != 1 or not kinds <= _PLAIN.keys()):
-        values = _even(_without_pandas_nulls(values, kinds))
+        values = _without_pandas_nulls(values, kinds)
+        kinds = _kinds(values)
+        if len(kinds) == 1 and kinds <= _NUMPY_TIMES:
+            return _from_numpy_times(_numpy_times(values, *kinds))
+        values = _even(values)
         kinds = _kinds(values)
     if kinds == {dict}:
         return as_documents(values, _converted, _REFUSALS)
@@ -93,6 +105,36 @@ def _lists(values: list[Any], nulls: bool) -> pa.Array:
     return pa.ListArray.from_arrays(from_numpy(ends.astype(np.int32)), inside, mask=mask)
 
 
+def _numpy_times(values: list[Any], kind: type) -> np.ndarray:
+    """In the finest of their units, where each stays what it is there."""
+    found = np.array([kind("NaT") if value is None else value for value in values])
+    units = {value.dtype for value in values if value is not None}
+    same = len(units) == 1 or all(
+        value is None or np.isnat(value) or (one.astype(value.dtype) == value and one == value)
+        for one, value in zip(found, values, strict=True)
+    )
+    if not same:
+        raise OverflowError("the times are too far away for the finest unit among them")
+    return found
+
+
+def _from_numpy_times(values: np.ndarray) -> pa.Array:
+    """Days, and what is counted in whole ones, are dates; hours and minutes are counted in seconds."""
+    unit, span = np.datetime_data(values.dtype)[0], values.dtype.kind == "m"
+    if unit == "generic" and np.isnat(values).all():
+        return pa.nulls(len(values))
+    wanted = (_SPAN_UNITS if span else _MOMENT_UNITS).get(unit, unit if unit in _ARROW_UNITS else "")
+    if not wanted:
+        raise TypeError(f"a span of NumPy's unit '{unit}' has no length of its own" if span else "no unit")
+    made = values.astype(f"{'timedelta64' if span else 'datetime64'}[{wanted}]")
+    there = ~np.isnat(values)
+    if not (np.isnat(made) == ~there).all() or (made[there] != values[there]).any():
+        raise OverflowError(f"a time in NumPy's unit '{unit}' does not fit Arrow's units")
+    if wanted == "D" and there.any() and abs(made[there].astype(np.int64)).max() >= 2**31:
+        raise OverflowError("a date is too far away")
+    return pa.array(made, mask=~there)
+
+
 def _kinds(values: list[Any]) -> set[type]:
     return set(map(type, values)) - {type(None)}
 
@@ -108,9 +150,25 @@ def _even(values: list[Any]) -> list[Any]:
         return [None if v is None else float(v) for v in values]
     if kinds == {dt.date, dt.datetime}:
         return [dt.datetime(v.year, v.month, v.day) if type(v) is dt.date else v for v in values]
+    if kinds & _NUMPY_TIMES and kinds <= _NUMPY_TIMES | _PYTHON_TIMES:
+        return _even([_python_time(v) if type(v) in _NUMPY_TIMES else v for v in values])
     if np.ndarray in kinds:
         return [v.tolist() if isinstance(v, np.ndarray) and v.ndim > 1 else v for v in values]
     return values
+
+
+def _python_time(value: np.datetime64 | np.timedelta64) -> Any:
+    """What stands beside Python's own times is as coarse as these."""
+    unit, count = np.datetime_data(value.dtype)
+    if unit in ("ns", *_FINE):
+        made = value.astype(value.dtype.str.replace(f"[{'' if count == 1 else count}{unit}]", "[us]"))
+        if made != value:
+            raise OverflowError(f"{value} is finer than the times of Python beside it")
+        value = made
+    found = value.item()
+    if isinstance(found, int):
+        raise OverflowError(f"{value!r} is no time that Python's own can stand beside")
+    return found
 
 
 def _without_pandas_nulls(values: list[Any], kinds: set[type]) -> list[Any]:

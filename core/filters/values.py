@@ -65,7 +65,7 @@ def natural(value: Any) -> Any:
     if isinstance(value, UUID):
         return value.bytes
     if isinstance(value, np.datetime64):
-        return None if np.isnat(value) else str(value)
+        return None if np.isnat(value) else _moment_of_numpy(value)
     if isinstance(value, np.timedelta64):
         return None if np.isnat(value) else _span_of_numpy(value)
     if isinstance(value, dt.date) and value != value:  # pandas has a time that is none
@@ -243,8 +243,17 @@ def _span(value: Any, type_: pa.DataType) -> Value:
     return Value(span_text(ns) if ns % 1000 else value, _count(ns, type_))
 
 
-def _span_of_numpy(value: np.timedelta64) -> dt.timedelta | str:
-    """As text where Python's spans are too coarse."""
+def _moment_of_numpy(value: np.datetime64) -> str:
+    """Of years, months and weeks their first day, of hours their first minute."""
+    unit = np.datetime_data(value.dtype)[0]
+    coarse = {"Y": "D", "M": "D", "W": "D", "h": "m"}.get(unit)
+    return str(value if coarse is None else value.astype(f"datetime64[{coarse}]"))
+
+
+def _span_of_numpy(value: np.timedelta64) -> dt.timedelta | str | np.timedelta64:
+    """As text where Python's spans are too coarse; years and months have no length."""
+    if np.datetime_data(value.dtype)[0] in ("Y", "M", "generic"):
+        return value
     ns = int(value.astype("timedelta64[ns]").astype(np.int64))
     return span_text(ns) if ns % 1000 else dt.timedelta(microseconds=ns // 1000)
 

@@ -10,6 +10,7 @@ import sys
 import uuid
 from collections import OrderedDict
 from decimal import Decimal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -100,7 +101,6 @@ REFUSED = [
     ([Odd()], 0),
     (["a", "\ud800"], 1),
     ([[1], [1, "a"]], 1),
-    ([np.datetime64("2020-01-01T05", "h")], 0),
     ([{1: 2}], 0),
 ]  # fmt: skip
 
@@ -246,3 +246,85 @@ def test_not_a_time_of_numpy_is_missing_beside_times_of_python() -> None:
     assert aligned([{"a": np.datetime64("NaT")}, {"a": noon}]).to_pylist() == [{"a": None}, {"a": noon}]
     spans = [{"a": np.timedelta64("NaT")}, {"a": dt.timedelta(1)}]
     assert aligned(spans).to_pylist() == [{"a": None}, {"a": dt.timedelta(1)}]
+
+
+D64, T64 = np.datetime64, np.timedelta64
+FIVE = "2024-01-01T05:06:07"
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        ([D64("2024-01-01")], pa.date32(), [dt.date(2024, 1, 1)]),
+        ([D64("2024-02")], pa.date32(), [dt.date(2024, 2, 1)]),
+        ([D64("2024"), None], pa.date32(), [dt.date(2024, 1, 1), None]),
+        ([D64("2024-01-01T05")], pa.timestamp("ms"), [dt.datetime(2024, 1, 1, 5)]),
+        ([D64("2024-01-01T05:06")], pa.timestamp("ms"), [dt.datetime(2024, 1, 1, 5, 6)]),
+        ([D64(FIVE)], pa.timestamp("ms"), [dt.datetime(2024, 1, 1, 5, 6, 7)]),
+        ([D64(f"{FIVE}.123")], pa.timestamp("ms"), [dt.datetime(2024, 1, 1, 5, 6, 7, 123_000)]),
+        ([D64(f"{FIVE}.123456")], pa.timestamp("us"), [dt.datetime(2024, 1, 1, 5, 6, 7, 123_456)]),
+        ([D64(f"{FIVE}.5", "ns")], pa.timestamp("ns"), [dt.datetime(2024, 1, 1, 5, 6, 7, 500_000)]),
+        ([D64(5, "10ms")], pa.timestamp("ms"), [dt.datetime(1970, 1, 1, 0, 0, 0, 50_000)]),
+        (
+            [D64("2024-01-01"), D64(FIVE)],
+            pa.timestamp("ms"),
+            [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1, 5, 6, 7)],
+        ),
+        ([D64("2024-01-01"), dt.date(2024, 1, 2)], pa.date32(), [dt.date(2024, 1, 1), dt.date(2024, 1, 2)]),
+        (
+            [D64("2024-01-01"), dt.datetime(2024, 1, 2)],
+            pa.timestamp("us"),
+            [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2)],
+        ),
+        ([D64("NaT"), D64("2024-01-01")], pa.date32(), [None, dt.date(2024, 1, 1)]),
+        ([D64("NaT")], pa.null(), [None]),
+        ([T64(3, "D")], pa.duration("s"), [dt.timedelta(3)]),
+        (
+            [T64(3, "h"), T64(1, "ms")],
+            pa.duration("ms"),
+            [dt.timedelta(hours=3), dt.timedelta(milliseconds=1)],
+        ),
+        ([T64(1, "D"), dt.timedelta(1)], pa.duration("us"), [dt.timedelta(1), dt.timedelta(1)]),
+    ],
+    ids=str,
+)
+def test_times_of_numpy_keep_their_units(values: list[Any], kind: pa.DataType, expected: list[Any]) -> None:
+    for data in ([{"v": value} for value in values], {"v": values}):
+        made = aligned(data)
+        assert (made.schema.field("v").type, made["v"].to_pylist()) == (kind, expected)
+    nested = aligned([{"v": [{"t": value} for value in values]}])
+    assert nested["v"].to_pylist() == [[{"t": value} for value in expected]]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [
+        ("datetime64[M]", pa.date32()),
+        ("datetime64[D]", pa.date32()),
+        ("datetime64[h]", pa.timestamp("ms")),
+        ("datetime64[us]", pa.timestamp("us")),
+        ("timedelta64[D]", pa.duration("s")),
+        ("timedelta64[ns]", pa.duration("ns")),
+    ],
+)
+def test_arrays_of_times_of_numpy_keep_their_units(dtype: str, kind: pa.DataType) -> None:
+    values = np.array([1, "NaT"], dtype)
+    for given, rows in ((values, [False, True]), (np.ma.array(values, mask=[True, False]), [True, True])):
+        made = aligned({"v": given})
+        assert (made.schema.field("v").type, made["v"].is_null().to_pylist()) == (kind, rows)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([T64(3, "M")], "has no length of its own"),
+        ([D64("30000000-01-01")], "too far away"),
+        ([D64("9999-01-01"), D64(0, "ns")], "too far away for the finest unit"),
+        ([D64(1, "ps")], "does not fit Arrow's units"),
+        ([D64(1, "ns"), dt.datetime(2024, 1, 1)], "finer than the times of Python"),
+    ],
+    ids=str,
+)
+def test_times_of_numpy_that_do_not_fit_are_refused(values: list[Any], told: str) -> None:
+    with pytest.raises(BadData, match=told):
+        aligned([{"v": value} for value in values])
