@@ -125,11 +125,15 @@ def names_of(given: Any, what: str) -> list[str]:
 
 
 def ids_listed(given: Any, what: str) -> list[Any]:
-    """Row ids as a list; raises `BadData` for a single one. What each is, is not looked at."""
+    """Row ids as a list; raises `BadData` for a single one, and for a condition. What each is, is not looked
+    at."""
     ids = None if isinstance(given, str) else _items(given)
+    if ids is None and isinstance(given, (Filter, str, Mapping)):
+        shown = "…" if isinstance(given, Filter) else repr(given)
+        fix = f"Give a condition as where={shown}"
+        raise BadData(f"{what} takes a list of row ids, not {given!r}", "it may be a condition", fix)
     if ids is None:
-        fix = "Give a condition as where=" if isinstance(given, Filter) else f"Give a list: [{given!r}]"
-        raise BadData(f"{what} takes a list of row ids, not {given!r}", fix=fix)
+        raise BadData(f"{what} takes a list of row ids, not {given!r}", fix=f"Give a list: [{given!r}]")
     return ids
 
 

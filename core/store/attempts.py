@@ -47,7 +47,7 @@ class Attempts:
 
     def retried(self, attempt: Callable[[State], T], expected_version: int | None = None) -> T:
         """Staged beside other writers first; whoever keeps coming too late stages under the write lock."""
-        self._refuse_inside()
+        self.refuse_inside()
         with self.in_turn():
             for _ in range(ATTEMPTS):
                 try:
@@ -80,7 +80,8 @@ class Attempts:
                 continue
         return self.retried(work)
 
-    def _refuse_inside(self) -> None:
+    def refuse_inside(self) -> None:
+        """Raises `StoreProblem` where this thread is making a change of the table's state."""
         if threading.get_ident() in self._building:
             raise StoreProblem(
                 f"{self._reader.last_name}: the table is being changed",

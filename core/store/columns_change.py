@@ -25,6 +25,8 @@ from core.store.ids import ID_COLUMN
 from core.store.state import State
 
 TakeIds = Callable[[int], int]
+CAST_FROM = b"lamella.cast_from"
+"""Noted about a column that a cast made: the ids of those it was before, the last one first."""
 
 
 def added(state: State, column: Column, default: Any, after: str | None, job: Job, message: str) -> Change:
@@ -115,7 +117,15 @@ def _replaced(state: State, column: Column, by: Column) -> tuple[Column, ...]:
 
 
 def _moved(metadata: Metadata, column: Column, to: Column) -> Metadata:
-    return {(to.key if key == column.key else key, name): v for (key, name), v in metadata.items()}
+    moved = {(to.key if key == column.key else key, name): v for (key, name), v in metadata.items()}
+    was = ",".join(map(str, (column.key, *cast_from(metadata, column.key))))
+    return moved | {(to.key, CAST_FROM): was.encode()}
+
+
+def cast_from(metadata: Metadata, key: int) -> tuple[int, ...]:
+    """The ids that a column had before it was cast, the last one first."""
+    noted = metadata.get((key, CAST_FROM), b"")
+    return tuple(map(int, noted.split(b","))) if noted else ()
 
 
 def _fitting(table: str, column: Column, default: Any) -> pa.Array:

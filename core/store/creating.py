@@ -9,11 +9,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from core.arguments import text_of
-from core.block import Block
+from core.arrays import to_numpy
+from core.block import Block, without_columns
 from core.errors import StoreProblem
 from core.jobs import Job
 from core.rows import blocks
+from core.schema import ID
 from core.store import metadata
 from core.store.catalog import Catalog
 from core.store.commit import Change
@@ -29,7 +34,7 @@ def create(catalog: Catalog, layout: Layout, name: str, data: Any, message: str,
     """The id of a new table of these rows, whose schema's metadata it keeps."""
     started = time.perf_counter()
     with layout.stage() as staging:
-        change = _staged(name, blocks(data), staging, job, message)
+        change = _staged(name, _without_ids(blocks(data)), staging, job, message)
         return _entered(catalog, name, change, staging, started)
 
 
@@ -55,11 +60,10 @@ def _staged(name: str, data: Iterator[Block], staging: Staging, job: Job, messag
     change = _rows_staged(
         name, data if first is None else itertools.chain([first], data), staging, job, message
     )
-    return (
-        change
-        if first is None
-        else replace(change, metadata=metadata.from_schema(first.schema, change.columns))
-    )
+    if first is None:
+        return change
+    noted = metadata.from_schema(first.schema, change.columns)
+    return metadata.with_nulls_noted(replace(change, metadata=noted), noted)
 
 
 def _rows_staged(name: str, data: Iterator[Block], staging: Staging, job: Job, message: str) -> Change:
@@ -71,6 +75,31 @@ def _rows_staged(name: str, data: Iterator[Block], staging: Staging, job: Job, m
     refuse_ids(name, few.schema)
     plan = plan_columns(name, (), few, partial(_taken_from, column_ids))
     return few_change(plan, plan.columns, stored_as(few, plan.columns), message)
+
+
+def _without_ids(data: Iterator[Block]) -> Iterator[Block]:
+    """Rows of a table, as they were read, bring the numbers that it gave them; a new table gives others. What
+    else is called so stays, and is refused."""
+    for block in data:
+        place = block.schema.get_field_index(ID)
+        if place < 0 or not _are_given(block.table().column(place)):
+            yield block
+            continue
+        rows = block.table().drop_columns([ID])
+        rows = rows if rows.num_columns else without_columns(block.num_rows)
+        yield Block(rows.schema, block.num_rows, partial(_itself, rows), block.checked)
+
+
+def _are_given(ids: pa.ChunkedArray) -> bool:
+    """Whether these may be ids of a table: each its own number."""
+    if ids.type != pa.int64() or ids.null_count:
+        return False
+    values = to_numpy(ids)
+    return bool((values >= 0).all()) and len(np.unique(values)) == len(values)
+
+
+def _itself(rows: pa.Table) -> pa.Table:
+    return rows
 
 
 def _taken_from(numbers: Iterator[int], count: int) -> int:

@@ -78,7 +78,7 @@ class Diff:
 
     @cached_property
     def _pairs(self) -> list[tuple[Column | None, Column]]:
-        return column_pairs(self._before.columns, self._after.columns)
+        return column_pairs(self._before, self._after)
 
     def summary(self, job: Job | None = None) -> DiffSummary:
         """The counts alone, in bounded memory."""

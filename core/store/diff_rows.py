@@ -6,7 +6,7 @@ and the other not. All other rows, of files that only one version has, are gone 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from core.scan.pieces import pieces
 from core.scan.snapshot import Column, FileSegment, Snapshot
 from core.store.cells import Cells
+from core.store.columns_change import cast_from
 from core.store.commit import NO_IDS
 from core.store.ids import ids_between
 from core.store.state import Held, State
@@ -155,14 +156,22 @@ def _block(before: _Rows, after: _Rows, columns: frozenset[int] | None) -> Block
     return Block(removed, added, ids, before.positions[mine], after.positions[theirs], columns)
 
 
-def column_pairs(before: Sequence[Column], after: Iterable[Column]) -> list[tuple[Column | None, Column]]:
-    """The columns of the later version, each with what it was before: the one of the same id. A cast that
-    converts makes a new column, which has the name of the old one and another type."""
-    by_key, now = {c.key: c for c in before}, {c.key: c for c in after}
-    converted = {c.name: c for c in before if c.key not in now}
-    pairs = []
-    for column in now.values():
-        was = by_key.get(column.key) or converted.get(column.name)
-        same = was is not None and was.key != column.key and was.type.equals(column.type)
-        pairs.append((None if same else was, column))
-    return pairs
+def column_pairs(before: State, after: State) -> list[tuple[Column | None, Column]]:
+    """The columns of the later version, each with what it was before: the one of the same id, or the one that
+    a cast made it of. Where nothing is noted of casts, which convert to another type, the name tells."""
+    now = {c.key for c in after.columns}
+    gone = {c.key: c for c in before.columns if c.key not in now}
+    undone = {key: c for c in gone.values() for key in cast_from(before.metadata, c.key)}
+    was = {c.key: c for c in before.columns}
+    for column in after.columns:
+        origins = (gone.get(key) for key in cast_from(after.metadata, column.key))
+        origin = next(filter(None, origins), None) or undone.get(column.key)
+        if origin is not None:
+            was.setdefault(column.key, origin)
+    met = {origin.key for key, origin in was.items() if key in now}
+    others = {c.name: c for c in gone.values() if c.key not in met}
+    for column in after.columns:
+        alike = others.get(column.name)
+        if alike is not None and not alike.type.equals(column.type):
+            was.setdefault(column.key, alike)
+    return [(was.get(column.key), column) for column in after.columns]

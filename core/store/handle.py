@@ -42,6 +42,10 @@ class TableHandle(RowsById):
             self._writer.upkeep.tidy_if_needed(Job())
             self._writer.upkeep.index_new_files(Job())
 
+    def refuse_inside_change(self) -> None:
+        """Raises `StoreProblem` for who is asked for the values of a change of this table."""
+        self._writer.refuse_inside_change()
+
     def abandon(self) -> None:
         """Tell whoever holds it that the table is not there: the transaction that made it was taken back."""
         self._reader.abandon()

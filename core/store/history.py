@@ -14,6 +14,8 @@ from core.store.commit import Commit
 
 Counts = tuple[int, int, int]
 """Rows inserted, updated and deleted."""
+NOTHING = 0
+"""The version before a table's first: nothing was valid then, no column and no row."""
 FOLLOWS = ("undo", "redo")
 """Commits that go along the history, and add nothing to it."""
 
@@ -36,11 +38,15 @@ def commit_from_row(table: str, row: Sequence[Any], given_ids: tuple[range, ...]
 
 
 def undo_target(commits: Sequence[Commit]) -> Commit | None:
-    """The commit that an undo takes back, with all of its transaction: whose content the table has."""
+    """The commit that an undo takes back, with all of its transaction: whose content the table has.
+
+    A commit that made the table is taken back as part of a transaction alone."""
     by_version = {c.version: c for c in commits}
     newest = _origin(by_version, commits[-1])
-    before = _together(commits, newest)[0].version - 1
-    return newest if newest.kind not in FOLLOWS and before in by_version else None
+    first = _together(commits, newest)[0]
+    made_here = _makes_table(first) and first.transaction_id is not None
+    known = first.version - 1 in by_version or made_here
+    return newest if newest.kind not in FOLLOWS and known else None
 
 
 def redo_target(commits: Sequence[Commit]) -> Commit | None:
@@ -70,13 +76,19 @@ def taken_back(commits: Sequence[Commit], undone: Commit) -> Restored:
     """What undoing this commit, with all of its transaction, restores."""
     by_version = {c.version: c for c in commits}
     made = _together(commits, undone)
-    content = _origin(by_version, by_version[made[0].version - 1])
     inserted, updated, deleted = _counts(made)
+    if _makes_table(made[0]):
+        return Restored(NOTHING, undone.message, (deleted, updated, inserted))
+    content = _origin(by_version, by_version[made[0].version - 1])
     return Restored(content.version, undone.message, (deleted, updated, inserted))
 
 
 def brought_back(commits: Sequence[Commit], redone: Commit) -> Restored:
     return Restored(redone.version, redone.message, _counts(_together(commits, redone)))
+
+
+def _makes_table(commit: Commit) -> bool:
+    return commit.kind == "create"
 
 
 def _together(commits: Sequence[Commit], commit: Commit) -> list[Commit]:

@@ -124,7 +124,9 @@ class Intake:
 def refuse_ids(table: str, schema: pa.Schema) -> None:
     if schema.get_field_index(ID) >= 0:
         raise BadData(
-            f"{table}: the rows bring their own {ID}", "ids are given by the table", "Rename that column"
+            f"{table}: the rows bring their own {ID}",
+            "ids are given by the table",
+            "Leave that column out, or rename it to keep its values",
         )
 
 

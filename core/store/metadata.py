@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from core.arguments import text_of
 from core.errors import BadData
 from core.scan.snapshot import Column
-from core.store.columns_change import known
+from core.store.columns_change import CAST_FROM, known
 from core.store.commit import Change, Metadata
+from core.store.data_file import WrittenFile
 from core.store.ids import ID_COLUMN
 from core.store.state import State
 
@@ -18,6 +22,10 @@ TABLE = 0
 """The column id under which the table's own are kept."""
 Values = Mapping[str | bytes, str | bytes | None]
 _FIELD_ID = b"PARQUET:field_id"
+REQUIRED = b"lamella.required"
+"""Noted about a column whose field said that it holds no null, until one comes."""
+_OWN = frozenset({REQUIRED, CAST_FROM})
+"""Notes that are not people's."""
 
 
 def from_schema(schema: pa.Schema, columns: Sequence[Column]) -> Metadata:
@@ -30,21 +38,59 @@ def from_schema(schema: pa.Schema, columns: Sequence[Column]) -> Metadata:
     keys = {c.name: c.key for c in columns}
     for field in schema:
         noted |= {(keys[field.name], key): v for key, v in (field.metadata or {}).items() if key != _FIELD_ID}
+        if not field.nullable:
+            noted[keys[field.name], REQUIRED] = b""
     return noted
 
 
+def with_nulls_noted(change: Change, metadata: Metadata) -> Change:
+    """`change` of a table of this metadata, after which required columns that get a null are so no more."""
+    noted = metadata if change.metadata is None else change.metadata
+    required = [key for key, name in noted if name == REQUIRED]
+    gained = {key for key in required if _gets_null(change, key)}
+    if not gained:
+        return change
+    kept = {about: value for about, value in noted.items() if about[1] != REQUIRED or about[0] not in gained}
+    return replace(change, metadata=kept)
+
+
+def _gets_null(change: Change, key: int) -> bool:
+    cells = {} if change.cells is None else change.cells.values
+    if key in cells and cells[key].null_count:
+        return True
+    if change.rows is not None and change.rows[1] and not _is_complete(change.rows[0], key):
+        return True
+    return any(_may_hold_null(file, key) for file in change.files)
+
+
+def _is_complete(values: Mapping[int, pa.Array], key: int) -> bool:
+    return key in values and not values[key].null_count
+
+
+def _may_hold_null(file: WrittenFile, key: int) -> bool:
+    """Files of our own writing say of columns without nulls that they are required."""
+    name = {int(number): name for number, name in json.loads(file.names).items()}.get(key)
+    return name is None or bool(pq.read_schema(file.path).field(name).nullable)
+
+
 def with_metadata(state: State) -> pa.Schema:
+    """The table's columns; of one that was given as required, and holds no null yet, that it is."""
     by_column: dict[int, dict[bytes, bytes]] = {}
     for (column, key), value in state.metadata.items():
-        by_column.setdefault(column, {})[key] = value
-    fields = [pa.field(c.name, c.type, metadata=by_column.get(c.key)) for c in state.columns]
+        if key not in _OWN:
+            by_column.setdefault(column, {})[key] = value
+    fields = [
+        pa.field(c.name, c.type, (c.key, REQUIRED) not in state.metadata, by_column.get(c.key))
+        for c in state.columns
+    ]
     return pa.schema([pa.field(ID_COLUMN.name, ID_COLUMN.type), *fields], by_column.get(TABLE))
 
 
 def of_column(state: State, name: str | None) -> dict[str, str]:
     """What is noted about a column, or about the table where `name` is None."""
     wanted = _key(state, name)
-    return {_text(key): _text(value) for (column, key), value in state.metadata.items() if column == wanted}
+    noted = {key: value for (column, key), value in state.metadata.items() if column == wanted}
+    return {_text(key): _text(value) for key, value in noted.items() if key not in _OWN}
 
 
 def refuse_other_than_text(table: str, values: Values) -> None:

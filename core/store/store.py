@@ -114,6 +114,10 @@ class Store(StoreRelations):
     def __getitem__(self, name: str) -> Table:
         return self._table(self._row(name).table_id)
 
+    def __iter__(self) -> Iterator[str]:
+        """The names of the tables, as a dict's keys."""
+        return iter(self.tables)
+
     def __contains__(self, name: str) -> bool:
         return name in self.tables
 
@@ -146,7 +150,11 @@ class Store(StoreRelations):
             table.flush_at_rest(job)
 
     def create_table(self, name: str, data: Any, message: str = "", job: Job | None = None) -> Table:
-        """A new table of these rows. It appears whole when all are written, or not at all."""
+        """A new table of these rows. It appears whole when all are written, or not at all.
+
+        Rows that were read from another table get ids of this one in place of theirs. A column `_id` that
+        holds anything but a whole number of its own in each row is refused.
+        """
         if self.read_only:
             raise self._read_only()
         creating.refuse_name(self.catalog, name)
@@ -156,8 +164,11 @@ class Store(StoreRelations):
     def drop_table(self, name: str) -> None:
         """Remove a table with its history; this cannot be undone. Who is reading it reads on to the end."""
         table_id = self._row(name).table_id
+        table = self._open.get(table_id)
+        if table is not None:
+            table.refuse_inside_change()
         self.catalog.give_back(lambda transaction: transaction.retention.drop_table(table_id))
-        table = self._open.pop(table_id, None)
+        self._open.pop(table_id, None)
         if table is not None:
             table.let_go()
         together = self.catalog.together_here

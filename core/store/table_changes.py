@@ -152,7 +152,8 @@ class TableChanges(TableHandle):
         """Give rows the values that `function` computes from them, in one commit.
 
         It gets the `columns` (None: all but `_id`) of some rows at a time as an Arrow table, and gives back
-        a table or a dict of columns with one value for each: these change, or appear; the others stay. Rows
+        a table or a dict of columns with one value for each: these change, or appear; the others stay, those
+        that it leaves out too (`drop_column` drops a column). Rows
         that stay the same are not written. Changed values are kept in memory until all are there. When
         another process commits in between, it is called again from the start.
 

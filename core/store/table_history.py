@@ -63,7 +63,9 @@ class TableHistory(TableHandle):
     def undo(self) -> Commit:
         """Take back the last commit that is not taken back yet, as a commit of its own.
 
-        One that was part of a transaction is taken back on all tables of that.
+        One that was part of a transaction is taken back on all tables of that. A table which the transaction
+        made is there afterwards without columns and rows, so that `redo` brings it back; drop it to be rid of
+        it.
         """
         return self._along_history("undo", self.undoable())
 

@@ -57,7 +57,7 @@ def _check(kind: str, table: TableHistory, number: int) -> None:
     if kind == "undo" and table.undoable() is None:
         raise StoreProblem(
             f"{table.name}: there is no version of it to go back to",
-            "the transaction made it, or its earlier versions have expired",
+            "its earlier versions have expired",
             "Restore a version of each of the other tables instead",
         )
 

@@ -47,6 +47,7 @@ def transformed(
         job.check()
         _add(made, state, rows, len(chosen), function)
     if not made.changed:
+        made.refuse_columns_left_out(state.snapshot.name)
         return Change(message, state.columns)
     plan, values = changes.fitted(state, made.table(), take_ids)
     cells = {c.key: values.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
@@ -60,6 +61,26 @@ class _Made:
         self.ids: list[np.ndarray] = []
         self.changed: dict[str, None] = {}
         self._tables: list[pa.Table] = []
+        self._left_out: dict[str, None] = {}
+        self._computes = False
+
+    def look(self, given: pa.Table, values: pa.Table) -> None:
+        """Note the columns that the function was given and left out, and whether it made any array itself."""
+        known = dict(zip(given.column_names, given.columns, strict=True))
+        self._left_out |= dict.fromkeys(name for name in known if name not in values.column_names)
+        made = zip(values.column_names, values.columns, strict=True)
+        computed = (name not in known or not _shared(known[name], column) for name, column in made)
+        self._computes |= not values.num_columns or any(computed)
+
+    def refuse_columns_left_out(self, table: str) -> None:
+        """Raise `BadData` where all that the function did was to leave columns out."""
+        if self._left_out and not self._computes:
+            names = list(self._left_out)
+            raise BadData(
+                f"{table}: the function leaves out column '{names[0]}' and changes nothing else",
+                "columns that it does not give back stay as they are",
+                f"Use drop_column({', '.join(map(repr, names))})",
+            )
 
     def add(self, ids: np.ndarray, values: pa.Table, differing: Mapping[str, np.ndarray]) -> None:
         rows = np.flatnonzero(np.logical_or.reduce(list(differing.values())))
@@ -72,6 +93,16 @@ class _Made:
         wanted = unified(table.schema for table in self._tables)
         schema = pa.schema([field for field in wanted if field.name in self.changed])
         return pa.concat_tables([fitted(table, schema) for table in self._tables])
+
+
+def _shared(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    """Whether two columns are the same memory: nobody computed either of the other."""
+    return one.type.equals(other.type) and _addresses(one) == _addresses(other)
+
+
+def _addresses(values: pa.ChunkedArray) -> list[tuple[int, int, list[int]]]:
+    parts = (chunk for chunk in values.chunks if len(chunk))
+    return [(c.offset, len(c), [b.address for b in c.buffers() if b is not None]) for c in parts]
 
 
 def _batches(state: State, columns: tuple[Column, ...], where: Filter | None, job: Job) -> Iterator[pa.Table]:
@@ -88,7 +119,9 @@ def _batches(state: State, columns: tuple[Column, ...], where: Filter | None, jo
 
 def _add(made: _Made, state: State, rows: pa.Table, given: int, function: Function) -> None:
     ids = to_numpy(rows.column(rows.num_columns - 1))
-    values = _called(state.snapshot.name, function, rows.select(range(given)), ids)
+    chosen = rows.select(range(given))
+    values = _called(state.snapshot.name, function, chosen, ids)
+    made.look(chosen, values)
     held = _held(state, rows, given, values.column_names, ids)
     differing = {}
     for place, name in enumerate(values.column_names):

@@ -25,6 +25,7 @@ from core.store.evolution import wider_columns
 from core.store.history import Restored, commit_from_row
 from core.store.incoming import Intake, few_change, few_or_many, has_many_rows, refuse_ids, rows_of
 from core.store.layout import Layout, Staging
+from core.store.metadata import with_nulls_noted
 from core.store.partial_values import with_paths_inside
 from core.store.placement import Place, Staged, place, stage
 from core.store.publish import Overtaken, Publication, commit_row, still_at
@@ -49,6 +50,10 @@ class TableWriter:
         self._table_id = table_id
         self._attempts = Attempts(catalog, reader)
         self.upkeep = Upkeep(catalog, layout, table_id, reader, self._attempts)
+
+    def refuse_inside_change(self) -> None:
+        """Raises `StoreProblem` for who is asked for the values of a change of this table."""
+        self._attempts.refuse_inside()
 
     def take_column_ids(self, count: int) -> int:
         with self._catalog.transaction() as transaction:
@@ -160,6 +165,7 @@ class TableWriter:
     def _publish(
         self, state: State, change: Change, staging: Staging | None, job: Job, started: float
     ) -> Commit:
+        change = with_nulls_noted(change, state.metadata)
         where = place(state, change)
         if staging is None and where is Place.CATALOG and not has_many_rows(change):
             return self._commit(state, change, Staged(), None, started)

@@ -260,3 +260,29 @@ def test_a_function_may_read_its_table_and_change_another(store: Store) -> None:
 
     table.transform(made)
     assert rows(log) == [{"rows": 0}, {"rows": 10}] and rows(table)[9]["n"] == 10
+
+
+@pytest.mark.parametrize("drop", [lambda rows: rows.drop_columns(["word"]), lambda rows: rows.select(["n"])])
+def test_transform_refuses_a_function_that_only_leaves_columns_out(
+    store: Store, drop: Callable[[pa.Table], Any]
+) -> None:
+    table = store.create_table("t", {"n": range(3), "word": ["a", "b", "c"]})
+    with pytest.raises(BadData, match=r"leaves out column 'word'.*Use drop_column\('word'\)"):
+        table.transform(drop)
+    assert table.transform(lambda rows: {}).version == 1
+    assert table.transform(lambda rows: rows).version == 1
+    assert table.transform(lambda rows: {"n": pc.add(rows["n"], 0)}).version == 1
+    assert table.transform(lambda rows: {"n": pc.add(rows["n"], 1)}).updated == 3
+    assert table.schema.names == ["_id", "n", "word"]
+
+
+def test_transform_does_not_let_its_function_drop_the_table(store: Store) -> None:
+    table = store.create_table("t", {"n": range(3)})
+
+    def drops(rows: pa.Table) -> pa.Table:
+        store.drop_table("t")
+        return rows
+
+    with pytest.raises(BadData, match=r"the table is being changed.*Nothing changed"):
+        table.transform(drops)
+    assert store.tables == ["t"] and table.num_rows == 3

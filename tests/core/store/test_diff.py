@@ -218,3 +218,21 @@ def _compare(diff: Diff, a: Rows, b: Rows) -> None:
     found = diff.summary()
     assert (found.added, found.removed) == (len(b.keys() - a), len(a.keys() - b))
     assert found.changed == sum(a[i] != b[i] for i in both)
+
+
+def test_a_column_that_is_cast_and_renamed_is_told_as_that(store: Store) -> None:
+    table = store.create_table("t", {"a": ["1", "2"], "b": [1, 2]})
+    table.cast_column("a", pa.int64())
+    table.rename_column("a", "n")
+    table.cast_column("n", pa.float64())
+    table.cast_column("n", pa.string())
+    table.add_column("a", pa.int64())
+    found = table.diff(1).columns
+    assert found.renamed == (("a", "n"),) and found.added == ("a",) and not found.removed
+    assert table.diff(1).changed("n").num_rows == 0
+    forth = table.diff(1, 4).columns
+    assert forth.retyped == (("n", pa.string(), pa.float64()),) and forth.renamed == (("a", "n"),)
+    back = table.diff(4, 1).columns
+    assert back.retyped == (("a", pa.float64(), pa.string()),) and back.renamed == (("n", "a"),)
+    assert table.diff(2, 5).columns.retyped == (("n", pa.int64(), pa.string()),)
+    assert table.column_metadata("n") == {}

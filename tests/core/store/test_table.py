@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -250,3 +252,88 @@ def test_rows_without_values_are_kept_as_rows(store: Store, count: int) -> None:
     table.compact()
     assert table.read(columns=["_id"]).column("_id").to_pylist() == ids
     assert store.verify().problems == ()
+
+
+def test_a_store_iterates_over_the_names_of_its_tables(store: Store) -> None:
+    for name in ("b", "a"):
+        store.create_table(name, [{"n": 1}])
+    assert list(store) == store.tables and "a" in store and "c" not in store
+    assert {name: store[name].num_rows for name in store} == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize(
+    "shape", [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_pylist(), lambda t: t.to_pydict()]
+)
+def test_create_table_gives_new_ids_to_rows_of_another_table(
+    store: Store, shape: Callable[[pa.Table], Any]
+) -> None:
+    first = store.create_table("first", {"n": range(10)})
+    first.delete(ids=[0, 3])
+    made = store.create_table("second", shape(first.read(sort="-n")))
+    assert made.read().to_pydict() == {"_id": list(range(8)), "n": [9, 8, 7, 6, 5, 4, 2, 1]}
+    assert store.create_table("ids", shape(first.read(columns=["_id"]))).read()["_id"].to_pylist() == list(
+        range(8)
+    )
+
+
+def test_create_table_gives_new_ids_to_many_rows(store: Store) -> None:
+    first = store.create_table("first", {"n": range(30_000)})
+    first.delete(where="n < 10")
+    made = store.create_table("second", first.read())
+    assert made.read(limit=1).to_pylist() == [{"_id": 0, "n": 10}] and made.num_rows == 29_990
+
+
+@pytest.mark.parametrize("ids", [["abc", "b"], [1, None], [1, 1], [-1, 2], [1.0, 2.0]])
+def test_create_table_refuses_ids_that_no_table_gave(store: Store, ids: list[Any]) -> None:
+    with pytest.raises(BadData, match=r"bring their own _id.*or rename it to keep its values"):
+        store.create_table("t", {"_id": ids, "n": [1, 2]})
+    assert not store.tables
+
+
+@pytest.mark.parametrize("given", ["n > 5", {"n": 5}, col("n") > 5])
+def test_delete_says_how_a_condition_is_given(store: Store, given: Any) -> None:
+    table = store.create_table("t", {"n": range(10)})
+    with pytest.raises(BadData, match="Give a condition as where="):
+        table.delete(given)
+    assert table.delete(where="n > 5").deleted == 4
+
+
+def test_schema_keeps_that_a_field_is_required_until_a_null_comes(store: Store) -> None:
+    schema = pa.schema([pa.field(name, pa.int64(), nullable=name == "c") for name in "abcd"])
+    rows = pa.table({name: [1, 2] for name in "abcd"}, schema=schema)
+    table = store.create_table("t", rows)
+
+    def required() -> str:
+        return "".join(field.name for field in table.schema if not field.nullable)
+
+    assert required() == "abd" and table.column_metadata("a") == {}
+    table.insert(rows)
+    table.update([{"_id": 0, "a": 5, "c": None}])
+    table.update_where([1], {"$inc": {"b": 1}})
+    assert required() == "abd"
+    table.rename_column("d", "e")
+    table.update([{"_id": 0, "a": None}])
+    assert required() == "be"
+    table.cast_column("b", pa.string())
+    table.insert([{"b": "x"}])
+    assert required() == "b"
+    table.undo()
+    assert required() == "be"
+    table.insert({"a": range(3_000), "e": range(3_000)})
+    assert required() == "e"
+    table.insert(pa.table({"e": range(3_000)}))
+    table.delete(ids=[0])
+    table.add_column("f", pa.int64())
+    assert required() == "e"
+    table.compact()
+    assert required() == "e" and store.copy_table("t", "copy").schema.field("e").nullable is False
+
+
+def test_schema_keeps_that_a_field_of_many_rows_is_required(store: Store) -> None:
+    schema = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.int64())])
+    table = store.create_table("t", pa.table({"a": range(30_000), "b": range(30_000)}, schema=schema))
+    assert [field.nullable for field in table.schema] == [True, False, True]
+    table.update_where(None, {"$inc": {"a": 1}})
+    assert not table.schema.field("a").nullable
+    table.update_where("b > 20_000", {"$unset": {"a": ""}})
+    assert table.schema.field("a").nullable
