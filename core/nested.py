@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +14,9 @@ from core.errors import BadData
 
 @dataclass(frozen=True)
 class Place:
-    """The column that a name leads to, of type `whole`, and the path and type of the field inside it."""
+    """The column that a name leads to, of type `whole`, and the path and type of the field inside it.
+
+    A step of the path is the name of a field, or the number of an item of a list, from 0 on."""
 
     column: str
     whole: pa.DataType
@@ -27,29 +30,35 @@ class Place:
     def inside(self, field: pa.Field) -> Place:
         return Place(self.column, self.whole, (*self.path, field.name), field.type)
 
-    @property
-    def around(self) -> Place | None:
-        """The struct that it lies in; None for a column."""
-        if not self.path:
+    def item(self, number: int | str) -> Place:
+        return Place(self.column, self.whole, (*self.path, str(number)), self.type.value_type)
+
+    @cached_property
+    def outer_list(self) -> Place | None:
+        """The outermost list that it is an item of, or lies in an item of."""
+        if not any(step.isdigit() for step in self.path):
             return None
-        kind = type_at(self.whole, self.path[:-1])
-        assert kind is not None
-        return Place(self.column, self.whole, self.path[:-1], kind)
+        kind = self.whole
+        for depth, step in enumerate(self.path):
+            if is_list(kind):
+                return Place(self.column, self.whole, self.path[:depth], kind)
+            kind = kind.field(step).type
+        return None
 
     @property
     def name(self) -> str:
         return ".".join((self.column, *self.path))
 
 
-def place_of(name: str, types: Mapping[str, pa.DataType]) -> Place | None:
-    """Where `name` leads among columns of these types; None for nowhere.
+def place_of(name: str, types: Mapping[str, pa.DataType], items: bool = False) -> Place | None:
+    """Where `name` leads among columns of these types; None for nowhere. With `items` into lists, too.
 
     A column whose own name holds dots comes before a path; names of fields may hold dots too. Raises
     `BadData` where it leads to two fields of one struct.
     """
     if name in types:
         return Place.of(name, types[name])
-    found = (_inside(Place.of(column, kind), name) for column, kind in types.items() if "." in name)
+    found = (_inside(Place.of(column, kind), name, items) for column, kind in types.items() if "." in name)
     return next((place for place in found if place is not None), None)
 
 
@@ -73,13 +82,36 @@ def project(values: pa.ChunkedArray | pa.Array, path: tuple[str, ...]) -> pa.Chu
     return pc.struct_field(values, list(path)) if path else values
 
 
-def _inside(place: Place, name: str) -> Place | None:
-    if pa.types.is_struct(place.type) and name.startswith(f"{place.name}."):
+def is_list(kind: pa.DataType) -> bool:
+    """Of any layout; a map is none."""
+    return any(test(kind) for test in _LISTS)
+
+
+_LISTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
+LONGEST_NUMBER = 9
+"""Digits of the number of an item."""
+
+
+def _inside(place: Place, name: str, items: bool) -> Place | None:
+    if not name.startswith(f"{place.name}."):
+        return None
+    if pa.types.is_struct(place.type):
         for inner in map(place.inside, place.type):
-            found = inner if inner.name == name else _inside(inner, name)
+            found = inner if inner.name == name else _inside(inner, name, items)
             if found is not None:
                 refuse_twins(place.name, place.type, inner.path[-1])
                 return found
+    if items and is_list(place.type):
+        number = name[len(place.name) + 1 :].partition(".")[0]
+        if number.isascii() and number.isdigit() and len(number) <= LONGEST_NUMBER:
+            inner = place.item(number)
+            return inner if inner.name == name else _inside(inner, name, items)
     return None
 
 

@@ -6,11 +6,18 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from core.arrays import to_numpy
+from core.arrays import from_numpy, to_numpy
 
 Items = tuple[pa.Array, np.ndarray, np.ndarray]
 """The items, and the first and the stop of each list among them; what stands for a list that is
 null is undefined."""
+
+
+def item_at(lists: pa.Array, number: int) -> pa.Array:
+    """The item of this number, from 0 on; null where a list is null or too short."""
+    items, starts, stops = items_of(lists)
+    there = to_numpy(lists.is_valid()) & (stops - starts > number)
+    return items.take(from_numpy(np.where(there, starts + number, 0), valid=there))
 
 
 def items_of(lists: pa.Array) -> Items:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
-from core.errors import BadFilter, nearest
-from core.filters.expr import DEEPEST, And, Branch, Filter, Not, Or, Predicate, Reference
-from core.filters.kinds import Kind, kind_of
+from core.errors import BadFilter, UnknownColumn, nearest
+from core.filters.expr import DEEPEST, And, Branch, Filter, Not, Or, Predicate, Reference, Struct
+from core.filters.kinds import NESTED, Kind, kind_of
 from core.filters.null_operand import NullOperand
-from core.filters.operators import OPERATORS, PRESENCE, Arity, Operator, Takes, fitting
-from core.filters.reading import Asked, BoundReference, Types, place_in
+from core.filters.operators import OPERATORS, WHOLE, Arity, Operator, Takes, fitting
+from core.filters.reading import Asked, BadValue, BoundReference, Types, place_in
+from core.filters.values import told
 from core.filters.walk import fold
 from core.layouts import REST
-from core.nested import Place, place_of
+from core.nested import Place, is_list, refuse_twins
 
+MOST_WHOLE = 1_000
+"""Values in lists and structs that one condition compares with."""
 _COUNTS = {Arity.NONE: "no value", Arity.ONE: "one value", Arity.TWO: "two values"}
 
 
@@ -59,15 +62,30 @@ def bind(filter: Filter, schema: pa.Schema, name: str) -> Filter:
 
 def bind_to(filter: Filter, types: Types, name: str) -> Filter:
     """The same, by the types of the columns."""
-    bound, _depth = fold(filter, lambda predicate: (bind_predicate(predicate, types, name), 0), _branch)
+    bound, _depth = fold(filter, lambda predicate: (_condition(predicate, types, name), 0), _branch)
     return bound
 
 
 def bind_predicate(predicate: Predicate, types: Types, name: str) -> Bound:
-    """One condition alone; `types` are those of the columns called so in the dataset `name`."""
+    """One condition alone, to be shown; `types` are those of the columns called so in the dataset `name`."""
+    found = _condition(predicate, types, name)
+    if isinstance(found, Bound):
+        return found
+    place = place_in(types, predicate.column, name)
+    return Bound(predicate.column, predicate.operator, predicate.values, type=place.type, place=place)
+
+
+def _condition(predicate: Predicate, types: Types, name: str) -> Filter:
+    """A comparison with whole lists or structs is made of conditions on what they hold."""
+    if isinstance(predicate, Bound) and types.get(predicate.place.column) == predicate.place.whole:
+        return predicate
     operator, place = known_operator(predicate), place_in(types, predicate.column, name)
-    if operator.id in PRESENCE:
-        return _presence(predicate, place, types)
+    if operator.id in WHOLE and kind_of(place.type) in NESTED and any(map(is_whole, predicate.values)):
+        return _whole(predicate, operator, place, types, name)
+    return _bound(predicate, operator, place, types, name)
+
+
+def _bound(predicate: Predicate, operator: Operator, place: Place, types: Types, name: str) -> Bound:
     if pa.types.is_null(place.type):
         met = _met_by_null(operator, Asked(predicate, place.type, types, name, bind_to))
         return _made(place, "is_null" if met else "not_null")
@@ -128,14 +146,75 @@ def _met_by_null(operator: Operator, asked: Asked) -> bool:
     return bool(operator.test(NullOperand(), exact))
 
 
-def _presence(predicate: Predicate, place: Place, types: Types) -> Bound:
-    """A field is there where the struct is that it lies in; but a key of dicts whose keys vary where it is
-    not null, and so is a column."""
-    counted(predicate, OPERATORS[predicate.operator])
-    around = place.around
-    if around is None or REST in around.type.names or place_of(around.name, types) != around:
-        return _made(place, predicate.operator)
-    return _made(around, "not_null" if predicate.operator == "exists" else "is_null")
+def is_whole(value: Any) -> bool:
+    """Whether a value is a list or a struct."""
+    return isinstance(value, tuple)
+
+
+def _whole(predicate: Predicate, operator: Operator, place: Place, types: Types, name: str) -> Filter:
+    values = counted(predicate, operator)
+    if predicate.ignore_case:
+        raise BadFilter(
+            f"Column '{predicate.column}': a whole list or struct is not compared in any case",
+            fix="Ask for its items or fields, each in any case",
+        )
+    if len(values) > MOST_WHOLE or sum(map(_count_inside, values)) > MOST_WHOLE:
+        raise BadFilter(
+            f"Column '{predicate.column}' is compared with lists or structs of more than {MOST_WHOLE} values",
+            fix="Ask for some of their items or fields, or join with a table of them",
+        )
+    found = [And(tuple(_equal(predicate, place, value, types, name))) for value in values]
+    equal = found[0] if len(found) == 1 else Or(tuple(found))
+    return Not(equal) if operator.id in ("ne", "nin") else equal
+
+
+def _count_inside(value: Any) -> int:
+    inside = [one for _name, one in value] if isinstance(value, Struct) else value
+    return 1 + sum(map(_count_inside, inside)) if is_whole(value) else 1
+
+
+def _equal(predicate: Predicate, place: Place, value: Any, types: Types, name: str) -> Iterator[Filter]:
+    """What has to hold for what is at `place` to equal `value`; null equals null inside lists and structs."""
+    if place.path and place.outer_list is None and place.name != predicate.column and place.name in types:
+        raise BadFilter(
+            f"Column '{predicate.column}' cannot be compared as a whole",
+            f"There is also a column called '{place.name}', like one of its fields",
+            "Rename that column",
+        )
+    if value is None and place.name != predicate.column:
+        yield _made(place, "is_null")
+    elif pa.types.is_null(place.type):
+        yield _made(place, "not_null")
+    elif isinstance(value, Struct) and pa.types.is_struct(place.type):
+        _refuse_other_fields(predicate, place, value)
+        yield _made(place, "not_null")
+        given = dict(value)
+        for field in place.type:
+            yield from _equal(predicate, place.inside(field), given.get(field.name), types, name)
+    elif is_whole(value) and not isinstance(value, Struct) and is_list(place.type):
+        yield _bound(Predicate(place.name, "size", (len(value),)), OPERATORS["size"], place, types, name)
+        for number, item in enumerate(value):
+            yield from _equal(predicate, place.item(number), item, types, name)
+    elif is_whole(value) or kind_of(place.type) in NESTED:
+        what = f"Column '{place.name}' ({place.type}) cannot be compared with {told(value)}"
+        raise BadValue(value, what, "one is a list or a struct, and the other is not of that kind")
+    else:
+        yield _bound(Predicate(place.name, "eq", (value,)), OPERATORS["eq"], place, types, name)
+
+
+def _refuse_other_fields(predicate: Predicate, place: Place, value: Struct) -> None:
+    names = place.type.names
+    if REST in names:
+        raise BadFilter(
+            f"Column '{place.name}' holds documents whose keys vary, which are not compared as a whole",
+            fix=f"Ask for their keys by their paths: {place.name}.{names[0]}",
+        )
+    for name in names:
+        refuse_twins(place.name, place.type, name)
+    for name, one in value:
+        if name not in names and one is not None:
+            known = [f"{place.name}.{other}" for other in names]
+            raise UnknownColumn(f"{place.name}.{name}", predicate.column, known)
 
 
 def known_operator(predicate: Predicate) -> Operator:

@@ -120,8 +120,8 @@ class Column(Computable):
         return self._predicate("type", *types)
 
     def exists(self) -> Filter:
-        """The row has the field, though it may be null: what it lies in is there. A column of its own, and a
-        key of dicts whose keys vary, exists where it is not null."""
+        """The row has a value there: it is not null, which stands for a missing value, at the top and inside
+        structs."""
         return self._predicate("exists")
 
     def missing(self) -> Filter:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -47,13 +47,23 @@ class Reference:
     name: str
 
 
+class Struct(tuple[tuple[str, Any], ...]):
+    """A struct as a value to compare with: names of fields with their values, which may be nested."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Struct({dict(self)!r})"
+
+
 @dataclass(frozen=True, eq=False)
 class Predicate(Filter):
     """`operator` is an id of the operator table; `values` has as many items as its arity asks. Predicates are
     equal where their values are of the same types too: 0.1 and Decimal(0.1) are not the same question.
 
     `column` and references name a column, or a field inside one by its path (`address.city`). A value is
-    Python's own, a `Reference` where the operator takes columns, or a `Filter` on the items of a list.
+    Python's own, a `Reference` where the operator takes columns, or a `Filter` on the items of a list. A list
+    and a dict, which a whole list or struct is compared with, are kept as a tuple and a `Struct`.
     """
 
     column: str
@@ -65,7 +75,7 @@ class Predicate(Filter):
         kinds = set(map(type, self.values))
         if _AS_GIVEN.issuperset(kinds):
             return
-        if any(issubclass(kind, float | bytearray) for kind in kinds):
+        if any(issubclass(kind, float | bytearray | list | tuple | Mapping) for kind in kinds):
             object.__setattr__(self, "values", tuple(map(_frozen, self.values)))
         if any(issubclass(kind, Filter) for kind in kinds) and self._depth > DEEPEST:
             raise BadFilter(f"Conditions on items are nested more than {DEEPEST} deep", fix="Ask of fewer")
@@ -167,11 +177,24 @@ def _told_apart(value: Any) -> object:
     return value.isoformat() if isinstance(value, dt.time) else repr(value)
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: Any, depth: int = 0) -> Any:
     """NaN differs from itself, but not when it is the same object; so equal trees share one."""
+    if isinstance(value, list | tuple | Mapping):
+        if depth > DEEPEST:
+            raise BadFilter(f"A value is nested more than {DEEPEST} deep", fix="Ask for what lies inside it")
+        if isinstance(value, Mapping | Struct):
+            return Struct((str(name), _frozen(one, depth + 1)) for name, one in dict(value).items())
+        return tuple(_frozen(one, depth + 1) for one in value)
     if isinstance(value, bytearray):
         return bytes(value)
     return math.nan if isinstance(value, float) and math.isnan(value) else value
+
+
+def thawed(value: Any) -> Any:
+    """A value that was frozen, as lists and dicts again."""
+    if isinstance(value, Struct):
+        return {name: thawed(one) for name, one in value}
+    return [thawed(one) for one in value] if isinstance(value, tuple) else value
 
 
 def preorder(root: Filter) -> Iterator[Filter]:

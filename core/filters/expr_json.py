@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from core.errors import BadFilter
-from core.filters.expr import And, Branch, Filter, Not, Or, Predicate, Reference
+from core.filters.expr import And, Branch, Filter, Not, Or, Predicate, Reference, Struct
 from core.filters.spans import saved_span, span_ns, span_text
 from core.filters.temporal import moment_text, saved_moment, saved_time
 from core.filters.values import natural
@@ -71,6 +71,10 @@ def value_json(value: Any) -> Any:
         return {"filter": to_json(value)}
     if isinstance(value, Reference):
         return {"column": value.name}
+    if isinstance(value, Struct):
+        return {"struct": {name: value_json(one) for name, one in value}}
+    if isinstance(value, tuple):
+        return {"list": [value_json(one) for one in value]}
     value = natural(value)
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -86,6 +90,10 @@ def value_from_json(obj: Any) -> Any:
     if not isinstance(obj, dict):
         return obj
     ((kind, inside),) = obj.items()
+    if kind == "struct":
+        return {name: value_from_json(one) for name, one in inside.items()}
+    if kind == "list":
+        return [value_from_json(one) for one in inside]
     return _read(inside) if kind == "filter" else _READERS[kind](inside)
 
 

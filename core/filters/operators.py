@@ -296,4 +296,7 @@ OPERATORS: dict[str, Operator] = {operator.id: operator for operator in _TABLE}
 PATTERNS = frozenset(operator.id for operator in _TABLE if operator.takes is Takes.PATTERN)
 """Operators whose value is a pattern rather than text to be found."""
 PRESENCE = frozenset({"exists", "missing"})
-"""Operators that ask of the struct that a field lies in."""
+"""Other words for whether a value is null."""
+EQUALITIES = frozenset({"eq", "ne", "in", "nin", "has", "has_any", "has_all"})
+"""Operators that ask whether values are equal. The first four can be asked of whole lists and structs."""
+WHOLE = frozenset({"eq", "ne", "in", "nin"})

@@ -16,10 +16,10 @@ from core.filters.expr import Filter, Predicate, Reference
 from core.filters.items import item_types
 from core.filters.kinds import NESTED, Kind, kind_of
 from core.filters.like import as_regex
-from core.filters.operators import OPERATORS, Takes
+from core.filters.operators import EQUALITIES, OPERATORS, Takes
 from core.filters.pairs import refusal
 from core.filters.type_words import asked_types
-from core.filters.values import Value, are_exact, convert, told
+from core.filters.values import Value, are_exact, convert, number_text, told
 from core.nested import Place, names_within, place_of
 
 Types = Mapping[str, pa.DataType]
@@ -71,7 +71,7 @@ def place_in(types: Types, column: str, name: str) -> Place:
     """Where a column, or a field inside one, lies in the dataset `name`; raises `UnknownColumn`."""
     if not isinstance(column, str):
         raise BadFilter(f"{column!r} is no name of a column", fix="Give it as text")
-    place = place_of(column, types)
+    place = place_of(column, types, items=True)
     if place is None:
         _refuse_inside_items(types, column)
         raise UnknownColumn(column, name, names_within(types))
@@ -81,10 +81,17 @@ def place_in(types: Types, column: str, name: str) -> Place:
 def _refuse_inside_items(types: Types, column: str) -> None:
     head, _, rest = column.partition(".")
     kind = types.get(head)
-    if kind is not None and rest and kind_of(kind) is Kind.LIST and pa.types.is_struct(kind.value_type):
+    if (
+        kind is not None
+        and rest
+        and not rest[0].isdigit()
+        and kind_of(kind) is Kind.LIST
+        and pa.types.is_struct(kind.value_type)
+    ):
         raise BadFilter(
             f"'{column}' is no column: '{head}' is a list of items, each of which has fields",
-            fix=f"Ask whether there is such an item: {head} has item where ({rest} > 4)",
+            fix=f"Ask whether there is such an item: {head} has item where ({rest} > 4); or of one of them, "
+            f"numbered from 0: {head}.0.{rest}",
         )
 
 
@@ -95,6 +102,10 @@ def _values(asked: Asked, values: Sequence[Any]) -> list[Value]:
 def _value(asked: Asked, value: Any, type_: pa.DataType) -> Value:
     if isinstance(value, Reference | Filter):
         raise _misplaced(asked, value)
+    if kind_of(type_) is Kind.TEXT and asked.predicate.operator in EQUALITIES:
+        text = number_text(value)
+        if text is not None:
+            return Value(value, text)
     try:
         return convert(value, type_)
     except (ValueError, OverflowError) as error:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.filters.binding import Bound
-from core.filters.expr import And, Branch, Filter, Not, Predicate, Reference
+from core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, Struct
 from core.filters.kinds import Kind, kind_of
 from core.filters.operators import OPERATORS, Arity
 from core.filters.spans import span_ns, span_text
@@ -74,19 +74,29 @@ def _name(column: str) -> str:
     return column if _BARE_WORD.fullmatch(column) and column.lower() not in _TAKEN else f"“{column}”"
 
 
+def _nested(value: tuple[Any, ...]) -> str:
+    if isinstance(value, Struct):
+        return "{" + ", ".join(f"{_name(name)}: {_value(one)}" for name, one in value) + "}"
+    return "[" + ", ".join(map(_value, value)) + "]"
+
+
 def _value(value: Any) -> str:
     if isinstance(value, Filter):
         return sentence(value)
     if isinstance(value, Reference):
         return _name(value.name)
+    if isinstance(value, tuple):
+        return _nested(value)
     if isinstance(value, str):
         return value if _BARE_WORD.fullmatch(value) and value.lower() not in _TAKEN else f"“{value}”"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> str:
     if isinstance(value, dt.datetime):
         return str(value.date()) if value.timetz() == _MIDNIGHT else value.isoformat(sep=" ")
     if isinstance(value, dt.timedelta):
         return span_text(span_ns(value))
-    if isinstance(value, bytes):
-        return "0x" + value.hex()
-    return str(value)
+    return "0x" + value.hex() if isinstance(value, bytes) else str(value)

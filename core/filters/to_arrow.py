@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.filters.arrow_lists import item_at
 from core.filters.arrow_operand import ArrowOperand
 from core.filters.arrow_values import array_of
 from core.filters.binding import Bound
@@ -16,7 +17,7 @@ from core.filters.items import path_in_item
 from core.filters.operators import OPERATORS
 from core.filters.reading import BoundReference
 from core.filters.walk import fold
-from core.nested import Place, project
+from core.nested import Place, is_list, project
 
 ROWS_AT_ONCE = 65_536
 Find = Callable[[Place], pa.Array]
@@ -39,6 +40,9 @@ def _mask(bound: Filter, batch: pa.RecordBatch, check: Callable[[], None] | None
     def find(place: Place) -> pa.Array:
         if not place.path:
             return batch.column(place.column)
+        around = place.outer_list
+        if around is not None:  # a column may be called like one of the items
+            return _at(find(around), place.path[len(around.path) :])
         if place.name in batch.schema.names:
             return batch.column(place.name)
         return project(batch.column(place.column), place.path)
@@ -76,10 +80,17 @@ def _test(predicate: Bound, array: pa.Array, find: Find) -> pa.BooleanArray:
     return operator.test(operand, list(map(value, predicate.exact)))
 
 
+def _at(values: pa.Array, path: tuple[str, ...]) -> pa.Array:
+    """What is at `path`, which may lead into lists: null where a list is null or too short."""
+    for step in path:
+        values = item_at(values, int(step)) if is_list(values.type) else project(values, (step,))
+    return values
+
+
 def _of_items(bound: Filter) -> Callable[[ArrowOperand], pa.BooleanArray]:
     def met(items: ArrowOperand) -> pa.BooleanArray:
         def find(place: Place) -> pa.Array:
-            return project(items.array, path_in_item(place, items.array.type))
+            return _at(items.array, path_in_item(place, items.array.type))
 
         return _met(bound, find, len(items.array))
 

@@ -15,7 +15,7 @@ from core.filters.operators import OPERATORS
 from core.filters.reading import BoundReference
 from core.filters.sql_operand import SqlOperand, complement
 from core.filters.walk import fold
-from core.nested import Place
+from core.nested import Place, is_list
 
 MOST_JOINED = 64
 Find = Callable[[Place], exp.Expr]
@@ -31,6 +31,9 @@ def to_sql(bound: Filter, names: Mapping[str, str], trusted_statistics: bool = F
     """
 
     def find(place: Place) -> exp.Expr:
+        around = place.outer_list
+        if around is not None:  # a column may be called like one of the items
+            return field_in(find(around), around.type, place.path[len(around.path) :])
         if place.name in names:
             return _column(names[place.name])
         return field_in(_column(names[place.column]), place.whole, place.path)
@@ -40,8 +43,12 @@ def to_sql(bound: Filter, names: Mapping[str, str], trusted_statistics: bool = F
 
 def field_in(value: exp.Expr, type_: pa.DataType, path: Iterable[str]) -> exp.Expr:
     """The field at `path` inside a struct of this type, by its place: SQL does not tell the cases of names
-    apart, and has no name for some."""
+    apart, and has no name for some. A list has null at a number that it has no item for."""
     for name in path:
+        if is_list(type_):
+            value = exp.func("list_extract", value, exp.Literal.number(int(name) + 1))
+            type_ = type_.value_type
+            continue
         place = type_.get_field_index(name)
         value = exp.Anonymous(this="struct_extract_at", expressions=[value, exp.Literal.number(place + 1)])
         type_ = type_.field(place).type

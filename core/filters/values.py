@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
+from core.filters.expr import thawed
 from core.filters.kinds import Kind, kind_of, value_type
 from core.filters.spans import span_from_text, span_ns, span_text
 from core.filters.temporal import (
@@ -73,6 +74,19 @@ def natural(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def number_text(value: Any) -> str | None:
+    """The text that a number is equal to, its shortest: of 42 and 42.0 "42"; None for what is no number."""
+    number = natural(value)
+    if isinstance(number, bool) or not isinstance(number, int | float | Decimal):
+        return None
+    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+    if not exact.is_finite() or abs(exact.adjusted()) > MOST_DIGITS:
+        return None
+    whole, point, rest = f"{exact:f}".partition(".")
+    rest = rest.rstrip("0")
+    return f"{whole}.{rest}" if point and rest else (whole if exact else "0")
+
+
 def value_range(type_: pa.DataType) -> tuple[int, int]:
     """The least and the greatest count of a type of whole numbers, decimals, dates or times."""
     plain = value_type(type_)
@@ -89,6 +103,7 @@ def told(value: Any) -> str:
     """A value in a message: the constants as conditions spell them, not as Python does; a long one is cut."""
     if value is None:
         return "null"
+    value = thawed(value)
     whole = str(value).lower() if isinstance(value, bool) else repr(value)
     return whole if len(whole) <= TOLD_AT_MOST else whole[:TOLD_AT_MOST] + "…"
 

@@ -37,10 +37,19 @@ def predicates(root: Filter) -> list[Predicate]:
 
 
 def columns_read(root: Filter) -> list[str]:
-    """What the tree asks of, each once: columns, and fields inside them by their path."""
+    """What the tree asks of, each once: columns, and fields inside them by their path. A bound tree that asks
+    of an item of a list asks of the list."""
     found: dict[str, None] = {}
     for predicate in predicates(root):
-        found[predicate.column] = None
+        found[_read(predicate.column, predicate)] = None
         if any(issubclass(kind, Reference) for kind in set(map(type, predicate.values))):
-            found.update((value.name, None) for value in predicate.values if isinstance(value, Reference))
+            exact = getattr(predicate, "exact", predicate.values)
+            pairs = zip(predicate.values, exact, strict=True)
+            found.update((_read(one.name, other), None) for one, other in pairs if isinstance(one, Reference))
     return list(found)
+
+
+def _read(name: str, bound: object) -> str:
+    place = getattr(bound, "place", None)
+    around = None if place is None else place.outer_list
+    return name if around is None else str(around.name)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from core.filters import And, Filter, Not, Or, Predicate
 from core.filters.expr import Reference
 from core.filters.items import ITEM
-from core.filters.operators import OPERATORS, Arity, Operator, Takes
+from core.filters.operators import EQUALITIES, OPERATORS, WHOLE, Arity, Operator, Takes
 from core.filters.pairs import refusal
 from core.filters.type_words import NULL, WORDS
 
@@ -42,7 +42,8 @@ def around(*numbers: int) -> st.SearchStrategy[int]:
 
 FRACTIONS = st.sampled_from([0.5, -1.5, 60.25, Decimal("2.5"), Decimal("-0.001"), math.inf, -math.inf])
 ANY_NUMBER = around(0, 60, 127, -128, 2**31, 2**53, 2**63, -(2**63), 2**64, 10**40) | FRACTIONS
-TEXT = st.text("aAbBé😀%_\\.\n'\"\0 0", max_size=4)
+TEXT = st.text("aAbBé😀%_\\.\n'\"\0 0", max_size=4) | st.sampled_from(["42", "42.0", "-1.5", "0"])
+NUMBERS_AS_TEXT = st.sampled_from([42, 42.0, -1.5, Decimal("-1.50"), 0, -0.0])
 MOMENTS = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1)) | st.sampled_from(
     [dt.datetime(2013, 3, 10, 2, 30), dt.datetime(2013, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)]
 )
@@ -146,17 +147,43 @@ REGEXES = ("a", "^a", "[ab]+", "a|b", "^$", "a.b", r"\.", "é|😀", "(?s)a.b", 
 
 
 def askable(families: Mapping[str, Family]) -> dict[str, Family]:
-    """Columns and the fields inside them, by name."""
+    """Columns, the fields inside them and the first items of lists, by name."""
     found = {}
     for name, family in families.items():
         found[name] = family
         found.update({f"{name}.{inner}": part for inner, part in askable(family.parts).items()})
+        if family.item is not None:
+            found.update(askable({f"{name}.{number}": family.item for number in range(3)}))
     return found
 
 
 def fits(operator: Operator, family: Family) -> bool:
-    nested = family.item is not None and (family.item.item is not None or bool(family.item.parts))
+    if operator.id in WHOLE and is_nested(family):
+        return True
+    nested = family.item is not None and is_nested(family.item)
     return operator.fits(family.type) and not (nested and operator.takes is Takes.ITEMS)
+
+
+def is_nested(family: Family) -> bool:
+    return family.item is not None or bool(family.parts)
+
+
+def is_text(family: Family) -> bool:
+    return family.type in (pa.string(), pa.large_string(), pa.string_view(), FAMILIES["words"].type)
+
+
+def numbers_as_text(operator: Operator, family: Family) -> st.SearchStrategy[Any]:
+    return NUMBERS_AS_TEXT if operator.id in EQUALITIES and is_text(family) else st.nothing()
+
+
+def wholes(family: Family) -> st.SearchStrategy[Any]:
+    """Values to compare whole lists and structs with, in which fields that are null may be left out."""
+    if family.item is not None:
+        return family.cells | st.lists(st.none() | wholes(family.item), max_size=3)
+    if family.parts:
+        parts = {name: st.none() | wholes(part) for name, part in family.parts.items()}
+        return family.cells | st.fixed_dictionaries({}, optional=parts)
+    return family.values | family.cells
 
 
 @st.composite
@@ -167,15 +194,16 @@ def predicate(draw: st.DrawFn, families: Mapping[str, Family]) -> Predicate:
     operator = draw(st.sampled_from([o for o in OPERATORS.values() if fits(o, family)]))
     values = tuple(draw(_values(operator, family, names)))
     held = family.item if operator.takes is Takes.ITEMS and family.item is not None else family
-    texts = held.type in (pa.string(), pa.large_string(), pa.string_view(), FAMILIES["words"].type)
-    folds = texts and operator.arity is not Arity.NONE and draw(st.booleans())
+    folds = is_text(held) and operator.arity is not Arity.NONE and draw(st.booleans())
     return Predicate(name, operator.id, values, ignore_case=folds and operator.takes is not Takes.TYPES)
 
 
 def _values(operator: Operator, family: Family, names: Mapping[str, Family]) -> st.SearchStrategy[list[Any]]:
     counts = {Arity.NONE: (0, 0), Arity.ONE: (1, 1), Arity.TWO: (2, 2), Arity.MANY: (0, 4)}
     low, high = counts[operator.arity]
-    one = family.values | family.cells
+    one = family.values | family.cells | numbers_as_text(operator, family)
+    if operator.id in WHOLE and is_nested(family):
+        return st.lists(wholes(family), min_size=max(low, 1), max_size=high)
     if operator.takes is Takes.COLUMNS:
         others = [name for name, other in names.items() if refusal(family.type, other.type) is None]
         one |= st.sampled_from([Reference(name) for name in others])

@@ -17,6 +17,7 @@ import pyarrow as pa
 from core.filters import And, Filter, Not, Predicate
 from core.filters.expr import Reference
 from core.filters.items import ITEM
+from core.filters.kinds import Kind, kind_of
 from core.filters.type_words import NULL, WORDS
 from core.nested import Place, place_of
 
@@ -48,9 +49,7 @@ def meets(p: Predicate, row: Mapping[str, Any], types: Types) -> bool:
 def positive(p: Predicate, operator: str, row: Mapping[str, Any], types: Types) -> bool:
     place = found(p.column, types)
     cell = held(row, place)
-    if operator == "missing":
-        return held(row, place.around or place) is None
-    if operator == "is_null":
+    if operator in ("is_null", "missing"):
         return cell is None
     if operator == "type":
         return any(
@@ -59,6 +58,8 @@ def positive(p: Predicate, operator: str, row: Mapping[str, Any], types: Types) 
         )
     if cell is None:
         return False
+    if operator in ("eq", "in") and isinstance(cell, list | dict):
+        return any(alike(cell, value, place.type) for value in p.values)
     if operator in LIST_TESTS:
         return LIST_TESTS[operator](p, cell, place.type.value_type)
     if operator == "mod":
@@ -67,16 +68,32 @@ def positive(p: Predicate, operator: str, row: Mapping[str, Any], types: Types) 
     return None not in others and test(p, operator, cell, others)
 
 
+def alike(cell: Any, value: Any, type_: pa.DataType) -> bool:
+    """Whether a whole list or struct is that; null equals null inside, and a field left out is null."""
+    if cell is None or value is None:
+        return cell is None and value is None
+    if isinstance(cell, dict):
+        given = dict(value)
+        return all(alike(cell[field.name], given.get(field.name), field.type) for field in type_)
+    if isinstance(cell, list):
+        pairs = zip(cell, value, strict=False)
+        return len(cell) == len(value) and all(alike(*pair, type_.value_type) for pair in pairs)
+    return ranked(cell) == ranked(asked(value, type_))
+
+
 def found(name: str, types: Types) -> Place:
-    place = place_of(name, types)
+    place = place_of(name, types, items=True)
     assert place is not None
     return place
 
 
 def held(row: Mapping[str, Any], place: Place) -> Any:
     value = row[place.column]
-    for name in place.path:
-        value = None if value is None else value[name]
+    for step in place.path:
+        if isinstance(value, list):
+            value = value[int(step)] if int(step) < len(value) else None
+        elif value is not None:
+            value = value[step]
     return value
 
 
@@ -90,6 +107,8 @@ def compared(value: Any, cell: Any, row: Mapping[str, Any], type_: pa.DataType, 
 
 
 def asked(value: Any, type_: pa.DataType) -> Any:
+    if isinstance(value, int | float | Decimal) and kind_of(type_) is Kind.TEXT:
+        return str(int(value)) if value == int(value) else str(float(value))
     if not pa.types.is_floating(type_) or not math.isfinite(value) or value == int(value):
         return value
     with np.errstate(over="ignore"):

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from core.errors import BadFilter, UnknownColumn
 from core.filters import OPERATORS, And, Filter, Not, Or, Predicate
-from core.filters.binding import Bound, bind_predicate
+from core.filters.binding import Bound, bind_predicate, is_whole
 from core.filters.kinds import kind_of
 from core.filters.operators import Arity, offered
 from ui.filters.typed import join_list, split_list, written
@@ -70,7 +70,8 @@ class Condition:
         if not self.column:
             return Problem("column", "choose a column", unfinished=True)
         type_, operator = types.get(self.column), OPERATORS[self.operator]
-        if type_ is not None and not operator.fits(type_):
+        whole = any(map(is_whole, self.given or ()))
+        if type_ is not None and not whole and not operator.fits(type_):
             kind = kind_of(type_)
             return Problem(
                 "operator", f"'{operator.wording(kind)}' cannot be asked of {kind.value} ({type_})"

@@ -52,8 +52,10 @@ def _entry(name: Any, asked: Any, depth: int) -> Filter:
         return _GROUPS[name]([_query(part, depth) for part in _list(name, asked)])
     if name == "$expr":
         return _expression(asked, depth)
+    if name == "$not":
+        return Not(_query(asked, depth))
     if name.startswith("$"):
-        raise _unknown(name, [*_GROUPS, "$expr"])
+        raise _unknown(name, [*_GROUPS, "$not", "$expr"])
     return _conditions(name, asked, depth)
 
 
@@ -64,12 +66,13 @@ def _conditions(column: str, asked: Any, depth: int) -> Filter:
     if not isinstance(asked, Mapping):
         return _equal(column, asked)
     plain = [key for key in asked if not str(key).startswith("$")]
-    if plain or not asked:
-        told = f"its field '{plain[0]}'" if plain else "an empty dict"
+    if len(plain) == len(asked):
+        return _equal(column, asked)
+    if plain:
         raise BadFilter(
-            f"Column '{column}' cannot be compared with {told} as a whole",
-            "A dict among values holds operators",
-            f"Ask for the field by its path: {f'{column}.{plain[0]}' if plain else column!r}",
+            f"Column '{column}' is asked for its field '{plain[0]}' beside operators",
+            "A dict holds either operators, or the fields of a whole struct",
+            f"Ask for the field by its path: '{column}.{plain[0]}'",
         )
     operators = {key: operand for key, operand in asked.items() if key != "$options"}
     if "$options" in asked and "$regex" not in asked:

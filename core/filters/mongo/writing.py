@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from core.errors import BadFilter
-from core.filters.expr import And, Branch, Filter, Not, Predicate, Reference
+from core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, thawed
 from core.filters.items import ITEM
 from core.filters.like import as_regex, literal
 from core.filters.mongo.types import NAMES
 from core.filters.operators import OPERATORS, Takes
+from core.filters.values import number_text
 from core.filters.walk import fold
 
 Query = dict[str, Any]
@@ -40,7 +41,7 @@ def _predicate(predicate: Predicate) -> Query:
         raise _unknown(predicate, " in any case")
     if predicate.operator not in _WRITERS:
         raise _unknown(predicate)
-    return {predicate.column: _WRITERS[predicate.operator](predicate, predicate.values)}
+    return {predicate.column: _WRITERS[predicate.operator](predicate, tuple(map(thawed, predicate.values)))}
 
 
 def _unknown(predicate: Predicate, how: str = "") -> BadFilter:
@@ -87,7 +88,8 @@ def _equal(predicate: Predicate, values: Sequence[Any]) -> Query:
 def _one_of(predicate: Predicate, values: Sequence[Any]) -> Query:
     if not predicate.ignore_case or not values:
         return {"$in": list(values)}
-    return {"$regex": rf"\A(?:{'|'.join(map(literal, values))})\z", "$options": "i"}
+    texts = (number_text(value) or value for value in values)
+    return {"$regex": rf"\A(?:{'|'.join(map(literal, texts))})\z", "$options": "i"}
 
 
 def _between(_predicate: Predicate, values: Sequence[Any]) -> Query:
@@ -129,8 +131,12 @@ def _of_item(query: Query) -> Query | None:
 
 def _names_item(query: Any) -> bool:
     if isinstance(query, dict):
-        return ITEM in query or any(map(_names_item, query.values()))
+        return any(_is_of_item(name) or _names_item(asked) for name, asked in query.items())
     return isinstance(query, list) and any(map(_names_item, query))
+
+
+def _is_of_item(name: str) -> bool:
+    return name == ITEM or name.startswith(f"{ITEM}.")
 
 
 def _not(write: Callable[[Predicate, Sequence[Any]], Query]) -> Callable[[Predicate, Sequence[Any]], Query]:

@@ -58,7 +58,7 @@ _TOKENS = re.compile(
     |(?P<endless>[+-]inf(?:inity)?\b)
     |(?P<regex>/(?:[^/\\\n]|\\[^\n])*/[a-z]*)
     |(?P<name>(?:[^\W\d]\w*|{_QUOTED})(?:\.(?:\w+|{_QUOTED}))*)
-    |(?P<sign><=|>=|<>|!=|==|[=<>~%(),\[\]])""",
+    |(?P<sign><=|>=|<>|!=|==|[=<>~%(),:\[\]{{}}])""",
     re.VERBOSE | re.IGNORECASE,
 )
 _NAME_PART = re.compile(rf"{_QUOTED}|[^.\"]+")

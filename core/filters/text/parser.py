@@ -6,13 +6,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from core.filters.expr import And, Filter, Or, Predicate, Reference
+from core.filters.expr import DEEPEST, And, Filter, Or, Predicate, Reference
 from core.filters.text import strays
 from core.filters.text.groups import Group
 from core.filters.text.lexer import Part, Token, tokens
 from core.filters.text.literals import CONSTANTS
 from core.filters.text.spellings import FILTER, IN_ANY_CASE, KEYWORDS, LIST, Spelling, is_place, spelling_at
 
+_NESTED = {"[": "]", "{": "}"}
 _GROUPS: dict[str, type[And] | type[Or]] = {"all": And, "any": Or}
 
 
@@ -167,10 +168,46 @@ class Reader:
         self._take()
         return found
 
+    def _nested(self, opener: Token, depth: int = 0) -> Any:
+        """`[1, 2]` or `{h: 80, w: null}`, whose values may be nested again."""
+        if depth > DEEPEST:
+            raise strays.too_deep(self.text, opener)
+        listed: list[Any] = []
+        fields: dict[str, Any] = {}
+        close = _NESTED[opener.word]
+        while self._word() != close:
+            if opener.word == "{":
+                name = self._take()
+                if name.part not in (Part.WORD, Part.NAME):
+                    raise strays.field(self.text, name)
+                if self._word() != ":":
+                    raise strays.expected(self.text, self._next, ":")
+                self._take()
+                fields[str(name.value)] = self._inside(depth)
+            else:
+                listed.append(self._inside(depth))
+            if self._word() == ",":
+                self._take()
+            elif self._word() != close:
+                raise strays.unfinished_value(self.text, opener, self._next, close)
+        self._take()
+        return fields if opener.word == "{" else listed
+
+    def _inside(self, depth: int) -> Any:
+        if self._word() in _NESTED:
+            return self._nested(self._take(), depth + 1)
+        token = self._next
+        value = self._value()
+        if isinstance(value, Reference):
+            raise strays.value(self.text, token)
+        return value
+
     def _value(self) -> Any:
         token = self._take()
         if token.part is Part.VALUE:
             return token.value
+        if token.word in _NESTED:
+            return self._nested(token)
         if token.word in CONSTANTS:
             return CONSTANTS[token.word]
         if token.part is Part.NAME or (token.part is Part.WORD and token.word not in KEYWORDS):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.filters.binding import counted, known_operator
-from core.filters.expr import And, Branch, Filter, Not, Predicate, Reference
+from core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, Struct
 from core.filters.text.literals import CONSTANTS, slashed, written
 from core.filters.text.spellings import FILTER, IN_ANY_CASE, KEYWORDS, LIST, is_place, parts_of
 
@@ -87,4 +87,13 @@ def _one(operator: str, value: Any) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, Struct):
+        return "{" + ", ".join(f"{field(key)}: {_value(one)}" for key, one in value) + "}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value, value))}]"
     return name(value.name) if isinstance(value, Reference) else written(value)
+
+
+def field(key: str) -> str:
+    """A name of a field, in double quotes where it needs them."""
+    return key if _BARE.fullmatch(key) else '"' + key.replace('"', '""') + '"'

@@ -80,6 +80,24 @@ def unfinished_list(text: str, opener: Token, token: Token) -> BadFilter:
     return unreadable(text, token.start, token.stop, why)
 
 
+def unfinished_value(text: str, opener: Token, token: Token, close: str) -> BadFilter:
+    if token.part is Part.END:
+        why = f"The '{opener.text}' that opens here is never closed"
+        return unreadable(text, opener.start, opener.stop, why)
+    why = f"A comma or {close} is expected here, not {_said(token)}"
+    return unreadable(text, token.start, token.stop, why)
+
+
+def field(text: str, token: Token) -> BadFilter:
+    fix = "A struct is written as {name: value}, a name with other signs in double quotes"
+    why = f"The name of a field is expected here, not {_said(token)}"
+    return unreadable(text, token.start, token.stop, why, fix)
+
+
+def too_deep(text: str, token: Token) -> BadFilter:
+    return unreadable(text, token.start, token.stop, "Values are nested too deep here")
+
+
 def never_closed(text: str, opener: Token) -> BadFilter:
     return unreadable(text, opener.start, opener.stop, "The parenthesis that opens here is never closed")
 

@@ -87,7 +87,8 @@ def test_an_unknown_operator_names_the_nearest() -> None:
         (col("dep_delay").is_in([1, None]), "'is null'"),
         (col("time_hour") == NO_TIME, "'is null'"),
         (Predicate(5, "is_null"), "no name of a column"),  # type: ignore[arg-type]
-        (col("carrier") == 5, "5 is not text"),
+        (col("carrier") > 5, "5 is not text"),
+        (col("carrier") == True, "True is not text"),  # noqa: E712
         (col("carrier") == "\ud800", "half a character"),
         (col("time_hour") > "yesterday", "year-month-day"),
         (col("day") > "2013-02-30", "out of range|day is out of"),

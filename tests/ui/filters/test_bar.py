@@ -367,17 +367,24 @@ def test_the_whole_list_of_columns_opens_at_the_one_there_is(qtbot: QtBot, bar: 
 
 
 def test_an_operator_that_does_not_fit_is_marked_and_never_changed(qtbot: QtBot, bar: FilterBar) -> None:
-    bar.set_filter((col("dep_delay") > 60) & (col("stops") == ["JFK"]))
+    bar.set_filter((col("dep_delay") > 60) & col("stops").contains("JFK"))
     bar.open_builder()
     row = rows_of(bar)[1]
     assert bar.filter() == (col("dep_delay") > 60)
-    assert row.condition.operator == "eq"
+    assert row.condition.operator == "contains"
     box = named(row, QComboBox, "Operator")
-    assert (box.currentText(), box.property("variant")) == ("is", "invalid")
-    assert any("'is' cannot be asked of lists" in label.text() for label in row.findChildren(QLabel))
+    assert (box.currentText(), box.property("variant")) == ("contains", "invalid")
+    assert any("'contains' cannot be asked of lists" in label.text() for label in row.findChildren(QLabel))
     choose_operator(row, "is not null")
-    assert box.property("variant") == "" and box.findText("is") < 0
+    assert box.property("variant") == "" and box.findText("contains") < 0
     assert bar.filter() == (col("dep_delay") > 60) & col("stops").not_null()
+
+
+def test_a_comparison_with_a_whole_list_stays_as_it_is(bar: FilterBar) -> None:
+    where = (col("dep_delay") > 60) & (col("stops") == ["JFK"]) & (col("stops.0") != "LGA")
+    bar.set_filter(where)
+    bar.open_builder()
+    assert bar.filter() == where
 
 
 def test_choosing_a_column_never_asks_anything_at_once(qtbot: QtBot, bar: FilterBar) -> None:
