@@ -13,7 +13,9 @@ from core.arguments import text_of
 from core.arrays import in_one
 from core.block import as_block
 from core.errors import BadData
-from core.filters.expr import And, Filter, Predicate, Reference
+from core.filters.expr import And, Filter, Predicate, Reference, thawed
+from core.filters.kinds import NESTED, Kind, kind_of
+from core.filters.values import convert, number_text
 from core.given import Given, taken
 from core.rows import together
 from core.schema import ID
@@ -85,7 +87,7 @@ def inserted_instead(
     types = {c.name: c.type for c in state.columns}
     equal = list(_equalities(where))
     inside = {path: value for path, value in equal if path not in types}
-    held = {column: as_held(array_of([value]), types[column]) for column, value in equal if column in types}
+    held = {column: _cell(value, types[column]) for column, value in equal if column in types}
     held |= {column: pa.nulls(1, kind) for column, kind in types.items() if column not in held}
     given = {column: value for column, value in held.items() if value.null_count == 0}
     placed = assignments({"$set": inside}, state.columns, name) if inside else []
@@ -100,7 +102,16 @@ def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
         for child in where.children:
             yield from _equalities(child)
     elif isinstance(where, Predicate) and where.operator == "eq" and where.column != ID:
-        yield from ((where.column, value) for value in where.values if not isinstance(value, Reference))
+        yield from ((where.column, thawed(v)) for v in where.values if not isinstance(v, Reference))
+
+
+def _cell(value: Any, kind: pa.DataType) -> pa.Array:
+    """A value that the condition asks for, read as the column's type, as the condition reads it."""
+    if kind_of(kind) is Kind.TEXT:
+        value = number_text(value) or value
+    elif kind_of(kind) not in NESTED:
+        value = convert(value, kind).shown
+    return as_held(array_of([value]), kind)
 
 
 def _refuse(state: State, data: pa.Table, set_on_insert: Mapping[str, Any]) -> None:

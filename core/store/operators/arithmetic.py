@@ -163,20 +163,32 @@ def _doubles(values: pa.Array) -> pa.Array:
 _BITWISE = {"and": pc.bit_wise_and, "or": pc.bit_wise_or, "xor": pc.bit_wise_xor}
 
 
-def read_bits(operand: Any) -> tuple[str, int]:
-    """`{"and": 12}`, with "or" and "xor" likewise."""
-    if not isinstance(operand, Mapping) or len(operand) != 1 or not set(operand) <= set(_BITWISE):
-        raise Refusal(f"it takes one of {{and: …}}, {{or: …}}, {{xor: …}}, not {operand!r}")
-    ((name, given),) = operand.items()
+Bits = tuple[tuple[str, int], ...]
+"""What is done to the bits, in that order: "and", "or" or "xor", and with what."""
+
+
+def read_bits(operand: Any) -> Bits:
+    """`{"and": 12}`, with "or" and "xor" likewise, or several of them: one after the other, as given."""
+    if not isinstance(operand, Mapping) or not operand or not set(operand) <= set(_BITWISE):
+        raise Refusal(f"it takes {{and: …}}, {{or: …}}, {{xor: …}} or several of them, not {operand!r}")
+    return tuple((name, _bits(name, given)) for name, given in operand.items())
+
+
+def _bits(name: str, given: Any) -> int:
     number = natural(given)
     if isinstance(number, bool) or not isinstance(number, int) or not -(2**63) <= number < 2**64:
         raise Refusal(f"'{name}' takes a 64-bit integer, not {given!r}")
-    return name, number
+    return number
 
 
-def bits_changed(values: pa.Array, operand: tuple[str, int]) -> pa.Array:
+def bits_changed(values: pa.Array, bits: Bits) -> pa.Array:
     """Null counts as 0."""
-    name, number = operand
+    for name, number in bits:
+        values = _bits_changed(values, name, number)
+    return values
+
+
+def _bits_changed(values: pa.Array, name: str, number: int) -> pa.Array:
     if pa.types.is_null(values.type):
         values = from_values([0] * len(values), pa.int64())
     wide = pa.uint64() if pa.types.is_uint64(values.type) else pa.int64()

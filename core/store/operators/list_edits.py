@@ -98,6 +98,9 @@ def read_condition(operand: Any) -> Any:
 
 
 def pulled(values: pa.Array, condition: Any) -> pa.Array:
+    """Null stays null, in a column that never held anything else too."""
+    if pa.types.is_null(values.type):
+        return values
     lists = lists_of(values)
     return _without(lists, matching(lists.items, condition))
 
@@ -124,6 +127,8 @@ def read_end(operand: Any) -> int:
 
 
 def popped(values: pa.Array, end: int) -> pa.Array:
+    if pa.types.is_null(values.type):
+        return values
     lists = lists_of(values)
     return _edited(lists, lambda held: held[:-1] if end == 1 else held[1:], lists.valid)
 

@@ -245,6 +245,28 @@ def test_set_on_insert_changes_no_row_that_is_there(store: Store) -> None:
     assert table.version == 1
 
 
+@pytest.mark.parametrize(
+    ("where", "row"),
+    [
+        ({"t": 42}, {"t": "42"}),
+        ({"n": "42"}, {"n": 42}),
+        ({"d": "2024-01-02"}, {"d": dt.date(2024, 1, 2)}),
+        ({"l": [1, 2]}, {"l": [1, 2]}),
+        ({"s": {"x": 5}}, {"s": {"x": 5, "y": None}}),
+        ({"s.x": 5, "l.0": 7}, {"s": {"x": 5, "y": None}, "l": [7]}),
+    ],
+    ids=str,
+)
+def test_a_row_that_is_inserted_instead_meets_the_condition(
+    store: Store, where: dict[str, Any], row: dict[str, Any]
+) -> None:
+    first = {"n": 1, "t": "a", "d": dt.date(2000, 1, 1), "l": [3], "s": {"x": 1, "y": 2}}
+    table = store.create_table("t", [first])
+    assert table.update_where(where, {"$set": {"new": 1}}, upsert=True).inserted == 1
+    assert table.get(1) == {"_id": 1, **dict.fromkeys(first), "new": 1, **row}
+    assert table.update_where(where, {"$set": {"new": 2}}, upsert=True).updated == 1
+
+
 def test_several_operators_are_one_commit_told_in_the_history(store: Store) -> None:
     table = store.create_table("t", [{"n": 1, "word": "a"}, {"n": 2, "word": "b"}])
     done = table.update_where(col("n") > 1, {"$set": {"word": "z", "late": True}, "$inc": {"n": 5}})
@@ -281,6 +303,41 @@ def test_a_minus_zero_is_not_a_zero(store: Store) -> None:
     assert math.copysign(1, column(table)[0]) == -1
 
 
+EMPTY: dict[str, Any] = {
+    "$set": 5, "$unset": "", "$inc": 5, "$mul": 5, "$min": 5, "$max": 5, "$bit": {"and": 7, "or": 8},
+    "$currentDate": True, "$push": 5, "$addToSet": 5, "$pull": 5, "$pullAll": [5], "$pop": 1, "$rename": "z",
+    "$setOnInsert": 5,
+}  # fmt: skip
+STILL_NULL = {"$unset", "$pull", "$pullAll", "$pop", "$rename", "$setOnInsert"}
+
+
+@pytest.mark.parametrize("place", ["x", "s.x", "l.0"])
+@pytest.mark.parametrize("operator", list(OPERATORS))
+def test_operators_on_what_holds_nothing_but_nulls(store: Store, operator: str, place: str) -> None:
+    operand = "y" if operator == "$rename" and place == "x" else EMPTY[operator]
+    table = store.create_table("t", [{"x": None, "s": {"x": None, "k": 1}, "l": [None]}])
+    if operator == "$rename" and place == "l.0":
+        with pytest.raises(BadData, match="items of lists are not moved"):
+            table.update_where(None, {operator: {place: operand}})
+        return
+    assert table.update_where(None, {operator: {place: operand}}).updated == (operator not in STILL_NULL)
+
+
+@pytest.mark.parametrize("operator", ["$pop", "$pull", "$pullAll"])
+def test_lists_that_are_null_stay_null(store: Store, operator: str) -> None:
+    table = one_column(store, [None, [1, 5]], pa.list_(pa.int64()))
+    table.update_where(None, {operator: {"x": EMPTY[operator]}})
+    assert column(table) == [None, [1]]
+
+
+def test_bit_operations_are_done_in_the_order_given(store: Store) -> None:
+    table = one_column(store, [12, None])
+    table.update_where(None, {"$bit": {"x": {"and": 7, "or": 8}}})
+    assert column(table) == [12 & 7 | 8, 8]
+    table.update_where(None, {"$bit": {"x": {"or": 3, "xor": 1}}})
+    assert column(table) == [(12 & 7 | 8 | 3) ^ 1, (8 | 3) ^ 1]
+
+
 def test_no_ids_change_nothing(store: Store) -> None:
     table = store.create_table("people", PEOPLE)
     done = table.update_where([], {"$set": {"fresh": 1, "name": 5.5}})
@@ -308,7 +365,8 @@ REFUSALS: list[tuple[Any, type[LamellaError], str]] = [
     ({"$mul": {"f": 1e300}}, BadData, "too large for double"),
     ({"$min": {"n": "a"}}, BadData, "cannot be compared with int64"),
     ({"$min": {"n": None}}, BadData, "null is neither"),
-    ({"$bit": {"n": {"nand": 1}}}, BadData, "one of"),
+    ({"$bit": {"n": {"nand": 1}}}, BadData, "or several of them"),
+    ({"$bit": {"n": {}}}, BadData, "or several of them"),
     ({"$bit": {"f": {"and": 1}}}, BadData, "for whole numbers"),
     ({"$push": {"n": 1}}, BadData, "for lists"),
     ({"$push": {"tags": 5}}, BadData, "holds string and cannot take int64"),
