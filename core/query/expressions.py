@@ -6,6 +6,8 @@ An expression is only built here. What a function means, which types it takes an
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +16,13 @@ from pyarrow import types as is_
 from core.errors import BadQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from core.filters.expr import Filter
 
+LONGEST_READ = 500
+"""Characters of a text that is looked at for what it computes."""
+_COMPUTING = re.compile(r"^[^'\"\\]*[-+*/%<>=(][^'\"\\]*$")
 DEEPEST = 200
 """Calls within calls: far beyond what people write, and what every engine can still take."""
 
@@ -249,6 +254,25 @@ def expression_of(given: Any) -> Expression:
     if isinstance(given, Column):
         return Named(given.name)
     return Condition(given) if isinstance(given, Filter) else Constant(given)
+
+
+def computes_from(text: str, columns: Callable[[], Collection[str]]) -> bool:
+    """Whether a text reads as something that is computed from these columns: `price * 2`, `abs(price)`.
+
+    Text in quotes is none: what is looked for is code that was written as text by mistake."""
+    if len(text) > LONGEST_READ or not _COMPUTING.search(text):
+        return False
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node not in called]
+    if not names or not isinstance(tree, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Call):
+        return False
+    known = columns()
+    heads = {*known, *(name.partition(".")[0] for name in known)}
+    return heads.issuperset(names)
 
 
 def coalesce(*values: Any) -> Expression:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from core.arguments import Condition, condition_of, count_of, names_of
 from core.errors import BadQuery
 from core.query.aggregate import Aggregate
-from core.query.expressions import expression_of
+from core.query.expressions import computes_from, expression_of
 from core.query.query import SortKey
 from core.query.steps import (
     Aggregates,
@@ -46,10 +46,20 @@ class Fluent:
         return rows if asked is None else rows.then(Where(asked))
 
     def compute(self, /, **values: Any) -> Asking:
-        """Further columns: `.compute(total=col("price") * col("count"))`."""
-        return self.asking().then(
-            Compute(tuple((name, expression_of(value)) for name, value in values.items()))
-        )
+        """Further columns: `.compute(total=col("price") * col("count"))`.
+
+        Other values, text too, stand in every row as they are. Raises `BadQuery` for text that reads as if it
+        were to be computed from columns, `"price * 2"`; `Constant("price * 2")` is that text.
+        """
+        rows = self.asking()
+        for name, value in values.items():
+            if isinstance(value, str) and computes_from(value, lambda: rows.schema.names):
+                raise BadQuery(
+                    f"{rows.name}: '{name}' would hold the text {value!r} in every row",
+                    "compute takes text as a value, and this reads as if it were to be computed",
+                    f"Write it with col(): col('a') * 2; for the text itself give Constant({value!r})",
+                )
+        return rows.then(Compute(tuple((name, expression_of(value)) for name, value in values.items())))
 
     def select(self, *columns: str | Iterable[str]) -> Asking:
         """These columns alone, in this order."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from core import Store, col
 from core.errors import BadQuery, UnknownColumn
-from core.query.expressions import coalesce, greatest, least, when
+from core.query.expressions import Constant, coalesce, greatest, least, when
 from core.query.functions import FUNCTIONS
 
 BERLIN = pa.timestamp("us", "Europe/Berlin")
@@ -218,3 +219,21 @@ def test_too_deep_an_expression_is_refused(table):
         deep = deep + 1
     with pytest.raises(BadQuery, match="more than 200 deep"):
         table.compute(made=deep).read()
+
+
+@pytest.mark.parametrize("text", ["a * 2", "a + b", "-a", "abs(a)", "a > 2", "(a + 1) * b", "a.x - 1"])
+def test_compute_refuses_text_that_reads_as_computed(tmp_path: Path, text: str) -> None:
+    with Store.open(tmp_path / "texts") as store:
+        table = store.create_table("t", [{"a": 1, "b": 2}])
+        with pytest.raises(BadQuery, match=r"would hold the text .* in every row.*Write it with col\(\)"):
+            table.compute(c=text)
+        assert table.compute(c=Constant(text)).read()["c"].to_pylist() == [text]
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "", "hello", "2 * 3", "x * 2", "late - evening", "'a' * 2", "a *", "2024-01-01"]
+)
+def test_compute_takes_other_text_as_a_value(tmp_path: Path, text: str) -> None:
+    with Store.open(tmp_path / "texts") as store:
+        table = store.create_table("t", [{"a": 1, "b": 2}])
+        assert table.compute(c=text).read()["c"].to_pylist() == [text]
