@@ -149,8 +149,12 @@ class _Helpers:
 
 
 def _serve(calls: SimpleQueue[Callable[[], None] | None]) -> None:
-    while (help_ := calls.get()) is not None:
+    while True:
+        help_ = calls.get()
+        if help_ is None:
+            return
         help_()
+        del help_  # while it waits, the thread would keep a snapshot, and so files from being removed
 
 
 _helpers = _Helpers()

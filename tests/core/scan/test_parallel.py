@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -161,3 +162,16 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
     if child == 0:
         os._exit(0 if each(lambda task, file: task, TASKS) == TASKS else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_threads_that_wait_refer_to_nothing_of_their_last_work() -> None:
+    class Work:
+        def __call__(self, task: int, file: OpenFile) -> int:
+            return task
+
+    work = Work()
+    gone = threading.Event()
+    weakref.finalize(work, gone.set)
+    assert each(work, range(64)) == list(range(64))
+    del work
+    assert gone.wait(timeout=10)
