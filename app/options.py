@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from app.bench_options import of_bench
-from app.query_options import WHERE_HELP, of_index, of_query
+from app.query_options import CHECKSUMS_HELP, WHERE_HELP, of_index, of_query
 
 RAGGED_HELP = (
     "what to do with rows of a CSV file that do not fit its header (%(default)s): pad fills short ones up"
@@ -26,6 +26,7 @@ def import_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument("target", metavar="STORE[:TABLE]", help="a store's folder; made when missing")
     parser.add_argument("--ragged", choices=("refuse", "pad"), default="refuse", help=RAGGED_HELP)
+    parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
 
 
 def query(parser: argparse.ArgumentParser) -> None:

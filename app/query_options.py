@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+CHECKSUMS_HELP = "what to do with Parquet pages whose checksums differ (%(default)s): ignore reads them"
 WHERE_HELP = "the rows that meet it alone, such as: delay > 60 and carrier in ('AA', 'UA')"
 Words = Callable[[str], list[str]]
 Number = Callable[[str], int]
@@ -37,6 +38,7 @@ def of_query(parser: argparse.ArgumentParser, names: Words, number: Number) -> N
     statement.add_argument("--files", action="store_true", help="let it read files that it names")
     statement.add_argument("--write", action="store_true", help="let it change tables of the store")
     parser.add_argument("--as-of", metavar="VERSION", help="an earlier version: its number, name or time")
+    parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
     parser.add_argument("--format", choices=("table", "csv", "json", "jsonl"), default="table")
 
 

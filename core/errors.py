@@ -40,6 +40,17 @@ class FileProblem(LamellaError):
         super().__init__(f"{path}: {what}", why, fix)
 
 
+class DamagedFile(FileProblem):
+    """A file whose checksums say that it holds other bytes than were written. `readable_anyway`: the person
+    may choose to read it without them (`open_dataset(path, checksums="ignore")`)."""
+
+    def __init__(
+        self, path: Path | str, what: str, why: str, fix: str, readable_anyway: bool = False
+    ) -> None:
+        self.readable_anyway = readable_anyway
+        super().__init__(path, what, why, fix)
+
+
 class UnknownName(LamellaError):
     """A column, table or other name that is not there, with the nearest one that is."""
 

@@ -44,16 +44,17 @@ else:
 
 
 class FileLock:
-    """Held through a file that stays: by one holder, or by any number that share it."""
+    """Held through a file that stays: by one holder, or by any number that share it. One that does not make
+    the file (`makes=False`) needs not be allowed to write there."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, makes: bool = True) -> None:
+        self._path, self._flags = path, os.O_RDWR | os.O_CREAT if makes else os.O_RDONLY
         self._handle: int | None = None
         let_go_in_children(self)
 
     def acquire(self, shared: bool = False) -> bool:
         """Whether the lock was free for the asking."""
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT)
+        handle = os.open(self._path, self._flags)
         try:
             had = _try_lock(handle, shared)
         except OSError:  # a network folder whose server knows no locks

@@ -10,18 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app.commands import terminal
+from app.commands.query_source import ignoring_checksums
 from core import Store, open_dataset
 from core.arguments import path_of
 from core.datasets.text.ragged import RaggedRow
-from core.errors import LamellaError
+from core.errors import DamagedFile, LamellaError
 from core.transfer import import_dataset
 
 
 def run(arguments: argparse.Namespace) -> int:
     folder, name = split_target(arguments.target)
     path = path_of(folder, "the store")
-    with _offering_to_pad(), terminal.job() as job:
-        dataset = open_dataset(arguments.file, ragged=arguments.ragged)
+    with _offering_options(), terminal.job() as job:
+        dataset = open_dataset(arguments.file, ragged=arguments.ragged, checksums=arguments.checksums)
         with store_for_import(path) as store:
             table = import_dataset(dataset, store, name, job)
             rows = "1 row is" if table.num_rows == 1 else f"{table.num_rows:,} rows are"
@@ -30,13 +31,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _offering_to_pad() -> Iterator[None]:
+def _offering_options() -> Iterator[None]:
     try:
         yield
     except RaggedRow as problem:
         if not problem.paddable:
             raise
         raise LamellaError(problem.what, problem.why, f"{problem.fix}: --ragged pad") from problem
+    except DamagedFile as problem:
+        raise ignoring_checksums(problem) from problem
 
 
 @contextmanager

@@ -37,7 +37,7 @@ BEST = 20
 
 def run(arguments: argparse.Namespace) -> int:
     _refuse(arguments)
-    with terminal.job() as job, opened(arguments.source, arguments.write) as source:
+    with terminal.job() as job, opened(arguments.source, arguments.write, arguments.checksums) as source:
         if arguments.explain:
             print(_asked(source, arguments).explain(job))
             return 0

@@ -12,7 +12,8 @@ import pyarrow as pa
 from core import Store, open_dataset
 from core.arguments import path_of
 from core.dataset import Dataset
-from core.errors import LamellaError, UnknownTable
+from core.datasets.options import Checksums
+from core.errors import DamagedFile, LamellaError, UnknownTable
 from core.jobs import Job
 from core.query.sql import sql as sql_over
 from core.store.paths import CATALOG
@@ -38,13 +39,23 @@ class Asked(Protocol):
 
 
 @contextmanager
-def opened(where: str, write: bool = False) -> Iterator[Source]:
+def opened(where: str, write: bool = False, checksums: Checksums = "verify") -> Iterator[Source]:
     """A folder that is a store, or else files."""
     if (path_of(where, "the store or file") / CATALOG).exists():
         with Store.open(where, read_only=not write) as store:
             yield StoreSource(store)
     else:
-        yield FileSource(open_dataset(where))
+        try:
+            yield FileSource(open_dataset(where, checksums=checksums))
+        except DamagedFile as problem:
+            raise ignoring_checksums(problem) from problem
+
+
+def ignoring_checksums(problem: DamagedFile) -> LamellaError:
+    """The same with the option that looks at the file all the same, where there is one."""
+    if not problem.readable_anyway:
+        return problem
+    return LamellaError(problem.what, problem.why, f"{problem.fix}: --checksums ignore")
 
 
 class StoreSource:

@@ -8,6 +8,7 @@ from app import cli
 from app.commands import terminal
 from core import Store
 from core.errors import StoreProblem
+from core.store.log_check import log_damage
 from core.store.paths import CATALOG
 from core.store.table import Table
 
@@ -41,9 +42,17 @@ def compact(arguments: argparse.Namespace) -> int:
 
 
 def verify(arguments: argparse.Namespace) -> int:
-    with terminal.job() as job, _opened(arguments) as store:
-        one = arguments.table
-        report = store[one].verify(arguments.quick, job) if one else store.verify(arguments.quick, job)
+    """Nothing is written: what is damaged may be all that there is to restore from."""
+    try:
+        with terminal.job() as job, _opened(arguments, read_only=True) as store:
+            one = arguments.table
+            report = store[one].verify(arguments.quick, job) if one else store.verify(arguments.quick, job)
+    except StoreProblem:
+        told = log_damage(arguments.store / CATALOG)
+        if told is None:
+            raise
+        print(told)
+        return cli.DAMAGED
     print(report)
     return cli.DAMAGED if report.problems else 0
 

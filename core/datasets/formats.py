@@ -38,8 +38,12 @@ class Format:
     open: Callable[[Found, OpenOptions], Dataset]
 
 
+def _open_parquet(found: Found, options: OpenOptions) -> Dataset:
+    return ParquetDataset(found, options.checksums)
+
+
 FORMATS = (
-    Format("parquet", "Parquet", True, is_parquet, lambda found, _: ParquetDataset(found)),
+    Format("parquet", "Parquet", True, is_parquet, _open_parquet),
     Format("jsonl", "JSON lines", False, looks_like_json_lines, open_json_lines),
     Format("csv", "delimited text", False, looks_like_delimited, open_delimited),
 )

@@ -9,7 +9,7 @@ from core.arguments import names_of
 from core.dataset import Dataset
 from core.datasets.formats import common_format, data_files
 from core.datasets.locate import locate
-from core.datasets.options import OpenOptions, Ragged
+from core.datasets.options import Checksums, OpenOptions, Ragged
 from core.errors import FileProblem
 
 
@@ -22,17 +22,22 @@ def open_dataset(
     delimiter: str | None = None,
     header: bool | None = None,
     text_columns: Sequence[str] = (),
+    checksums: Checksums = "verify",
 ) -> Dataset:
     """A file, a folder's files or a glob's as a read-only dataset, recognised by content.
 
     Text is read through a columnar cache below `cache_dir` (the user's cache folder when None),
     which `fill` completes; the first rows are there at once. `text_columns` of delimited text stay as they
-    are written, whatever stands in them. Raises `FileProblem`, and `UnknownColumn` for one of these.
+    are written, whatever stands in them.
+
+    Pages of Parquet whose checksums differ from what they hold are refused, now or when they are first read:
+    a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same. Raises `FileProblem`, and
+    `UnknownColumn` for one of `text_columns`.
     """
     found = data_files(locate(path))
     known = common_format(found)
     names = tuple(names_of(text_columns, "open_dataset: text_columns"))
-    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names)
+    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names, checksums)
     if names and known.id != "csv":
         raise FileProblem(
             found.root,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 Ragged = Literal["refuse", "pad"]
+Checksums = Literal["verify", "ignore"]
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class OpenOptions:
     `ragged="pad"` fills up rows that are too short with nulls. Of rows that are too long it drops
     the surplus only where that is empty; a file with a value there is refused all the same.
     `text_columns` of delimited text stay as they are written: versions such as 1.10 and 1.100.
+
+    `checksums="ignore"` reads Parquet pages that are not what their checksums say, as far as they go.
     """
 
     cache_dir: Path | None = None
@@ -24,6 +27,7 @@ class OpenOptions:
     delimiter: str | None = None
     header: bool | None = None
     text_columns: tuple[str, ...] = ()
+    checksums: Checksums = "verify"
 
     @property
     def reading(self) -> tuple[object, ...]:

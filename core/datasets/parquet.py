@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
 
@@ -11,8 +13,10 @@ from core.datasets.columns import FileColumns
 from core.datasets.contents import Contents, look_into
 from core.datasets.hive import folder_columns, noted_types
 from core.datasets.locate import Found
+from core.datasets.options import Checksums
 from core.errors import FileProblem
-from core.scan.footers import EncryptedColumns, Footer, UnknownType, footer
+from core.scan.file_checks import AT_ONCE_BYTES
+from core.scan.footers import EncryptedColumns, Footer, UnknownType, check_whole, footer
 from core.scan.snapshot import FileSegment, Snapshot
 
 MAGIC = b"PAR1"
@@ -29,20 +33,34 @@ class ParquetDataset(Dataset):
 
     format = "Parquet"
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: Found, checksums: Checksums = "verify") -> None:
+        """Small files are checked now, so that damage is told when they are opened."""
         self.name, self.paths = found.name, found.files
-        self._snapshot = _snapshot(found, _footers(found.files))
+        is_verified = checksums == "verify"
+        self._snapshot = _snapshot(found, _footers(found.files, is_verified))
+        files = [segment for segment in self._snapshot.segments if isinstance(segment, FileSegment)]
+        check_whole(list(_small(files)) if is_verified else [])
 
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
 
-def _footers(files: tuple[Path, ...]) -> list[Footer]:
+def _small(files: Sequence[FileSegment]) -> Iterator[FileSegment]:
+    """The first files, as far as to read them whole takes no time."""
+    room = AT_ONCE_BYTES
+    for file in files:
+        room -= file.fingerprint[0] if file.fingerprint else 0
+        if room < 0:
+            return
+        yield file
+
+
+def _footers(files: tuple[Path, ...], is_verified: bool) -> list[Footer]:
     """Parsing releases the interpreter, so many files are opened side by side."""
     if len(files) == 1:
-        return [_footer(files[0])]
+        return [_footer(files[0], is_verified)]
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
-        return list(readers.map(_footer, files))
+        return list(readers.map(_footer, files, repeat(is_verified)))
 
 
 def _any_in_microseconds(footers: list[Footer]) -> bool:
@@ -67,9 +85,9 @@ def _with_int96(footers: list[Footer]) -> list[Footer]:
     return found
 
 
-def _footer(path: Path) -> Footer:
+def _footer(path: Path, is_verified: bool) -> Footer:
     try:
-        return footer(path)
+        return footer(path, is_verified)
     except EncryptedColumns:
         raise
     except UnknownType as problem:
@@ -113,9 +131,9 @@ def _snapshot(found: Found, footers: list[Footer]) -> Snapshot:
     types = noted_types([told.metadata.metadata for told in footers])
     named, constants = folder_columns(found.root, [told.path for told in footers], stored, types)
     segments = tuple(
-        FileSegment(told.path, told.num_rows, keys, told.fingerprint, values)
+        FileSegment(told.path, told.num_rows, keys, told.fingerprint, values, is_verified=told.is_verified)
         for told, keys, values in zip(footers, names, constants, strict=True)
         if told.num_rows
     )
-    token = ("parquet", *((str(told.path), *told.fingerprint) for told in footers))
+    token = ("parquet", *((str(told.path), *told.fingerprint, told.is_verified) for told in footers))
     return Snapshot(found.name, (*stored, *named), segments, token)

@@ -30,7 +30,7 @@ from core.query.duckdb_types import (
     misreads,
     sql_type,
 )
-from core.scan.footers import Footer, unchanged
+from core.scan.footers import Footer, check_whole, unchanged
 from core.scan.pieces import changed_cells, in_memory, schema_of
 from core.scan.rows import live_positions, take_rows
 from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
@@ -227,6 +227,7 @@ def _files_query(
     members: list[Placed], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
 ) -> exp.Query:
     files = [segment for _, segment in members if isinstance(segment, FileSegment)]
+    check_whole(files)
     footers = [unchanged(file) for file in files]
     stored = footers[0].schema.names
     table = exp.Table(

@@ -13,7 +13,7 @@ from core.arrays import take
 from core.errors import FileProblem
 from core.nested import project, type_at
 from core.scan.caches import ChunkCache, ChunkKey, Leaf, cache
-from core.scan.footers import REFUSALS, Footer, unchanged, unreadable
+from core.scan.footers import REFUSALS, Footer, unchanged
 from core.scan.open_file import OpenFile
 from core.scan.parallel import each
 from core.scan.snapshot import Column, FileSegment
@@ -92,7 +92,7 @@ def decode(
     try:
         texts = _looked_up([columns[place] for place in coded], reader.alone)
     except (*REFUSALS, IndexError) as error:  # a place that the dictionary of a damaged file does not have
-        raise unreadable(told.path, error) from error
+        raise told.unreadable(error) from error
     for place, column in zip(coded, texts, strict=True):
         columns[place] = column
     return columns

@@ -6,7 +6,7 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.errors import FileProblem
+from core.checksums import checksum_of_open
+from core.errors import DamagedFile, FileProblem
+from core.scan.file_checks import (
+    OTHER_FOOTER,
+    OTHER_PAGES,
+    FileCheck,
+    FileRecord,
+    checks,
+    identity_of,
+    record_of,
+)
 from core.scan.snapshot import FileSegment
 
 KEPT_FOOTERS = 4096
@@ -31,7 +41,7 @@ MOST_NESTED_TEXT = 2**31 - 1
 """Bytes of it that Arrow decodes at once: the reach of the offsets of one array."""
 LENGTH_AND_LEVELS = 8
 """Bytes that a text takes at most besides its own: its length, and how deep it lies."""
-REFUSALS = (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError)
+REFUSALS = (OSError, pa.ArrowException)
 """What pyarrow raises for a file that it cannot open."""
 _BYTES = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY", "INT96")
 _UNSIGNED = ("UINT_8", "UINT_16", "UINT_32", "UINT_64")
@@ -48,13 +58,22 @@ class Int96:
     whole: bool
 
 
+BODY = b"lamella:body"
+"""Where a footer of ours says, as `bytes:CRC-32` in hexadecimal digits, what lies before it: with that the
+checksum of the file that the catalog has is one of the footer alone."""
+_WRONG_PAGE = "CRC checksum verification failed"
+
+
 @dataclass(frozen=True, eq=False)
 class Footer:
-    """What a Parquet file says of itself. `fingerprint` is (size, mtime in ns) when it was read."""
+    """What a Parquet file says of itself. `fingerprint` is (size, mtime in ns) when it was read; `record`
+    what is known of the file. `is_verified`: its pages are, when they are first decoded."""
 
     path: Path
     fingerprint: tuple[int, int]
     metadata: pq.FileMetaData
+    record: FileRecord
+    is_verified: bool = True
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -267,20 +286,34 @@ class Footer:
                     found.append((number, leaf.path))
         return found
 
-    def open(self, coded: Sequence[str] = ()) -> pq.ParquetFile:
+    def needs_verifying(self, row_groups: Sequence[int], names: Sequence[str]) -> bool:
+        """Whether pages of these columns, or fields inside columns, are to be decoded for the first time."""
+        return self.is_verified and not self.record.is_verified(row_groups, names)
+
+    def open(self, coded: Sequence[str] = (), verifying: bool = True) -> pq.ParquetFile:
         """A reader of its own for the calling thread; the footer is not parsed again. `coded` columns come as
         places in dictionaries. The file is closed by `close(force=True)`, or with the last who knows it."""
-        return self._open(None if self.int96 is None else self.int96.unit, coded)
+        return self._open(None if self.int96 is None else self.int96.unit, coded, verifying)
 
-    def _open(self, int96_unit: str | None, coded: Sequence[str] = ()) -> pq.ParquetFile:
+    def _open(
+        self, int96_unit: str | None, coded: Sequence[str] = (), verifying: bool = True
+    ) -> pq.ParquetFile:
         try:
             file = pa.OSFile(str(self.path))  # a path costs as much again as all else here
             return pq.ParquetFile(
                 file, metadata=self.metadata, pre_buffer=False, read_dictionary=list(coded) or None,
                 coerce_int96_timestamp_unit=int96_unit,
+                page_checksum_verification=verifying,
             )  # fmt: skip
         except REFUSALS as error:
-            raise unreadable(self.path, error) from error
+            raise self.unreadable(error) from error
+
+    def unreadable(self, error: Exception) -> FileProblem:
+        """What pyarrow raised while it read the file, as an error of ours."""
+        if _WRONG_PAGE in str(error):
+            self.record.note_wrong_pages()
+            return self.record.damaged(self.path, OTHER_PAGES)
+        return unreadable(self.path, error)
 
 
 def _cast(times: pa.Table, schema: pa.Schema) -> pa.Table | None:
@@ -303,6 +336,10 @@ def _is_by_later_java(metadata: pq.FileMetaData) -> bool:
     return found is not None and (int(found[1]), int(found[2])) >= (1, 10)
 
 
+class UnreadableFile(FileProblem):
+    """A file that is no Parquet, or not whole."""
+
+
 class UnknownType(FileProblem):
     """A whole file, one of whose types Arrow does not have."""
 
@@ -311,32 +348,109 @@ class EncryptedColumns(FileProblem):
     """A file whose footer can be read, but not all of its columns."""
 
 
-_footers: dict[Path, Footer] = {}
+_footers: dict[bool, dict[Path, Footer]] = {True: {}, False: {}}
 _lock = threading.Lock()
 
 
-def footer(path: Path) -> Footer:
-    """The footer of `path`, from memory while the file's size and time are unchanged."""
+def footer(path: Path, is_verified: bool = True) -> Footer:
+    """The footer of `path`, from memory while the file is the same."""
     try:
         status = path.stat()
     except OSError as error:
         raise unreadable(path, error) from error
-    fingerprint = (status.st_size, status.st_mtime_ns)
+    identity = identity_of(status)
     with _lock:
-        known = _footers.get(path)
-    if known is not None and known.fingerprint == fingerprint:
+        known = _footers[is_verified].get(path)
+    if known is not None and known.record.identity == identity:
         return known
-    return _remember(_parse(path, fingerprint))
+    return _remember(_parse(path, record_of(identity) if is_verified else FileRecord(identity), is_verified))
 
 
 def unchanged(segment: FileSegment) -> Footer:
-    """The footer of a segment's file; raises `FileProblem` when the file is another one by now."""
-    told = footer(segment.path)
+    """The footer of a segment's file; raises `FileProblem` when the file is another one by now, `DamagedFile`
+    when its checksums tell so."""
+    try:
+        told = footer(segment.path, segment.is_verified)
+    except UnreadableFile as problem:
+        if not segment.remedy:
+            raise
+        raise DamagedFile(segment.path, "is damaged", problem.why, segment.remedy) from problem
     if segment.fingerprint not in (None, told.fingerprint):
         raise FileProblem(
             segment.path, "changed on disk since it was opened", fix="Reload it to see its new content"
         )
+    record = told.record
+    if record.accepted is not segment.names:
+        _refuse_other(segment, told)
+        record.accepted = segment.names
+    if record.damage:
+        raise record.damaged(segment.path, record.damage)
     return told
+
+
+def check_whole(segments: Sequence[FileSegment]) -> None:
+    """Have the files checked, once, that an engine is to read which verifies nothing: most in the background.
+
+    Raises `DamagedFile` for one that is known to be damaged.
+    """
+    footers = [unchanged(segment) for segment in segments]
+    due = [
+        FileCheck(segment.path, told.record, segment.checksum, told.metadata)
+        for segment, told in zip(segments, footers, strict=True)
+        if told.is_verified and not told.record.is_checked
+    ]
+    if due:
+        checks.begin(due)
+        refuse_damaged(segments)
+
+
+def refuse_damaged(segments: Iterable[FileSegment]) -> None:
+    """Raise `DamagedFile` where a file turned out so since its rows were read, or `FileProblem` where it is
+    another one by now. Costs nothing before something is damaged."""
+    if checks.damages:
+        for segment in segments:
+            unchanged(segment)
+
+
+def _refuse_other(segment: FileSegment, told: Footer) -> None:
+    """Raise `FileProblem` for a file that is not the segment's though it lies in its place.
+
+    Small files of ours are read whole for it. Of large ones it is the footer, for which alone a column need
+    not be decoded to be believed.
+    """
+    told.record.remedy = segment.remedy
+    if segment.checksum and told.record.is_small:
+        checks.begin([FileCheck(segment.path, told.record, segment.checksum, told.metadata)])
+        if told.record.damage:
+            return
+    elif segment.checksum and not _is_footer_of(segment, told):
+        raise told.record.damaged(segment.path, OTHER_FOOTER)
+    if segment.fingerprint is not None:
+        return
+    if told.metadata.num_rows != segment.num_rows:
+        why = f"It holds {told.metadata.num_rows:,} rows instead of {segment.num_rows:,}"
+    elif missing := set(segment.names.values()).difference(told.schema.names):
+        why = f"It has no column '{min(missing)}'"
+    else:
+        return
+    raise FileProblem(segment.path, "is another file than was written", why, segment.remedy)
+
+
+def _is_footer_of(segment: FileSegment, told: Footer) -> bool:
+    """Whether the footer, with what it says of the bytes before it, has the file's checksum. Earlier formats
+    said nothing of them."""
+    body = (told.metadata.metadata or {}).get(BODY)
+    if body is None:
+        return True
+    try:
+        length, crc = (int(part, 16) for part in body.split(b":"))
+        with segment.path.open("rb", buffering=0) as file:
+            file.seek(length)
+            return checksum_of_open(file, crc) == segment.checksum
+    except ValueError:
+        return False
+    except OSError as error:
+        raise unreadable(segment.path, error) from error
 
 
 def unreadable(path: Path, error: Exception) -> FileProblem:
@@ -345,7 +459,7 @@ def unreadable(path: Path, error: Exception) -> FileProblem:
         return FileProblem(path, "is not there any more", why, "Begin again with what is there now")
     if isinstance(error, pa.ArrowNotImplementedError):
         return UnknownType(path, "has a column that cannot be read", str(error), OTHER_TYPES)
-    return FileProblem(path, "could not be read", str(error), "Check that the file is whole")
+    return UnreadableFile(path, "could not be read", str(error), "Check that the file is whole")
 
 
 def _lies_in(path: str, name: str) -> bool:
@@ -369,12 +483,14 @@ def _is_one_and_null(chunk: pq.ColumnChunkMetaData) -> bool:
     return bool(told.min_raw == told.max_raw and not (told.has_null_count and told.null_count == 0))
 
 
-def _parse(path: Path, fingerprint: tuple[int, int]) -> Footer:
+def _parse(path: Path, record: FileRecord, is_verified: bool) -> Footer:
+    size, changed = record.identity[2:]
     try:
         with pq.ParquetFile(path) as file:
-            told = Footer(path, fingerprint, file.metadata)
+            told = Footer(path, (size, changed), file.metadata, record, is_verified)
         signed = _footer_bytes(path) == told.metadata.serialized_size + SIGNATURE_BYTES
     except REFUSALS as error:
+        record.note_wrong_pages()
         raise unreadable(path, error) from error
     if signed:
         raise EncryptedColumns(
@@ -394,7 +510,8 @@ def _footer_bytes(path: Path) -> int:
 
 def _remember(parsed: Footer) -> Footer:
     with _lock:
-        while len(_footers) >= KEPT_FOOTERS:
-            _footers.pop(next(iter(_footers)))
-        _footers[parsed.path] = parsed
+        known = _footers[parsed.is_verified]
+        while len(known) >= KEPT_FOOTERS:
+            known.pop(next(iter(known)))
+        known[parsed.path] = parsed
     return parsed

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.scan.footers import REFUSALS, Footer, unreadable
+from core.scan.footers import REFUSALS, Footer
 
 
 class OpenFile:
@@ -17,6 +17,7 @@ class OpenFile:
         self.alone = alone
         self._told: Footer | None = None
         self._coded = set[str]()
+        self._verifies = False
         self._file: pq.ParquetFile | None = None
 
     def __enter__(self) -> OpenFile:
@@ -34,22 +35,28 @@ class OpenFile:
         told.refuse_too_large(row_groups, names)
         try:
             threads = self.alone and len(names) > (2 if coded else 1)
-            file = self._opened(told, coded)
-            return file.read_row_groups(list(row_groups), columns=names, use_threads=threads)
+            verifying = told.needs_verifying(row_groups, names)
+            file = self._opened(told, coded, verifying)
+            rows = file.read_row_groups(list(row_groups), columns=names, use_threads=threads)
         except pa.ArrowNotImplementedError as error:
             if len(row_groups) == 1:
-                raise unreadable(told.path, error) from error
+                raise told.unreadable(error) from error
             # More than 2 GB of nested text are refused at once, and read one row group after the other.
             return pa.concat_tables([self.read(told, [group], names) for group in row_groups])
         except REFUSALS as error:
-            raise unreadable(told.path, error) from error
+            raise told.unreadable(error) from error
+        if verifying:
+            told.record.note_verified(row_groups, names)
+        return rows
 
-    def _opened(self, told: Footer, coded: Sequence[str]) -> pq.ParquetFile:
-        if self._file is None or self._told is not told or not self._coded.issuperset(coded):
+    def _opened(self, told: Footer, coded: Sequence[str], verifying: bool) -> pq.ParquetFile:
+        """A file that verifies pages stays open where none is to be verified: to open another costs more."""
+        same = self._file is not None and self._told is told and self._coded.issuperset(coded)
+        if self._file is None or not same or (verifying and not self._verifies):
             held = self._coded if self._told is told else set[str]()
             self._close()
-            self._told, self._coded = told, held.union(coded)
-            self._file = told.open(sorted(self._coded))
+            self._told, self._coded, self._verifies = told, held.union(coded), verifying
+            self._file = told.open(sorted(self._coded), verifying)
         return self._file
 
     def _close(self) -> None:

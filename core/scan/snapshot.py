@@ -40,13 +40,19 @@ class Column:
 class FileSegment:
     """A Parquet file. `names` maps a column's key to its name in this file; a key that is missing
     there has the value that `constants` give it in all rows, null where they give none. `fingerprint` (size,
-    mtime in ns), where given, must still hold when it is read."""
+    mtime in ns), where given, must still hold when it is read.
+
+    `checksum`, where known, is that of all its bytes when it was written; `remedy` what to do when they are
+    others. Page checksums are verified when a page is first decoded, unless not `is_verified`."""
 
     path: Path
     num_rows: int
     names: dict[int, str] = field(hash=False, compare=False)
     fingerprint: tuple[int, int] | None = None
     constants: Mapping[int, pa.Array] = field(default_factory=dict, hash=False, compare=False)
+    checksum: str = ""
+    remedy: str = ""
+    is_verified: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from pyarrow import types as is_
 from core.jobs import Job
 from core.scan.caches import ChunkCache, cache, coded
 from core.scan.chunks import keep
-from core.scan.footers import REFUSALS, Footer, unreadable
+from core.scan.footers import REFUSALS, Footer
 
 SHARE = 4
 """One in so many bytes of a cache is for one reader."""
@@ -40,13 +40,16 @@ def decode_and_keep(told: Footer, names: Sequence[str], job: Job) -> None:
     Raises `FileProblem` for texts that are none: engines trust what they are handed. `Cancelled` is raised
     between row groups.
     """
+    verifying = told.needs_verifying(_groups(told), names)
     try:
-        with told.open([name for name in names if is_coded(told, name)]) as file:
+        with told.open([name for name in names if is_coded(told, name)], verifying) as file:
             for group in _groups(told):
                 job.check()
                 _keep(told, group, file.read_row_group(group, list(names)))
     except REFUSALS as error:
-        raise unreadable(told.path, error) from error
+        raise told.unreadable(error) from error
+    if verifying:
+        told.record.note_verified(_groups(told), names)
 
 
 def _keep(told: Footer, group: int, read: pa.Table) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.checksums import checksum_of
 from core.errors import FileProblem
 from core.jobs import Job
-from core.store.checksums import checksum_of
 from core.store.layout import sync
 from core.store.paths import StorePaths
 

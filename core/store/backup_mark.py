@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from core.checksums import checksum_of
 from core.errors import StoreBusy, StoreProblem
-from core.store.checksums import checksum_of
 from core.store.connection import is_busy
 from core.store.layout import sync
 from core.store.paths import CATALOG, StorePaths

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -182,6 +183,13 @@ class Catalog(CatalogAccess):
     def known_paths(self) -> set[str]:
         """Every file that a version names, or that waits until nobody reads it any more."""
         return self.paths() | {file.path for file in self.removed_files()}
+
+    def paths_on_disk(self) -> set[str]:
+        """The same as it is now, also where the catalog was read into memory when it was opened."""
+        if self.rows("PRAGMA database_list")[0][2]:
+            return self.known_paths()
+        with closing(Catalog(self.path.parent, read_only=True)) as now:
+            return now.known_paths()
 
     def removed_files(self) -> list[RemovedFile]:
         """Files that no version names any more and that are not removed yet, the first first."""

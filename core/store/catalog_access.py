@@ -14,6 +14,7 @@ from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
 from core.store.catalog_transaction import Transaction
 from core.store.connection import (
     BUSY_SECONDS,
+    SQLITE_ERRORS,
     Closed,
     Forked,
     connect,
@@ -88,7 +89,7 @@ class CatalogAccess:
         try:
             with self._locked(self._busy_seconds if wait else 0):
                 yield Transaction(self._writer, self._together)
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise self._problem(error) from error
 
     def give_back(self, work: Callable[[Transaction], T]) -> T:
@@ -213,7 +214,7 @@ class CatalogAccess:
         with self._reading:
             try:
                 return self._reader.execute(sql, values).fetchall()
-            except sqlite3.DatabaseError as error:
+            except SQLITE_ERRORS as error:
                 raise self._unreadable(error) from error
 
     def shrink(self) -> int:
@@ -237,14 +238,14 @@ class CatalogAccess:
         try:
             if settle_journal(self._writer, self.path, new):
                 self._log_room = LogRoom(self.path)
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise self._problem(error) from error
 
     def _connect(self) -> sqlite3.Connection:
         opened = connect_to_read if self.read_only else connect
         try:
             return opened(self.path, self._busy_seconds)
-        except sqlite3.DatabaseError as error:
+        except SQLITE_ERRORS as error:
             raise unopened(self.path, error) from error
 
     def _begin(self, seconds: float) -> None:
@@ -270,7 +271,7 @@ class CatalogAccess:
             "Try again when they are done",
         )
 
-    def _unreadable(self, error: sqlite3.Error) -> StoreProblem:
+    def _unreadable(self, error: Exception) -> StoreProblem:
         if is_busy(error):
             return self._busy()
         return StoreProblem(
@@ -286,7 +287,7 @@ class CatalogAccess:
             "Nothing changed; close it, and open it where it is now",
         )
 
-    def _problem(self, error: sqlite3.Error) -> StoreProblem:
+    def _problem(self, error: Exception) -> StoreProblem:
         if file_identity(self._place) != self._identity:
             return self._replaced()
         return self._busy() if is_busy(error) else problem(self.path, error)

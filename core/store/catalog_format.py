@@ -14,15 +14,16 @@ def settle_format(catalog: CatalogAccess) -> None:
     """Raises `StoreTooNew` when a later program wrote it, `StoreProblem` when it is not a catalog."""
     try:
         written = int(catalog.rows("PRAGMA user_version")[0][0])
-        if written == 0 and not catalog.rows("SELECT 1 FROM sqlite_master LIMIT 1"):
-            _create(catalog)
-            return
+        is_new = written == 0 and not catalog.rows("SELECT 1 FROM sqlite_master LIMIT 1")
         known = catalog.rows("PRAGMA application_id")[0][0] == APPLICATION_ID
     except (sqlite3.DatabaseError, StoreProblem) as error:
         cause = error.__cause__ or error
         if isinstance(cause, sqlite3.Error):
             raise unopened(catalog.path, cause) from cause
         raise not_a_catalog(catalog.path, str(cause)) from error
+    if is_new:
+        _create(catalog)
+        return
     if not known:
         raise not_a_catalog(catalog.path, "it is a SQLite file of another program")
     if written > FORMAT_VERSION:

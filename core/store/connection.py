@@ -17,6 +17,8 @@ from core.store.catalog_copy import read_into_memory
 from core.store.medium import network_type
 
 BUSY_SECONDS = 10.0
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What comes of a statement: in a damaged file also a message of SQLite's that is no text."""
 _NEEDS_TO_WRITE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
 _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR")
 
@@ -72,11 +74,11 @@ def settle_journal(connection: sqlite3.Connection, path: Path, new: bool) -> boo
     return ahead
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: Exception) -> bool:
     return _name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"))
 
 
-def problem(path: Path, error: sqlite3.Error) -> StoreProblem:
+def problem(path: Path, error: Exception) -> StoreProblem:
     """The error of SQLite as one that says what to do."""
     why = str(error)
     if is_busy(error):
@@ -87,6 +89,8 @@ def problem(path: Path, error: sqlite3.Error) -> StoreProblem:
     if _name(error).startswith("SQLITE_CANTOPEN"):
         fix = "Check who may read and write the folder and what is in it"
         return StoreProblem(f"{path}: the catalog cannot be opened", why, fix)
+    if isinstance(error, UnicodeDecodeError) or _name(error).startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return StoreProblem(f"{path}: the catalog is damaged", why, "Verify the store, or restore a backup")
     what = f"{path}: the change could not be written"
     fix = "Nothing changed; check the disk's space, of which a table that is dropped gives back some"
     return StoreProblem(what, why, fix)
@@ -98,9 +102,9 @@ def no_room(problem: StoreProblem) -> bool:
     return isinstance(cause, sqlite3.OperationalError) and _name(cause).startswith(_NO_ROOM)
 
 
-def unopened(path: Path, error: sqlite3.Error) -> StoreProblem:
+def unopened(path: Path, error: Exception) -> StoreProblem:
     """Of a file that could not be opened as a catalog."""
-    if _name(error).startswith(_NO_ROOM):
+    if isinstance(error, sqlite3.Error) and _name(error).startswith(_NO_ROOM):
         return StoreProblem(
             f"{path}: the catalog could not be opened", str(error), "Check the disk and its space"
         )
@@ -188,5 +192,5 @@ def _readable_in_place(connection: sqlite3.Connection, network: bool) -> bool:
     return True
 
 
-def _name(error: sqlite3.Error) -> str:
+def _name(error: Exception) -> str:
     return getattr(error, "sqlite_errorname", "")

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.arrays import to_numpy
+from core.checksums import RunningChecksum
 from core.errors import StoreProblem
+from core.scan.footers import BODY
 from core.scan.snapshot import Column
 from core.schema import ID
-from core.store.checksums import RunningChecksum
 from core.store.encodings import ZSTD, ZSTD_LEVEL, choose_for_all, leaves_of
 from core.store.layout import disk_problems, sync
 
@@ -77,6 +78,7 @@ class DataFile:
 
     def close(self) -> WrittenFile:
         with _problems(self._path), closing(self._checksum):
+            self._writer.add_key_value_metadata({BODY: self._checksum.extended()})
             self._writer.close()
             size = self._checksum.extend()
         names = json.dumps({c.key: c.name for c in self.columns})
@@ -131,6 +133,7 @@ def _options(sample: pa.Table) -> dict[str, object]:
     leaves = leaves_of(sample)
     chosen = {path: choose_for_all(samples) for path, samples in leaves.items()}
     return {
+        "write_page_checksum": True,
         "use_dictionary": [leaf for leaf, e in chosen.items() if e.name is None],
         "column_encoding": {leaf: e.name for leaf, e in chosen.items() if e.name is not None},
         "compression": {leaf: e.codec for leaf, e in chosen.items()},

@@ -116,10 +116,13 @@ class Layout:
 
     def strays(self, named: Callable[[], set[str]]) -> list[Path] | None:
         """Files and links that nobody names; None while somebody is staging, for then they may be named in a
-        moment."""
-        lock = FileLock(self._lock)
-        if not lock.acquire():
-            return None
+        moment. Nothing is written for it: where there is no lock, nobody ever staged anything."""
+        lock = FileLock(self._lock, makes=False)
+        try:
+            if not lock.acquire():
+                return None
+        except FileNotFoundError:
+            pass
         try:
             folders = set(self.paths.table_folders())
             loose = [path for path in entries(self.data) if path not in folders]

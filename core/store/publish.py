@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from core.arguments import text_of
+from core.checksums import checksum_of_bytes
 from core.scan.snapshot import stored_keys
 from core.schema import type_to_bytes
 from core.store.catalog import Catalog
 from core.store.catalog_transaction import Transaction
 from core.store.cells import Cells, to_batch
-from core.store.checksums import checksum_of_bytes
 from core.store.commit import Change
 from core.store.data_file import WrittenFile
 from core.store.placement import Staged

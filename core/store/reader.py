@@ -12,13 +12,14 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from core.checksums import checksum_of_bytes
 from core.errors import DamagedStore, StoreProblem
 from core.forks import let_go_in_children
 from core.index.opened import OpenIndexes
 from core.index.registry import Place, index_of
 from core.scan.snapshot import Column, FileSegment, MemorySegment
 from core.store.catalog import Catalog, TableRow
-from core.store.catalog_schema import column_type, names_by_key, row_ids
+from core.store.catalog_schema import CHECKED, column_type, names_by_key, row_ids
 from core.store.cells import BatchColumns, Cells, from_batch
 from core.store.change_files import read_cells
 from core.store.paths import StorePaths
@@ -27,18 +28,23 @@ from core.store.state import Held, PendingRows, State, state_of
 
 T = TypeVar("T")
 
+UNREADABLE = (EOFError, pa.ArrowException, OSError, ValueError, LookupError, TypeError)
+"""What damage may make of reading a catalog's entry, where it is not noticed as such."""
+
 KEPT_OLD = 4
+REMEDY = "Verify the store to see all that is damaged, and restore a backup of it"
 NO_TABLE = 0
 
 
 class Reader:
     """Makes the states of one table. Any thread; what small commits left is parsed once.
 
-    Of old versions, the few last asked for are kept, so that paging through one is quick.
+    Of old versions, the few last asked for are kept, so that paging through one is quick. `checks`: pending
+    entries are compared with their checksums when they are read.
     """
 
-    def __init__(self, catalog: Catalog, table_id: int, readers: Readers) -> None:
-        self._catalog, self._table_id, self._readers = catalog, table_id, readers
+    def __init__(self, catalog: Catalog, table_id: int, readers: Readers, checks: bool = True) -> None:
+        self._catalog, self._table_id, self._readers, self._checks = catalog, table_id, readers, checks
         self._paths = StorePaths(catalog.path.parent)
         row = catalog.table(table_id)
         self._name = row.name if row else f"table {table_id}"
@@ -150,7 +156,17 @@ class Reader:
             claim = self._readers.claim(Reading(self._table_id, wanted, removals))
             with self._catalog.unchanging():
                 if (self._row(), self._catalog.removals()) == (row, removals):
-                    return _held_by(self._load(wanted, row), claim, self.indexes)
+                    return _held_by(self._understood(wanted, row), claim, self.indexes)
+
+    def _understood(self, version: int, row: TableRow) -> State:
+        try:
+            return self._load(version, row)
+        except UNREADABLE as error:
+            raise StoreProblem(
+                f"{self._name}: what the catalog says of it cannot be read",
+                f"{type(error).__name__}: {error}",
+                REMEDY,
+            ) from error
 
     def _load(self, version: int, row: TableRow) -> State:
         self.indexes.now(index_of(*told) for told in self._catalog.indexes(self._table_id))
@@ -171,10 +187,10 @@ class Reader:
     def _all_cells(self, version: int) -> dict[tuple[str, int], Cells]:
         """In the order they were made."""
         loose = self._valid("pending_cells", version, ("made", "entry"))
-        files = self._valid("change_files", version, ("made", "entry", "path", "rows", "names"))
+        files = self._valid("change_files", version, ("made", "entry", "path", "rows", "names", "checksum"))
         found = [(made, "pending_cells", entry, self._cells(entry)) for made, entry in loose]
-        for made, entry, path, rows, names in files:
-            segment = self._segment("change_files", path, rows, names)
+        for made, entry, path, rows, names, checksum in files:
+            segment = self._segment("change_files", path, rows, names, checksum)
             cells = self._once("change_files", entry, partial(read_cells, segment, made))
             found.append((made, "change_files", entry, cells))
         found.sort(key=lambda f: f[:3])
@@ -202,12 +218,19 @@ class Reader:
         return [entry[:4] for entry in sorted(found, key=lambda e: (e[4], e[0]))]
 
     def _held(self, row: TableRow, version: int) -> tuple[Held, ...]:
-        wanted = ("entry", "path", "rows", "first_id", "last_id", "names", "made")
+        wanted = ("entry", "path", "rows", "first_id", "last_id", "names", "checksum", "made")
         files = self._valid("data_files", version, wanted)
         loose = self._valid("pending_rows", version, ("entry", "first_id", "rows"))
         held = [
-            Held("data_files", entry, first, last, made, self._segment("data_files", path, rows, names))
-            for entry, path, rows, first, last, names, made in files
+            Held(
+                "data_files",
+                entry,
+                first,
+                last,
+                made,
+                self._segment("data_files", path, rows, names, checksum),
+            )
+            for entry, path, rows, first, last, names, checksum, made in files
         ]
         held += [
             Held("pending_rows", entry, first, first + rows - 1, 0, self._rows(entry, first, rows))
@@ -215,12 +238,13 @@ class Reader:
         ]
         return tuple(sorted(held, key=lambda h: h.first_id))
 
-    def _segment(self, kind: str, path: str, rows: int, names: str) -> FileSegment:
-        return FileSegment(self._paths.file(path), rows, names_by_key(kind, names))
+    def _segment(self, kind: str, path: str, rows: int, names: str, checksum: str) -> FileSegment:
+        names_by = names_by_key(kind, names)
+        return FileSegment(self._paths.file(path), rows, names_by, checksum=checksum, remedy=REMEDY)
 
     def _rows(self, entry: int, first: int, rows: int) -> MemorySegment:
         def parse() -> MemorySegment:
-            columns, batch = self._catalog.entry("pending_rows", entry, ("columns", "batch"))
+            columns, batch = self._pending("pending_rows", entry, ("columns", "batch"))
             known, about = self._batch_columns(columns), f"{self._name}: pending_rows {entry}"
             return PendingRows.numbered(first, rows, lambda: from_batch(known, batch, about))
 
@@ -229,7 +253,7 @@ class Reader:
     def _cells(self, entry: int) -> Cells:
         def parse() -> Cells:
             wanted = ("ids", "columns", "batch", "made")
-            ids, columns, batch, made = self._catalog.entry("pending_cells", entry, wanted)
+            ids, columns, batch, made = self._pending("pending_cells", entry, wanted)
             values = from_batch(self._batch_columns(columns), batch, f"{self._name}: pending_cells {entry}")
             return Cells(row_ids("pending_cells", ids), values, made)
 
@@ -239,8 +263,21 @@ class Reader:
         return self._once(
             "deletions",
             entry,
-            lambda: row_ids("deletions", self._catalog.entry("deletions", entry, ("ids",))[0]),
+            lambda: row_ids("deletions", self._pending("deletions", entry, ("ids",))[0]),
         )
+
+    def _pending(self, kind: str, entry: int, columns: tuple[str, ...]) -> tuple[Any, ...]:
+        """Raises `StoreProblem` where the entry is not the one that was written."""
+        checked = CHECKED[kind]
+        *found, checksum = self._catalog.entry(kind, entry, (*columns, "checksum"))
+        is_checked = self._checks and checksum
+        if is_checked and checksum_of_bytes(*(found[columns.index(name)] for name in checked)) != checksum:
+            raise StoreProblem(
+                f"{self._name}: {kind} {entry} in the catalog is damaged",
+                "It holds other bytes than were written: its checksum differs",
+                REMEDY,
+            )
+        return tuple(found)
 
     def _batch_columns(self, columns: str) -> BatchColumns:
         """Of the entries listed, which most batches of a table have alike."""

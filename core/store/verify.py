@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from core.arrays import to_numpy
+from core.checksums import checksum_of, checksum_of_bytes
 from core.errors import DamagedStore, LamellaError
 from core.jobs import Job
 from core.scan.chunks import column_chunks
@@ -19,17 +19,15 @@ from core.scan.snapshot import FileSegment
 from core.schema import ID
 from core.store.catalog import Catalog, TableRow
 from core.store.catalog_schema import CHECKED, names_by_key
-from core.store.checksums import checksum_of, checksum_of_bytes
 from core.store.ids import ID_COLUMN
 from core.store.index_files import problems as index_problems
 from core.store.layout import Layout
+from core.store.log_check import log_damage
 from core.store.paths import StorePaths
-from core.store.reader import Reader
+from core.store.reader import UNREADABLE, Reader
 from core.store.readers import Readers
 from core.store.verify_state import problems
 
-UNREADABLE = (LamellaError, OSError, EOFError, pa.ArrowException, ValueError, LookupError, TypeError)
-"""What damage may make of reading a catalog entry or a file."""
 LABELS = {"data_files": "data file", "change_files": "change file"}
 
 
@@ -81,6 +79,7 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
     found = Verification(catalog, layout.paths, quick, job)
     not_checked: list[str] = []
     if tables is None:
+        found.problems += [told for told in [log_damage(catalog.path)] if told]
         found.problems += [f"{catalog.path}: {told}" for told in catalog.integrity()]
         not_checked = found.stray_files(layout)
     rows = [row for row in _tables(found) if tables is None or row.table_id in tables]
@@ -94,7 +93,7 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
 def _tables(found: Verification) -> list[TableRow]:
     try:
         return found.catalog.tables()
-    except UNREADABLE as error:
+    except (LamellaError, *UNREADABLE) as error:
         found.problems.append(f"{found.catalog.path}: {_told(error)}")
         return []
 
@@ -131,13 +130,13 @@ class Verification:
 
     def stray_files(self, layout: Layout) -> list[str]:
         """Note files that no table names; answers what could not be looked at."""
-        if self.catalog.read_only:
-            return ["Stray files were not looked for, because the store is open read-only."]
         try:
-            found = layout.strays(self.catalog.known_paths)
+            found = layout.strays(self.catalog.paths_on_disk)
         except DamagedStore as problem:
             self.problems.append(str(problem))
             return ["Stray files were not looked for, because the catalog does not say which files it has."]
+        except OSError as error:
+            return [f"Stray files were not looked for: {error}"]
         if found is None:
             return ["Stray files were not looked for, because somebody is writing to the store."]
         goes, stays = "no table names this file; vacuum removes it", "is none of the store's files, and stays"
@@ -150,7 +149,7 @@ class Verification:
         try:
             for told in look():
                 self.problems.append(f"table {row.name}: {told}")
-        except UNREADABLE as error:
+        except (LamellaError, *UNREADABLE) as error:
             self.problems.append(f"table {row.name}: {_told(error)}")
         return len(self.problems) > before
 
@@ -190,7 +189,7 @@ class Verification:
     def _newest(self, row: TableRow) -> Iterator[str]:
         readers = Readers(self.catalog.path.parent)
         try:
-            state = Reader(self.catalog, row.table_id, readers).current()
+            state = Reader(self.catalog, row.table_id, readers, checks=False).current()
             yield from problems(state, self.damaged)
             yield from index_problems(state, self.quick)
         finally:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from core.dataset import Dataset
 from core.datasets import open_dataset
-from core.datasets.options import Ragged
+from core.datasets.options import Checksums, Ragged
 from core.datasets.text.dataset import TextDataset
 from core.datasets.text.reading import TypesWidened
 from core.jobs import Job
@@ -30,13 +30,14 @@ def import_file(
     *,
     ragged: Ragged = "refuse",
     text_columns: Sequence[str] = (),
+    checksums: Checksums = "verify",
 ) -> Table:
     """The rows of a file, folder or glob as a new table, named after the file when no name is given.
 
-    `ragged` and `text_columns` are those of `open_dataset`. A cancelled or failed import leaves nothing
-    behind. Raises `FileProblem`, `StoreProblem`, `UnknownColumn`, `Cancelled`.
+    `ragged`, `text_columns` and `checksums` are those of `open_dataset`. A cancelled or failed import leaves
+    nothing behind. Raises `FileProblem`, `StoreProblem`, `UnknownColumn`, `Cancelled`.
     """
-    dataset = open_dataset(path, ragged=ragged, text_columns=text_columns)
+    dataset = open_dataset(path, ragged=ragged, text_columns=text_columns, checksums=checksums)
     return import_dataset(dataset, store, table_name, job)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from app import cli
 from core import Store, open_dataset
+from core.store.layout import CATALOG
+from tests.mounts import seen_read_only
 
 
 @pytest.fixture
@@ -56,3 +59,48 @@ def test_backup_and_summary(store: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert "zones" not in told
     assert cli.main(["summary", str(tmp_path / "nowhere")]) == cli.REFUSED
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_verify_only_reports(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stray, staged = next(store.rglob("*.parquet")).with_name("0" * 32 + ".parquet"), store / "tmp" / ("1" * 32)
+    stray.write_bytes(b"")
+    staged.mkdir()
+    before = _content(store)
+    assert cli.main(["verify", str(store)]) == cli.DAMAGED
+    told = capsys.readouterr().out
+    assert f"{stray}: no table names this file" in told
+    assert f"{staged}: no table names this file" in told
+    assert _content(store) == before
+
+
+def test_verify_works_on_a_read_only_medium(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stray = next(store.rglob("*.parquet")).with_name("0" * 32 + ".parquet")
+    with seen_read_only(store) as place:
+        assert cli.main(["verify", str(place)]) == 0
+        stray.write_bytes(b"")
+        assert cli.main(["verify", str(place)]) == cli.DAMAGED
+    assert f"{stray.name}: no table names this file" in capsys.readouterr().out
+
+
+def test_verify_tells_of_a_damaged_log_before_anybody_writes_over_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"n": [0]})
+        for value in range(20):
+            table.update([{"_id": 0, "n": value}])
+        shutil.copytree(tmp_path / "s", tmp_path / "crashed", ignore=shutil.ignore_patterns("*-shm"))
+    log = tmp_path / "crashed" / f"{CATALOG}-wal"
+    content = bytearray(log.read_bytes())
+    content[5_000] ^= 1
+    log.write_bytes(content)
+    for _ in range(2):
+        assert cli.main(["verify", str(tmp_path / "crashed")]) == cli.DAMAGED
+        assert "commits behind it are lost" in capsys.readouterr().out
+    assert log.read_bytes() == content
+
+
+def _content(folder: Path) -> dict[Path, bytes]:
+    """Without what SQLite makes to read a catalog with others."""
+    found = (path for path in folder.rglob("*") if path.suffix not in (".sqlite-wal", ".sqlite-shm"))
+    return {path: path.read_bytes() if path.is_file() else b"" for path in found}

@@ -22,15 +22,18 @@ from typing import Any
 import platformdirs
 import pyarrow as pa
 
+from core.checksums import checksum_of_bytes
 from core.datasets.text.source import TextSource, fingerprint_of
 from core.errors import FileProblem
 from core.file_lock import FileLock
+from core.scan.file_checks import is_known_damaged
 from core.scan.snapshot import FileSegment
 
 FORMAT_VERSION = 2
 """Part of every key: raised when files come to be read differently, so that no old reading is used."""
 MOST_BYTES = 20 << 30
 _MANIFEST = "manifest.json"
+REMEDY = "It is a copy that was kept of a text file: open that again, and it is made anew"
 _ENTRY, _GENERATION = re.compile("[0-9a-f]{24}"), re.compile("[0-9a-f]{32}")
 
 
@@ -78,10 +81,10 @@ class CacheEntry:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(manifest["schema"])))
         names = part_names(schema)
         parts = tuple(
-            FileSegment(self.folder / name, rows, names, (size, time))
-            for name, rows, size, time in manifest["parts"]
+            part_of(self.folder / name, rows, names, (size, time), checksum)
+            for name, rows, size, time, checksum in manifest["parts"]
         )
-        if not all(part.path.exists() and fingerprint_of(part.path) == part.fingerprint for part in parts):
+        if not all(_is_as_written(part) for part in parts):
             return None
         os.utime(self.folder / _MANIFEST)
         return Kept(schema, parts)
@@ -97,8 +100,12 @@ class CacheEntry:
         manifest = {
             **self._source,
             "schema": base64.b64encode(bytes(kept.schema.serialize())).decode(),
-            "parts": [[_below(self.folder, p.path), p.num_rows, *(p.fingerprint or ())] for p in kept.parts],
+            "parts": [
+                [_below(self.folder, p.path), p.num_rows, *(p.fingerprint or ()), p.checksum]
+                for p in kept.parts
+            ],
         }
+        manifest["checksum"] = _checksum_of(manifest)
         draft = self.folder / f"{uuid.uuid4().hex}.tmp"
         try:
             draft.write_text(json.dumps(manifest), "utf-8")
@@ -112,6 +119,21 @@ class CacheEntry:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise unwritable(folder, error) from error
+
+
+def part_of(
+    path: Path, rows: int, names: dict[int, str], fingerprint: tuple[int, int], checksum: str
+) -> FileSegment:
+    return FileSegment(path, rows, names, fingerprint, checksum=checksum, remedy=REMEDY)
+
+
+def _is_as_written(part: FileSegment) -> bool:
+    is_there = part.path.exists() and fingerprint_of(part.path) == part.fingerprint
+    return is_there and not is_known_damaged(part.path)
+
+
+def _checksum_of(manifest: dict[str, Any]) -> str:
+    return checksum_of_bytes(json.dumps(manifest).encode())
 
 
 def part_names(schema: pa.Schema) -> dict[int, str]:
@@ -179,9 +201,10 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
     """None where there is no cache to be had; writing a new one says so if the folder is at fault."""
     try:
         manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_text("utf-8"))
-    except (OSError, json.JSONDecodeError):
+        is_whole = manifest.pop("checksum") == _checksum_of(manifest)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
-    return manifest
+    return manifest if is_whole else None
 
 
 def _folders(root: Path, own: re.Pattern[str]) -> list[Path]:

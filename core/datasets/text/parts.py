@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from core.checksums import RunningChecksum
 from core.datasets.text.blocks import Block
-from core.datasets.text.cache import part_names, unwritable
+from core.datasets.text.cache import part_names, part_of, unwritable
 from core.datasets.text.in_order import in_order
 from core.datasets.text.reading import TextFormat, join_schemas, read_block
 from core.datasets.text.source import fingerprint_of
+from core.scan.footers import BODY
 from core.scan.snapshot import FileSegment
 
 ROWS_A_GROUP = 100_000
@@ -51,21 +54,28 @@ class PartWriter:
         if reading.rows is None or (wide is not self.schema and not wide.equals(self.schema)):
             return Written(None, reading.schema, block.done)
         path = self._folder / f"part-{block.number:06d}.parquet"
-        _write_part(path, reading.rows)
+        checksum = _write_part(path, reading.rows)
         names = part_names(self.schema)
-        part = FileSegment(path, reading.rows.num_rows, names, fingerprint_of(path))
+        part = part_of(path, reading.rows.num_rows, names, fingerprint_of(path), checksum)
         return Written(part, reading.schema, block.done)
 
 
-def _write_part(path: Path, rows: pa.Table) -> None:
+def _write_part(path: Path, rows: pa.Table) -> str:
+    """Answers the file's checksum."""
     stored = rows.rename_columns(list(part_names(rows.schema).values()))
     draft = path.with_suffix(".tmp")
     try:
         with pq.ParquetWriter(
-            draft, stored.schema, compression="snappy", use_dictionary=_repetitive(stored)
-        ) as file:
+            draft, stored.schema, compression="snappy", use_dictionary=_repetitive(stored),
+            write_page_checksum=True,
+        ) as file:  # fmt: skip
             file.write_table(stored, row_group_size=ROWS_A_GROUP)
+            checksum = RunningChecksum(draft)
+            file.add_key_value_metadata({BODY: checksum.extended()})
+        with closing(checksum):
+            checksum.extend()
         draft.replace(path)
+        return checksum.text
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise unwritable(path, error) from error

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,9 +35,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Footer]]:
     files: list[Footer] = []
     open_file = Footer.open
 
-    def noted(footer: Footer, coded: Sequence[str] = ()) -> pq.ParquetFile:
+    def noted(footer: Footer, *given: Any) -> pq.ParquetFile:
         files.append(footer)
-        return open_file(footer, coded)
+        return open_file(footer, *given)
 
     monkeypatch.setattr(Footer, "open", noted)
     yield files

@@ -162,7 +162,8 @@ def back_up(stop):
 
 def numbers():
     with Store.open(target, read_only=True) as copy:
-        assert copy.verify().problems == (), copy.verify()
+        report = copy.verify()
+        assert all("no table names this file" in told for told in report.problems), report
         return copy["t"].read(["n"])["n"].to_pylist()
 
 def crashing(before, after):

@@ -7,7 +7,7 @@ import math
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -272,8 +272,8 @@ def test_two_paths_of_a_hundred_decode_two(store: Store, monkeypatch: pytest.Mon
     opened = footers.Footer.open
 
     class Watched:
-        def __init__(self, footer: footers.Footer, coded: Sequence[str]) -> None:
-            self.file = opened(footer, coded)
+        def __init__(self, footer: footers.Footer, *given: Any) -> None:
+            self.file = opened(footer, *given)
 
         def close(self, force: bool) -> None:
             self.file.close(force)
@@ -283,8 +283,8 @@ def test_two_paths_of_a_hundred_decode_two(store: Store, monkeypatch: pytest.Mon
             asked.append([field.name for name in read.column_names for field in read.schema.field(name).type])
             return read
 
-    def watched(footer: footers.Footer, coded: Sequence[str]) -> Watched:
-        return Watched(footer, coded)
+    def watched(footer: footers.Footer, *given: Any) -> Watched:
+        return Watched(footer, *given)
 
     monkeypatch.setattr(footers.Footer, "open", watched)
     assert table.read(["x.f7", "x.f93"]).to_pylist()[5] == {"x.f7": 12, "x.f93": 98}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from core import Store
-from core.errors import StoreProblem
+from core.errors import DamagedFile, FileProblem, StoreProblem
+from core.scan import file_checks
 from core.schema import type_to_bytes
 
 ROWS = 30_000
@@ -170,7 +173,7 @@ def test_reading_what_is_damaged_in_the_catalog_names_it(path: Path, kind: str) 
     catalog.execute(f"UPDATE {kind} SET batch = zeroblob(8)")
     catalog.commit()
     catalog.close()
-    with Store.open(path) as store, pytest.raises(StoreProblem, match=f"{table}: {kind} .* cannot be read"):
+    with Store.open(path) as store, pytest.raises(StoreProblem, match=f"{table}: {kind} .* is damaged"):
         store[table].read()
 
 
@@ -218,3 +221,68 @@ def test_a_damaged_catalog_is_found(path: Path) -> None:
     except StoreProblem as refused:  # it cannot even be opened
         found = [str(refused)]
     assert any("catalog.sqlite" in each and "malformed" in each for each in found)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_catalog_whose_statements_are_no_text_is_refused(path: Path, read_only: bool) -> None:
+    """SQLite tells such a damage in a message that is no text either."""
+    catalog = path / "catalog.sqlite"
+    whole = catalog.read_bytes()
+    places = [found.start() for found in re.finditer(rb"CREATE TABLE", whole)]
+    assert len(places) > 5
+    for place in places:
+        catalog.write_bytes(whole[: place + 3] + b"\xd5\xff" + whole[place + 5 :])
+        with pytest.raises(StoreProblem, match=r"catalog\.sqlite"):
+            Store.open(path, read_only=read_only)
+
+
+@pytest.mark.parametrize("known", ["checksum", "footer", "rows"])
+def test_a_data_file_that_was_replaced_is_refused(
+    path: Path, known: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replaced = file(path)
+    pq.write_table(pq.ParquetFile(replaced).read().slice(0, 10), replaced)
+    if known == "footer":
+        monkeypatch.setattr(file_checks, "AT_ONCE_BYTES", -1)
+    if known == "rows":  # as in a store of an earlier format
+        _told_as_written(path, replaced)
+    told = {
+        "checksum": "its checksum differs",
+        "footer": "Its footer is another than was written",
+        "rows": "holds 10 rows instead of",
+    }[known]
+    with Store.open(path) as store:
+        table = store["flights"]
+        for read in (table.read, partial(table.get, ROWS - 5), partial(table.count, "n > 5"), table.compact):
+            with pytest.raises(FileProblem, match=told):
+                read()
+
+
+@pytest.mark.parametrize("place", [-20, -200, -400])
+def test_a_damaged_footer_of_a_large_file_is_refused(
+    path: Path, place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Statistics lie there, by which rows are passed over without being decoded."""
+    monkeypatch.setattr(file_checks, "AT_ONCE_BYTES", -1)
+    content = bytearray(file(path).read_bytes())
+    content[place] ^= 1
+    file(path).write_bytes(content)
+    with Store.open(path) as store, pytest.raises(DamagedFile, match="Verify the store"):
+        store["flights"].read(where="n = 7")
+
+
+def test_what_is_verified_is_not_verified_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[Path] = []
+    run = file_checks.FileCheck.run
+
+    def noted(check: file_checks.FileCheck) -> None:
+        runs.append(check.path)
+        run(check)
+
+    monkeypatch.setattr(file_checks.FileCheck, "run", noted)
+    for _ in range(3):
+        with Store.open(path) as store:
+            store["flights"].read()
+            store["flights"].get(5)
+            assert store["flights"].count("n > 5") > 0
+    assert sorted(runs) == sorted(path.glob("data/flights*/*"))

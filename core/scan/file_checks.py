@@ -1,0 +1,237 @@
+"""What this process knows of files as they are: which pages were verified, and which files are damaged.
+
+Arrow verifies the checksum of a page when it decodes it for the first time (`OpenFile`). DuckDB verifies
+none: a file that it reads is read once from its beginning to its end in the background, and is damaged from
+then on where its checksum differs. Whoever reads it later gets `DamagedFile`; what was answered before is
+withdrawn by those who listen.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.checksums import checksum_of_open
+from core.errors import DamagedFile
+from core.forks import let_go_in_children
+from core.scan.page_checksums import has_page_checksums, wrong_page
+
+AT_ONCE_BYTES = 1 << 20
+"""Of files that are read whole before anything is read of them: a third of a millisecond."""
+DELAY_SECONDS = 0.2
+"""Most queries are done by then, so that they share neither disk nor processors with the check."""
+
+Identity = tuple[int, int, int, int]
+"""Device, inode, size and time in ns: files that are linked twice are one."""
+
+log = logging.getLogger(__name__)
+
+
+class FileRecord:
+    """One file with one content. `accepted` is what was last found to fit it, see `footers.unchanged`;
+    `is_checked`: a check of the whole file was begun, `is_whole`: it found nothing; `remedy`: what to do when
+    the file is damaged."""
+
+    def __init__(self, identity: Identity) -> None:
+        self.identity = identity
+        self.accepted: object = None
+        self.is_checked = self.is_whole = self.has_wrong_pages = False
+        self.damage = self.remedy = ""
+        self._verified: dict[str, int] = {}
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it takes no time to read the whole file."""
+        return self.identity[2] <= AT_ONCE_BYTES
+
+    def note_wrong_pages(self) -> None:
+        """Beside them there may be others, which are read."""
+        self.has_wrong_pages = True
+        _damaged.append(self)
+
+    def is_verified(self, row_groups: Sequence[int], columns: Iterable[str]) -> bool:
+        """Whether the pages of these columns were verified in all of the row groups."""
+        if self.is_whole:
+            return True
+        wanted = _bits(row_groups)
+        return all(self._verified.get(column, 0) & wanted == wanted for column in columns)
+
+    def note_verified(self, row_groups: Sequence[int], columns: Iterable[str]) -> None:
+        bits = _bits(row_groups)
+        for column in columns:
+            self._verified[column] = self._verified.get(column, 0) | bits
+
+    def damaged(self, path: Path, why: str) -> DamagedFile:
+        """As an error; files without a remedy are somebody's own, who may read them all the same."""
+        if self.remedy:
+            return DamagedFile(path, "is damaged", why, self.remedy)
+        return DamagedFile(path, "is damaged", why, LOOK_ANYWAY, readable_anyway=True)
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """The whole of a file: of its bytes where the `checksum` is known that they had when they were written,
+    of its pages otherwise."""
+
+    path: Path
+    record: FileRecord
+    checksum: str
+    metadata: pq.FileMetaData
+
+    def run(self) -> None:
+        """Note the damage, if there is any. A file that is gone or another one by now is nobody's matter."""
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                if identity_of(os.fstat(file.fileno())) != self.record.identity:
+                    return
+                if self.checksum:
+                    is_whole = checksum_of_open(file) == self.checksum
+                else:
+                    is_whole = not has_page_checksums(file, self.metadata) or self._pages_are_whole()
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, pa.ArrowException) as error:  # its footer may name places that are none
+            log.warning("%s: could not be checked: %s", self.path, error)
+            return
+        if is_whole:
+            self.record.is_whole = bool(self.checksum)
+        else:
+            self.record.damage = OTHER_BYTES if self.checksum else OTHER_PAGES
+            _damaged.append(self.record)
+
+    def _pages_are_whole(self) -> bool:
+        with self.path.open("rb") as file:
+            return wrong_page(file, self.metadata) is None
+
+
+class Checks:
+    """Checks that are due, and the thread that makes them. Any thread may ask for one.
+
+    `damages` counts the damaged files; `found` has those that were read before it was known, with the reason.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[Path], None]] = []
+        self.found: list[tuple[Path, str]] = []
+        self.damages = 0
+        self.forked()
+        let_go_in_children(self)
+
+    def forked(self) -> None:
+        """A child has none of its parent's threads."""
+        self._changed = threading.Condition()
+        self._due = deque[FileCheck]()
+        self._is_hurried = self._is_running = False
+
+    def begin(self, checks: Sequence[FileCheck]) -> None:
+        """See to it that the files are checked, once: small ones now, others soon and in the background."""
+        new = [check for check in checks if not check.record.is_checked]
+        if not new:
+            return
+        room = AT_ONCE_BYTES
+        for check in new:
+            check.record.is_checked = True
+            room -= check.record.identity[2]
+            if room >= 0:
+                check.run()
+                self.damages += bool(check.record.damage)
+            else:
+                self._put_off(check)
+
+    def settle(self, seconds: float | None = None) -> None:
+        """Wait until everything that is due was checked, or until the time is up. For whoever leaves, or
+        wants to be sure."""
+        with self._changed:
+            self._is_hurried = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._is_running, seconds)
+            self._is_hurried = False
+
+    def listen(self, listener: Callable[[Path], None]) -> Callable[[], None]:
+        """Have `listener` called, on the thread of the checks, with each file that turns out damaged after it
+        was read. Answers what ends that."""
+        self._listeners.append(listener)
+
+        def end() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return end
+
+    def _put_off(self, check: FileCheck) -> None:
+        with self._changed:
+            self._due.append(check)
+            if not self._is_running:
+                self._is_running = True
+                threading.Thread(target=self._work, name="file checks", daemon=True).start()
+
+    def _work(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_hurried, DELAY_SECONDS)
+        while True:
+            with self._changed:
+                if not self._due:
+                    self._is_running = False
+                    self._changed.notify_all()
+                    return
+                check = self._due.popleft()
+            try:
+                self._run(check)
+            except Exception:  # the others are to be checked, and somebody may wait for it
+                log.exception("%s: could not be checked", check.path)
+
+    def _run(self, check: FileCheck) -> None:
+        check.run()
+        if check.record.damage:
+            self.damages += 1
+            self.found.append((check.path, check.record.damage))
+            log.error("%s: %s. What was computed from it does not hold", check.path, check.record.damage)
+            for listener in list(self._listeners):
+                listener(check.path)
+
+
+OTHER_BYTES = "It holds other bytes than were written: its checksum differs"
+OTHER_FOOTER = "Its footer is another than was written: the checksum differs"
+OTHER_PAGES = "Some of it are other bytes than were written: the checksum of a page differs"
+LOOK_ANYWAY = "Fetch or write the file again, or open it without looking at checksums"
+
+_records: WeakValueDictionary[Identity, FileRecord] = WeakValueDictionary()
+_damaged = deque[FileRecord](maxlen=1024)
+"""What is not forgotten with the footers of the files."""
+_lock = threading.Lock()
+checks = Checks()
+
+
+def identity_of(status: os.stat_result) -> Identity:
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def is_known_damaged(path: Path) -> bool:
+    """Whether somebody met damage in the file as it is."""
+    record = record_of(identity_of(path.stat()))
+    return record.has_wrong_pages or bool(record.damage)
+
+
+def record_of(identity: Identity) -> FileRecord:
+    """The one of this file, for as long as somebody has it."""
+    with _lock:
+        record = _records.get(identity)
+        if record is None:
+            record = _records[identity] = FileRecord(identity)
+        return record
+
+
+def _bits(row_groups: Iterable[int]) -> int:
+    bits = 0
+    for group in row_groups:
+        bits |= 1 << group
+    return bits

@@ -1,0 +1,121 @@
+"""A damaged write-ahead log is told from what a crash leaves at its end."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from core import Store
+from core.store.layout import CATALOG
+from core.store.log_check import FRAME_HEADER_BYTES, HEADER_BYTES, log_damage
+
+COMMITS = 30
+PAGE = 4096
+FRAME = FRAME_HEADER_BYTES + PAGE
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store as it is found when its process ended without a word: its commits are in the log."""
+    folder = tmp_path_factory.mktemp("log")
+    Store.open(folder / "s").close()
+    with Store.open(folder / "s") as store:
+        store.create_table("t", {"n": [0, 1]})
+        for value in range(COMMITS):
+            store["t"].update([{"_id": 1, "n": value}])
+        shutil.copytree(folder / "s", folder / "crashed", ignore=shutil.ignore_patterns("*-shm"))
+    return folder / "crashed"
+
+
+@pytest.fixture
+def store(crashed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(crashed, tmp_path / "s"))
+
+
+def log_of(store: Path) -> Path:
+    return store / f"{CATALOG}-wal"
+
+
+def ends(store: Path) -> list[int]:
+    """Where the frames end that end a commit."""
+    content = log_of(store).read_bytes()
+    starts = range(HEADER_BYTES, len(content) - FRAME + 1, FRAME)
+    return [at + FRAME for at in starts if any(content[at + 4 : at + 8])]
+
+
+def change(store: Path, at: int, length: int = 1) -> None:
+    content = bytearray(log_of(store).read_bytes())
+    content[at : at + length] = bytes(byte ^ 255 for byte in content[at : at + length])
+    log_of(store).write_bytes(content)
+
+
+def told(store: Path) -> list[str]:
+    with Store.open(store, read_only=True) as opened:
+        return [problem for problem in opened.verify().problems if "-wal" in problem]
+
+
+def newest(store: Path) -> int:
+    with Store.open(store, read_only=True) as opened:
+        return int(opened["t"].get(1)["n"])
+
+
+def test_a_log_that_is_whole_has_no_problems(store: Path) -> None:
+    assert (log_damage(store / CATALOG), newest(store)) == (None, COMMITS - 1)
+
+
+@pytest.mark.parametrize("part", ["page", "number", "salt", "checksum"])
+def test_commits_behind_a_bad_frame_are_lost_and_told(store: Path, part: str) -> None:
+    place = {"page": FRAME_HEADER_BYTES + 1_000, "number": 1, "salt": 9, "checksum": 17}[part]
+    change(store, ends(store)[8] + place)
+    assert newest(store) < 10
+    (problem,) = told(store)
+    assert "is not what was written, so SQLite ends the log there" in problem
+    assert "commits behind it are lost" in problem
+
+
+def test_a_log_whose_beginning_is_damaged_is_told(store: Path) -> None:
+    change(store, 20)
+    assert "SQLite passes over all of it" in told(store)[0]
+    change(store, 0, HEADER_BYTES + FRAME)
+    assert "SQLite passes over all of it" in told(store)[0]
+
+
+def test_what_a_crash_may_leave_at_the_end_is_no_damage(store: Path) -> None:
+    """Of the last commit's frames some may be written and others not, in any order."""
+    last, before = ends(store)[-1], ends(store)[-2]
+    for at in range(before, last, FRAME):
+        whole = log_of(store).read_bytes()
+        change(store, at + 100, 64)
+        assert log_damage(store / CATALOG) is None
+        log_of(store).write_bytes(whole)
+
+
+@pytest.mark.parametrize("cut", [0, 10, HEADER_BYTES, HEADER_BYTES + 5, HEADER_BYTES + FRAME])
+def test_a_log_that_is_cut_off_cannot_be_told_from_a_shorter_one(store: Path, cut: int) -> None:
+    log_of(store).write_bytes(log_of(store).read_bytes()[:cut])
+    assert log_damage(store / CATALOG) is None
+
+
+def test_the_log_of_a_store_in_use_has_no_damage(tmp_path: Path) -> None:
+    """Behind the last frame are those of earlier rounds, of changes that were taken back, and room."""
+    chance = random.Random(3)
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"n": list(range(500)), "s": ["a" * 50] * 500})
+        for number in range(60):
+            if chance.random() < 0.3:
+                with pytest.raises(KeyError), store.transaction():
+                    table.insert([{"n": number, "s": "b" * 500}] * 200)
+                    raise KeyError
+            table.update([{"_id": chance.randrange(500), "n": number}] * 1)
+            assert log_damage(tmp_path / "s" / CATALOG) is None, number
+
+
+def test_a_big_endian_log_is_read_as_well(store: Path) -> None:
+    """As another computer may have written it: the words that are summed are in the other order."""
+    content = bytearray(log_of(store).read_bytes())
+    content[3] |= 1
+    log_of(store).write_bytes(bytes(content))  # the sums are those of little-endian words still
+    assert "SQLite passes over all of it" in str(log_damage(store / CATALOG))
