@@ -11,6 +11,7 @@ from pathlib import Path
 from app import __version__, options
 
 OK, BUG, REFUSED, DAMAGED, STOPPED = 0, 1, 2, 3, 130
+SETTLE_SECONDS = 1.0
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 ABOUT = "Look at, filter and edit data files of any size, with undo."
 WINDOW_USAGE = "lamella [--sample] [FILE ...]   or   lamella COMMAND ..."
@@ -21,11 +22,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in COMMANDS:
         arguments = _command_parser(words[0]).parse_intermixed_args(_with_descending(words[1:]))
-    elif words and _is_no_file(words[0]):
+        return _run(arguments)
+    if words and _is_no_file(words[0]):
         return _refuse(words[0])
-    else:
-        arguments = _window_parser().parse_args(words)
+    arguments = _window_parser().parse_args(words)
     return _guarded(arguments.work, arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """The exit code of a command. What was said of files that turn out damaged does not hold: most are
+    checked by the time that an answer is written, for others it waits a moment."""
+    known = sys.modules.get("core.scan.file_checks")
+    before = len(known.checks.found) if known else 0
+    code = _guarded(arguments.work, arguments)
+    loaded = sys.modules.get("core.scan.file_checks")
+    if loaded is None or code != OK:
+        return code
+    loaded.checks.settle(SETTLE_SECONDS)
+    found = loaded.checks.found[before:]
+    for path, why in found:
+        print(f"lamella: {path}: is damaged. {why}. What was said of it does not hold.", file=sys.stderr)
+    return DAMAGED if found else OK
 
 
 def _with_descending(words: list[str]) -> list[str]:

@@ -30,7 +30,7 @@ from ui.window.appearance import Appearance
 from ui.window.at_rest import AtRest
 from ui.window.commits import Commits, told
 from ui.window.dataset_tab import DatasetTab
-from ui.window.filling_up import ask_fill_up
+from ui.window.filling_up import ask_fill_up, ask_look_anyway
 from ui.window.handlers import handlers
 from ui.window.library import Key, Library
 from ui.window.memory import Memory
@@ -79,6 +79,7 @@ class MainWindow(QMainWindow):
             return
         tab = DatasetTab(dataset, key, self.tasks, self.commits)
         tab.reopening.ragged = "pad" if key in self.library.filled_up else "refuse"
+        tab.reopening.checksums = "ignore" if key in self.library.unverified else "verify"
         tab.changed.connect(self._update)
         tab.grid.menu_asked.connect(self._cell_menu)
         tab.grid.column_header.menu_asked.connect(self._column_menu)
@@ -134,6 +135,12 @@ class MainWindow(QMainWindow):
                 undo = ("Undo", partial(self.commits.undo, table, tab.name))
                 choices = [undo] if commit.kind not in ("undo", "redo") else []
                 tab.messages.say(told(commit), *choices, kind="message-success")
+
+    def _withdraw(self, path: Path) -> None:
+        """Ask again what was answered from a file that turned out damaged since."""
+        for tab in self.tabs.dataset_tabs:
+            if tab.reads(path):
+                tab.reload()
 
     def _offer_import(self, row: int, column: str, typed: str | None) -> None:
         """One click from a file in place to a table with the same cell in edit."""
@@ -273,6 +280,8 @@ class MainWindow(QMainWindow):
         self.library.opened.connect(self._opened)
         self.library.failed.connect(self.show_error)
         self.library.fillable.connect(lambda error, key: ask_fill_up(error, key, self.library, self))
+        self.library.doubtful.connect(lambda error, key: ask_look_anyway(error, key, self.library, self))
+        self.library.damage_found.connect(self._withdraw)
         self.library.stores_changed.connect(self.sidebar.show_stores)
         self.library.stores_changed.connect(lambda _: self._update())
         self.tasks.failed.connect(self.show_error)

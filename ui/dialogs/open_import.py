@@ -22,8 +22,9 @@ from PySide6.QtWidgets import (
 
 from core.dataset import Dataset
 from core.datasets import open_dataset
+from core.datasets.options import Checksums, Ragged
 from core.datasets.text.ragged import RaggedRow
-from core.errors import FileProblem, LamellaError
+from core.errors import DamagedFile, FileProblem, LamellaError
 from core.jobs import Job, Progress
 from core.store.store import Store
 from core.store.table import Table
@@ -57,6 +58,7 @@ class ImportDialog(QDialog):
         self._paths, self._stores, self._tasks = list(paths), list(stores), tasks
         self._handle: Handle | None = None
         self._padded: set[Path] = set()
+        self._unverified: set[Path] = set()
         self._started = 0.0
         self.setWindowTitle("Import")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -136,10 +138,15 @@ class ImportDialog(QDialog):
         for path in self._paths:
             job.check()
             try:
-                opened.append((path, open_dataset(path, ragged="pad" if path in self._padded else "refuse")))
+                opened.append((path, self._opened(path)))
             except FileProblem as problem:
                 opened.append((path, problem))
         return opened
+
+    def _opened(self, path: Path) -> Dataset:
+        ragged: Ragged = "pad" if path in self._padded else "refuse"
+        checksums: Checksums = "ignore" if path in self._unverified else "verify"
+        return open_dataset(path, ragged=ragged, checksums=checksums)
 
     def _looked(self, opened: list[Opened]) -> None:
         self._handle = None
@@ -216,6 +223,9 @@ class ImportDialog(QDialog):
         if isinstance(error, RaggedRow) and error.paddable:
             path = error.path
             self.message.say(_short(error), ("Fill up short rows", lambda: self._pad(path)), kind=DANGER)
+        elif isinstance(error, DamagedFile) and error.readable_anyway:
+            path = error.path
+            self.message.say(_short(error), ("Import anyway", lambda: self._ignore(path)), kind=DANGER)
         elif isinstance(error, FileProblem) and left_out:
             self.message.say(f"{_short(error)}, so it is left out", kind=DANGER)
         else:
@@ -234,6 +244,11 @@ class ImportDialog(QDialog):
         else:
             what = f"None of the {len(problems):,} files can be imported"
             self._offer(LamellaError(what, "; ".join(listed + more), "Choose other files"))
+
+    def _ignore(self, path: Path) -> None:
+        """Import a file whose checksums differ; one of a folder's is named by the folder."""
+        self._unverified |= {p for p in self._paths if path.absolute().is_relative_to(p.absolute())}
+        self._look()
 
     def _pad(self, *paths: Path) -> None:
         self._padded |= {p for p in self._paths if p in paths or p.absolute() in paths}

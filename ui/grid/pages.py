@@ -35,6 +35,17 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True)
+class NoRows:
+    """None of these columns."""
+
+    schema: pa.Schema
+    num_rows: int = 0
+
+    def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
+        return self.schema.empty_table()
+
+
+@dataclass(frozen=True)
 class Request:
     """Pages `first` to `last`, inclusive, of these columns (numbers in the schema)."""
 

@@ -9,14 +9,16 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from core.dataset import Dataset
+from core.errors import DamagedFile
 from core.filters.expr import Filter
 from core.jobs import Job, Progress
 from core.query.query import SortKey
 from core.query.view import View
+from core.scan.snapshot import FileSegment
 from core.store.table import Table
 from ui.filters.bar import FilterBar
 from ui.filters.live_count import LiveCount
-from ui.grid.pages import PAGE_ROWS
+from ui.grid.pages import PAGE_ROWS, NoRows
 from ui.grid.pane import GridPane
 from ui.tasks import Handle, Tasks
 from ui.widgets.message_bar import MessageBar
@@ -190,6 +192,19 @@ class DatasetTab(QWidget):
         for then in waiting:
             then()
 
+    def reads(self, path: Path) -> bool:
+        """Whether what is shown lies in the file."""
+        segments = () if self.shown is None else self.shown.view.snapshot.segments
+        return any(isinstance(segment, FileSegment) and segment.path == path for segment in segments)
+
+    def _failed(self, error: Exception) -> None:
+        """What is shown stays, but not where it may be wrong."""
+        if isinstance(error, DamagedFile) and self.shown is not None:
+            self.grid.show_rows(NoRows(self.shown.view.schema), {}, HIDDEN)
+            self.counts.set_snapshot(None)
+            self.shown = None
+        self.failures.show(error)
+
     def _why_empty(self, loaded: Loaded) -> str:
         if loaded.view.num_rows:
             return ""
@@ -268,7 +283,7 @@ class DatasetTab(QWidget):
     def _connect(self) -> None:
         self._query_shown: tuple[Filter | None, tuple[SortKey, ...]] = (None, ())
         self.loader.loaded.connect(self._loaded)
-        self.loader.failed.connect(self.failures.show)
+        self.loader.failed.connect(self._failed)
         self.loader.started.connect(self._started)
         self.loader.stopped.connect(self._stopped)
         self.grid.grid_model.pages.failed.connect(self.failures.show)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from core.datasets.text.ragged import RaggedRow
-from core.errors import FileProblem, LamellaError
+from core.errors import DamagedFile, FileProblem, LamellaError
 from ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog
 from ui.widgets.message_bar import Choice
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 PAD = "Open with short rows filled up"
+LOOK_ANYWAY = "Open anyway"
 
 
 class Failures(QObject):
@@ -58,6 +59,8 @@ class Failures(QObject):
             return [("Try again", tab.reload), details]
         if isinstance(error, FileProblem) and tab.table is None:
             pad = [(PAD, lambda: tab.reopening.reopen("pad"))] if can_be_filled_up(error) else []
+            if isinstance(error, DamagedFile) and error.readable_anyway:
+                pad.append((LOOK_ANYWAY, lambda: tab.reopening.reopen(checksums="ignore")))
             return [*pad, ("Reload", tab.reopening.reopen)]
         return [("Try again", tab.reload)]
 

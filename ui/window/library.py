@@ -10,10 +10,11 @@ from PySide6.QtCore import QObject, Signal
 
 from core.dataset import Dataset
 from core.datasets import open_dataset
-from core.datasets.options import Ragged
+from core.datasets.options import Checksums, Ragged
 from core.datasets.text.ragged import RaggedRow
-from core.errors import LamellaError, StoreProblem
+from core.errors import DamagedFile, LamellaError, StoreProblem
 from core.jobs import Job
+from core.scan.file_checks import checks
 from core.store.paths import CATALOG
 from core.store.store import Store
 from core.store.table import Table
@@ -28,11 +29,15 @@ Listing = list[StoreEntry]
 
 class Library(QObject):
     """`opened` has a dataset and its key: (path,) for files, (store folder, table) for tables.
-    `fillable` has why a file was not opened, which filling up its short rows would mend, and its key."""
+    `fillable` has why a file was not opened, which filling up its short rows would mend, and its key;
+    `doubtful` the same of one whose checksums differ. `damage_found` has a file that was read before it
+    turned out damaged."""
 
     opened = Signal(object, tuple)
     failed = Signal(Exception)
     fillable = Signal(Exception, tuple)
+    doubtful = Signal(Exception, tuple)
+    damage_found = Signal(object)
     stores_changed = Signal(list)
 
     def __init__(self, tasks: Tasks, parent: QObject | None = None) -> None:
@@ -42,6 +47,8 @@ class Library(QObject):
         self.no_home: LamellaError | None = None
         self._ready = False
         self.filled_up: set[Key] = set()
+        self.unverified: set[Key] = set()
+        self._end_listening = checks.listen(self.damage_found.emit)
         self._waiting: list[Callable[[], object]] = []
         self._listing: Handle | None = None
 
@@ -76,27 +83,34 @@ class Library(QObject):
         if is_store(path):
             self._read(lambda job: Store.open(path), self.add_store, f"Opening {path.name}")
         else:
-            self._open_file(path, "refuse")
+            self._open_file(path)
 
     def open_filled_up(self, path: Path) -> None:
         """A file whose short rows are filled up with nulls."""
-        self._open_file(path, "pad")
+        self._open_file(path, ragged="pad")
 
-    def _open_file(self, path: Path, ragged: Ragged) -> None:
+    def open_unverified(self, path: Path) -> None:
+        """A file whose checksums are not looked at."""
+        self._open_file(path, checksums="ignore")
+
+    def _open_file(self, path: Path, ragged: Ragged = "refuse", checksums: Checksums = "verify") -> None:
         key = (str(path),)
 
         def done(dataset: Dataset) -> None:
             self.filled_up = self.filled_up | {key} if ragged == "pad" else self.filled_up - {key}
+            self.unverified = self.unverified | {key} if checksums == "ignore" else self.unverified - {key}
             self.opened.emit(dataset, key)
 
         def failed(error: Exception) -> None:
             if isinstance(error, RaggedRow) and error.paddable:
                 self.fillable.emit(error, key)
+            elif isinstance(error, DamagedFile) and error.readable_anyway:
+                self.doubtful.emit(error, key)
             else:
                 self.failed.emit(error)
 
         def work(job: Job) -> Dataset:
-            return open_dataset(path, ragged=ragged)
+            return open_dataset(path, ragged=ragged, checksums=checksums)
 
         self._tasks.read(work, done, failed, owner=self, text=f"Opening {path.name}")
 
@@ -151,6 +165,7 @@ class Library(QObject):
             self.open_key(key)
 
     def close(self) -> None:
+        self._end_listening()
         for store in self.stores:
             store.close()
 

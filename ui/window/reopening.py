@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 
 from core.dataset import Dataset
 from core.datasets import open_dataset
-from core.datasets.options import Ragged
+from core.datasets.options import Checksums, Ragged
 from core.datasets.text.dataset import TextDataset
 from core.filters.expr import And, Filter, all_of
 from core.filters.walk import columns_read
@@ -25,6 +25,7 @@ class Reopening(QObject):
     def __init__(self, tab: DatasetTab) -> None:
         super().__init__(tab)
         self.ragged: Ragged = "refuse"
+        self.checksums: Checksums = "verify"
         self._tab = tab
 
     def refresh(self) -> None:
@@ -39,17 +40,17 @@ class Reopening(QObject):
         if self._tab.table is None:
             self._open(False, lambda: None)
 
-    def reopen(self, ragged: Ragged | None = None) -> None:
+    def reopen(self, ragged: Ragged | None = None, checksums: Checksums | None = None) -> None:
         """Open the file again, changed or not."""
-        self.ragged = ragged or self.ragged
+        self.ragged, self.checksums = ragged or self.ragged, checksums or self.checksums
         self._open(True, lambda: None)
 
     def _open(self, anyway: bool, unchanged: Callable[[], object]) -> None:
-        tab, ragged = self._tab, self.ragged
+        tab, ragged, checksums = self._tab, self.ragged, self.checksums
         before = tab.dataset
 
         def work(job: Job) -> Dataset | None:
-            fresh = open_dataset(tab.key[0], ragged=ragged)
+            fresh = open_dataset(tab.key[0], ragged=ragged, checksums=checksums)
             return fresh if anyway or not same_files(before, fresh) else None
 
         def done(fresh: Dataset | None) -> None:

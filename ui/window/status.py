@@ -10,7 +10,7 @@ SECOND_MS = 1000
 def status_text(shown: Loaded | None, counting: bool) -> str:
     """`26,581 of 336,776 rows · 12 ms · 2 of 4 row groups read`; "counting…" until it is known."""
     if shown is None:
-        return "counting…"
+        return "counting…" if counting else ""
     if counting:
         return f"counting… of {shown.total_rows:,} rows"
     parts = [_rows(shown)]
