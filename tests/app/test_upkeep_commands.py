@@ -62,7 +62,10 @@ def test_backup_and_summary(store: Path, tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_verify_only_reports(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stray, staged = next(store.rglob("*.parquet")).with_name("0" * 32 + ".parquet"), store / "tmp" / ("1" * 32)
+    stray, staged = (
+        next(store.rglob("*.parquet")).with_name("0" * 32 + ".parquet"),
+        store / "tmp" / ("1" * 32),
+    )
     stray.write_bytes(b"")
     staged.mkdir()
     before = _content(store)
