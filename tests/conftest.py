@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -41,3 +45,36 @@ def no_thread_left() -> Iterator[None]:
         thread.join(THREAD_GRACE_SECONDS)
     still = [thread.name for thread in left if thread.is_alive()]
     assert not still, f"threads still running: {still}"
+
+
+class Connection(sqlite3.Connection):
+    """A connection to SQLite of which the suite knows whether it was closed."""
+
+    unclosed: ClassVar[dict[int, str]] = {}
+    _numbers: ClassVar[Iterator[int]] = itertools.count()
+
+    def __init__(self, database: Any, *arguments: Any, **options: Any) -> None:
+        super().__init__(database, *arguments, **options)
+        self._number = next(self._numbers)
+        self.unclosed[self._number] = str(database)
+
+    def close(self) -> None:
+        super().close()
+        self.unclosed.pop(self._number, None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def watched_connections() -> Iterator[None]:
+    """Python 3.13 warns when an open connection is collected; this finds it on every version, at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=Connection))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_connection_left(watched_connections: None) -> Iterator[None]:
+    """Fails a test that leaves a connection to SQLite open, such as that of a store."""
+    before = set(Connection.unclosed)
+    yield
+    left = [Connection.unclosed.pop(key) for key in Connection.unclosed.keys() - before]
+    assert not left, f"not closed: {left}"

@@ -145,7 +145,11 @@ class Kept:
         place = f"{self.path.absolute().as_uri()}?mode={mode}"
         connection = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
         connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA foreign_keys = ON")
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     @contextmanager

@@ -18,17 +18,15 @@ COPY_TRIES = 5
 def read_into_memory(path: Path) -> sqlite3.Connection:
     """All that was committed when it is called, what a crash left beside the file included."""
     held = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    with tempfile.TemporaryDirectory(prefix="lamella-catalog-") as folder:
-        copy = Path(folder, path.name)
-        _copy(path, copy)
-        source = sqlite3.connect(copy)
-        try:
-            source.backup(held)
-        except sqlite3.Error:
-            held.close()
-            raise
-        finally:
-            source.close()
+    try:
+        with tempfile.TemporaryDirectory(prefix="lamella-catalog-") as folder:
+            copy = Path(folder, path.name)
+            _copy(path, copy)
+            with closing(sqlite3.connect(copy)) as source:
+                source.backup(held)
+    except BaseException:
+        held.close()
+        raise
     return held
 
 

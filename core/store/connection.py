@@ -26,16 +26,16 @@ _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR")
 def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """A connection that may write, and makes the file when it is missing."""
     connection = _opened(path, "mode=rwc", busy_seconds)
-    kind = network_type(path.parent)
-    if kind is not None:
-        try:
+    try:
+        kind = network_type(path.parent)
+        if kind is not None:
             _leave_log(connection, path, kind)
-        except sqlite3.OperationalError as error:
-            connection.close()
-            raise problem(path, error) from error
-        except BaseException:
-            connection.close()
-            raise
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise problem(path, error) from error
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -53,6 +53,9 @@ def connect_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.C
         if not _name(error).startswith(_NEEDS_TO_WRITE):
             connection.close()
             raise problem(path, error) from error
+    except BaseException:  # a file that is no database
+        connection.close()
+        raise
     connection.close()
     try:
         return read_into_memory(path)

@@ -134,13 +134,15 @@ class Store(StoreRelations):
 
         What is pending is flushed before, see `flush_at_rest`.
         """
-        self.flush_at_rest()
-        for table in self._open.values():
-            table.let_go()
-        self._open.clear()
-        self._readers.close()
-        self.catalog.keep_reserve()
-        self.catalog.close()
+        try:
+            self.flush_at_rest()
+            for table in self._open.values():
+                table.let_go()
+            self.catalog.keep_reserve()
+        finally:
+            self._open.clear()
+            self._readers.close()
+            self.catalog.close()
 
     def flush_at_rest(self, job: Job | None = None) -> None:
         """Write many pending changes made from here into files, so that who opens the store next reads them

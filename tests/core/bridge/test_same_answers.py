@@ -52,7 +52,12 @@ def _other_layouts(folder: Path, randomly: random.Random) -> Made:
 
 def _table(folder: Path, randomly: random.Random) -> Made:
     """Files of small row groups, with changed cells, new rows and deletions pending over them."""
-    store = Store.open(folder / "store")
+    with Store.open(folder / "store") as store:
+        data = _changed_table(store, randomly)
+    return connect(folder / "store"), data
+
+
+def _changed_table(store: Store, randomly: random.Random) -> list[tuple[int, dict[str, Any]]]:
     table = store.create_table("t", pa.Table.from_pylist(rows(randomly, ROWS), SCHEMA))
     table.compact(GROUP_ROWS)
     table.insert(pa.Table.from_pylist(rows(randomly, 15), SCHEMA))
@@ -60,8 +65,7 @@ def _table(folder: Path, randomly: random.Random) -> Made:
     changed = pa.Table.from_pylist(rows(randomly, 12), SCHEMA).select(["n", "code", "x", "at"])
     ids = randomly.sample([i for i in range(ROWS) if i not in (3, 4, 5, 50, 119)], 12)
     table.update(changed.append_column("_id", pa.array(ids, pa.int64())), on="_id")
-    data = [(row.pop("_id"), row) for row in table.read().to_pylist()]
-    return connect(store), data
+    return [(row.pop("_id"), row) for row in table.read().to_pylist()]
 
 
 def _beside(

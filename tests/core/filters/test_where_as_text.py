@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +37,15 @@ CHANGES: dict[str, Callable[[Table, Any], object]] = {
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Table:
-    return Store.open(tmp_path / "store").create_table("flights", ROWS)
+def table(tmp_path: Path) -> Iterator[Table]:
+    with Store.open(tmp_path / "store") as store:
+        yield store.create_table("flights", ROWS)
 
 
 @pytest.fixture(params=["table", "file"])
 def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Dataset:
     if request.param == "table":
-        return Store.open(tmp_path / "store").create_table("flights", ROWS)
+        return request.getfixturevalue("table")
     pq.write_table(pa.table(ROWS), tmp_path / "flights.parquet")
     return open_dataset(tmp_path / "flights.parquet")
 

@@ -154,21 +154,23 @@ def test_random_versions_differ_as_a_plain_model_says(steps: list, data: st.Data
     """Every version that came to be is kept as plain rows; any two of them are compared, and restored."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(Path(folder) / "s")
-        table = store.create_table("t", [{"n": 0, "word": "a"} for _ in range(8)])
-        versions: list[Rows] = [{i: {"n": 0, "word": "a"} for i in range(8)}]
-        for kind, told in steps:
-            if kind == "reopen":
-                store.close()
-                store = Store.open(Path(folder) / "s")
-                table = store["t"]
-            else:
-                _step(table, versions, kind, told)
-            assert _rows(table) == versions[table.version - 1]
-        for _ in range(4):
-            a, b = (data.draw(st.integers(1, table.version)) for _ in range(2))
-            _compare(table.diff(a, b), versions[a - 1], versions[b - 1])
-        table.restore(data.draw(st.integers(1, table.version)))
-        store.close()
+        try:
+            table = store.create_table("t", [{"n": 0, "word": "a"} for _ in range(8)])
+            versions: list[Rows] = [{i: {"n": 0, "word": "a"} for i in range(8)}]
+            for kind, told in steps:
+                if kind == "reopen":
+                    store.close()
+                    store = Store.open(Path(folder) / "s")
+                    table = store["t"]
+                else:
+                    _step(table, versions, kind, told)
+                assert _rows(table) == versions[table.version - 1]
+            for _ in range(4):
+                a, b = (data.draw(st.integers(1, table.version)) for _ in range(2))
+                _compare(table.diff(a, b), versions[a - 1], versions[b - 1])
+            table.restore(data.draw(st.integers(1, table.version)))
+        finally:
+            store.close()
 
 
 def _rows(table: Table) -> Rows:

@@ -36,11 +36,12 @@ def test_a_file_is_not_a_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"not a database, just some bytes" * 100, b""])
 def test_a_broken_catalog_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "catalog.sqlite").write_bytes(content)
-    if content:
+    for read_only in (False, True) if content else ():
         with pytest.raises(StoreProblem, match="not the catalog"):
-            Store.open(tmp_path)
-    else:
-        assert Store.open(tmp_path).tables == []
+            Store.open(tmp_path, read_only=read_only)
+    if not content:
+        with Store.open(tmp_path) as store:
+            assert store.tables == []
 
 
 def test_read_only_means_no_change(tmp_path: Path) -> None:

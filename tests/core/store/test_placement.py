@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,11 @@ ROWS, COLUMNS = 3_000, 20
 
 
 @pytest.fixture
-def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Table:
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
     """A table whose changes are middling from eleven rows on."""
     monkeypatch.setattr(placement, "SMALL_ROWS", 10)
-    store = Store.open(tmp_path / "s")
-    return store.create_table("t", {f"c{i}": list(range(ROWS)) for i in range(COLUMNS)})
+    with Store.open(tmp_path / "s") as store:
+        yield store.create_table("t", {f"c{i}": list(range(ROWS)) for i in range(COLUMNS)})
 
 
 def files(table: Table, suffix: str = ".parquet") -> set[str]:

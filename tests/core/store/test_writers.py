@@ -209,7 +209,8 @@ def test_two_programs_may_make_the_same_store(tmp_path: Path) -> None:
     maker = "import sys; from core import Store; Store.open(sys.argv[1]).close()"
     makers = [subprocess.Popen([sys.executable, "-c", maker, str(tmp_path / "s")]) for _ in range(4)]
     assert [m.wait() for m in makers] == [0] * 4
-    assert Store.open(tmp_path / "s").tables == []
+    with Store.open(tmp_path / "s") as store:
+        assert store.tables == []
 
 
 def test_a_store_that_was_not_made_to_its_end_opens(tmp_path: Path) -> None:
