@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "lamella-installed"
 WINDOWS = os.name == "nt"
-NEEDED_PYTHON = (3, 11)
+TRIED_PYTHONS = ((3, 11), (3, 12), (3, 13))
+"""The whole suite passes on these; `requires-python` in pyproject.toml says the same to pip."""
 
 # What Qt's wheels expect of a Linux system: library -> the Debian package that brings it.
 QT_LIBRARIES = {
@@ -119,6 +120,14 @@ def prepare_system(with_display: bool) -> None:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     call(["apt-get", "update", "-q"], environment)
     call(install, environment)
+
+
+def wrong_python() -> str:
+    """Names the command to use instead where one is installed."""
+    *others, last = versions = [".".join(map(str, version)) for version in TRIED_PYTHONS]
+    known = f"Lamella runs on Python {', '.join(others)} and {last}; this is {platform.python_version()}."
+    commands = [f"python{version}" for version in reversed(versions) if shutil.which(f"python{version}")]
+    return f"{known} {f'Use {commands[0]} dev.py' if commands else 'Install one of these'}."
 
 
 # ------------------------------------------------------------ the environment
@@ -246,10 +255,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="passed on")
     arguments = parser.parse_args(argv)
-    if sys.version_info < NEEDED_PYTHON:
-        wanted = ".".join(map(str, NEEDED_PYTHON))
-        found = platform.python_version()
-        print(f"Lamella needs Python {wanted} or later; this is {found}.", file=sys.stderr)
+    if tuple(sys.version_info[:2]) not in TRIED_PYTHONS:
+        print(wrong_python(), file=sys.stderr)
         return 2
     try:
         return COMMANDS[arguments.command](arguments.rest)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
-import re
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux lacks libraries")
@@ -113,10 +118,32 @@ def test_a_failing_check_fails_the_whole_and_the_others_still_run(dev, monkeypat
     assert len(ran) == 4 and ran[-1][-2:] == ["-k", "paths"]
 
 
-def test_an_old_python_is_told_which_one_is_needed(dev, monkeypatch, capsys):
-    monkeypatch.setattr(dev.sys, "version_info", (3, 9, 2))
+@pytest.mark.parametrize("version", [(3, 9, 2), (3, 10, 13), (3, 14, 0), (4, 0, 0)])
+def test_a_python_that_was_not_tried_is_refused_with_those_that_were(dev, monkeypatch, capsys, version):
+    monkeypatch.setattr(dev.sys, "version_info", version)
+    monkeypatch.setattr(dev.shutil, "which", lambda name: None)
+    monkeypatch.setattr(dev, "prepare_system", lambda with_display: pytest.fail("it went on"))
     assert dev.main(["run"]) == 2
-    assert "3.11" in capsys.readouterr().err
+    assert "runs on Python 3.11, 3.12 and 3.13" in capsys.readouterr().err
+
+
+def test_a_python_that_was_not_tried_names_the_one_to_use(dev, monkeypatch, capsys):
+    monkeypatch.setattr(dev.sys, "version_info", (3, 14, 0))
+    monkeypatch.setattr(dev.shutil, "which", lambda name: name if name == "python3.12" else None)
+    assert dev.main(["run"]) == 2
+    assert "Use python3.12 dev.py" in capsys.readouterr().err
+
+
+def test_every_statement_about_versions_of_python_says_the_same(dev):
+    lowest, highest = dev.TRIED_PYTHONS[0], dev.TRIED_PYTHONS[-1]
+    project = pyproject()["project"]
+    bounds = SpecifierSet(project["requires-python"])
+    assert bounds == SpecifierSet(f">={dotted(lowest)},<{highest[0]}.{highest[1] + 1}")
+    classified = {c.rpartition(" ")[2] for c in project["classifiers"] if "Python ::" in c}
+    assert classified == set(map(dotted, dev.TRIED_PYTHONS))
+    for page in ("README.md", "CONTRIBUTING.md"):
+        named = ", ".join(map(dotted, dev.TRIED_PYTHONS[:-1]))
+        assert f"Python {named} or {dotted(highest)}" in (ROOT / page).read_text("utf8")
 
 
 def test_what_nobody_can_do_here_ends_with_a_message_and_no_traceback(dev, capsys):
@@ -124,13 +151,62 @@ def test_what_nobody_can_do_here_ends_with_a_message_and_no_traceback(dev, capsy
     assert "shots DIR" in capsys.readouterr().err
 
 
-def test_constraints_pin_every_direct_dependency_and_name_no_registry():
-    import tomllib
+def pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))
 
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
-    pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *(d for e in project["optional-dependencies"].values() for d in e)]
-    names = {re.split("[<>=!]", item)[0].lower().replace("_", "-") for item in wanted}
-    assert names <= pinned
-    assert not any("://" in line or line.startswith("-") for line in lines)
+
+def dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
+
+
+def constraints() -> list[Requirement]:
+    lines = (ROOT / "constraints.txt").read_text("utf8").splitlines()
+    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+
+
+def test_constraints_pin_every_direct_dependency_to_one_version():
+    project = pyproject()["project"]
+    extras = project["optional-dependencies"].values()
+    wanted = [Requirement(line) for lines in (project["dependencies"], *extras) for line in lines]
+    pinned = {canonicalize_name(pin.name) for pin in constraints()}
+    assert {canonicalize_name(requirement.name) for requirement in wanted} <= pinned
+    for pin in constraints():
+        assert [each.operator for each in pin.specifier] == ["=="], pin
+        assert not pin.url and not pin.extras, pin
+
+
+def test_every_pin_can_be_installed_on_the_first_release_of_each_python(dev):
+    """A pin that only a later patch release can install is not seen by installing it here."""
+    for python in dev.TRIED_PYTHONS:
+        environment = {"python_version": dotted(python), "python_full_version": f"{dotted(python)}.0"}
+        applying = [p for p in constraints() if p.marker is None or p.marker.evaluate(environment)]
+        names = [canonicalize_name(pin.name) for pin in applying]
+        assert len(names) == len(set(names)), "pinned twice"
+        refused = {str(pin) for pin in applying if not installable(pin, environment["python_full_version"])}
+        assert not refused, f"these cannot be installed on Python {dotted(python)}.0: {refused}"
+
+
+def installable(pin: Requirement, python: str) -> bool:
+    """By the metadata of the installed package; a pin of a version or package that is not installed here
+    belongs to another Python or system, whose test run looks at it."""
+    try:
+        found = importlib.metadata.metadata(pin.name)
+    except importlib.metadata.PackageNotFoundError:
+        return True
+    return not pin.specifier.contains(found["Version"]) or SpecifierSet(
+        found.get("Requires-Python", "")
+    ).contains(python)
+
+
+def test_pins_of_this_python_are_the_versions_installed_here():
+    """Else the test above would look at other metadata than that of the pins."""
+    here = [pin for pin in constraints() if pin.marker is None or pin.marker.evaluate()]
+    versions = {dist.name: dist.version for dist in importlib.metadata.distributions()}
+    by_name = {canonicalize_name(name): version for name, version in versions.items()}
+    others = {
+        f"{pin} (installed: {by_name[name]})"
+        for pin in here
+        if (name := canonicalize_name(pin.name)) in by_name and not pin.specifier.contains(by_name[name])
+    }
+    assert not others
+    assert len([pin for pin in here if canonicalize_name(pin.name) in by_name]) > len(here) * 0.9
