@@ -57,6 +57,7 @@ class Program:
         self.tasks.read(
             lambda job: open_stores(settings, job),
             self._show_stores,
+            discard=lambda found: _close(found.stores),
             quiet=True,
         )
         for problem in problems:
@@ -69,7 +70,9 @@ class Program:
             self.window.library.when_ready(self._import_sample)
 
     def _import_sample(self) -> None:
-        self.tasks.write(_filled_sample, self._show_sample, text="Importing the sample tables")
+        self.tasks.write(
+            _filled_sample, self._show_sample, discard=Store.close, text="Importing the sample tables"
+        )
 
     def _show_sample(self, store: Store) -> None:
         key = (str(store.path), sample.FIRST_SHOWN)

@@ -22,12 +22,14 @@ READERS = 6  # enough that pages of the grid do not wait for long queries
 
 @dataclass(frozen=True)
 class Callbacks:
-    """What is called on the GUI thread; one of the first three, once."""
+    """What is called on the GUI thread; one of the first three, once, and `discard` with a result that `done`
+    does not get."""
 
     done: Callable[[Any], None] | None = None
     failed: Callable[[Exception], None] | None = None
     stopped: Callable[[], None] | None = None
     progress: Callable[[Progress], None] | None = None
+    discard: Callable[[Any], None] | None = None
 
 
 class Handle:
@@ -39,6 +41,7 @@ class Handle:
         self.job, self.text, self.write, self.quiet = Job(), text, write, quiet
         self.over = False
         self.callbacks = callbacks
+        self.result: Any = None
         self._owner, self._owned = owner, owner is not None
 
     @property
@@ -55,6 +58,12 @@ class Handle:
         """Ask the work to stop. A read answers no more; a write that was already through does."""
         self.job.cancel()
 
+    def discard(self) -> None:
+        """Let go of a result that nobody gets."""
+        result, self.result = self.result, None
+        if result is not None and self.callbacks.discard is not None:
+            self.callbacks.discard(result)
+
 
 class Tasks(QObject):
     """Runs work off the GUI thread; every signal and callback arrives on the GUI thread.
@@ -67,7 +76,7 @@ class Tasks(QObject):
     progressed = Signal(Handle, Progress)
     busy_changed = Signal(bool)
     failed = Signal(Exception)
-    _answered = Signal(Handle, object, object)
+    _answered = Signal(Handle, object)
     _reported = Signal(Handle, Progress)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -79,7 +88,7 @@ class Tasks(QObject):
         self._answered.connect(self._answer, Qt.ConnectionType.QueuedConnection)
         self._reported.connect(self._report, Qt.ConnectionType.QueuedConnection)
 
-    def read(
+    def read(  # noqa: PLR0913 -- a word for each way that it may end
         self,
         work: Callable[[Job], T],
         done: Callable[[T], None] | None = None,
@@ -87,16 +96,18 @@ class Tasks(QObject):
         *,
         progress: Callable[[Progress], None] | None = None,
         stopped: Callable[[], None] | None = None,
+        discard: Callable[[T], None] | None = None,
         owner: QObject | None = None,
         text: str = "",
         quiet: bool = False,
     ) -> Handle:
         """Run `work` beside other reads. `done`, `failed` or, when cancelled, `stopped` is called once.
 
-        Nothing is called when `owner` was destroyed meanwhile. A `quiet` read does not count as busy.
+        None of them is called when `owner` was destroyed meanwhile, or after `shutdown`; `discard` gets every
+        result that `done` does not get, such as an open store. A `quiet` read does not count as busy.
         Without `failed`, an exception goes to the `failed` signal.
         """
-        callbacks = Callbacks(done, failed, stopped, progress)
+        callbacks = Callbacks(done, failed, stopped, progress, discard)
         return self._start(self._readers, Handle(text, False, quiet, owner, callbacks), work)
 
     def write(
@@ -107,11 +118,12 @@ class Tasks(QObject):
         *,
         progress: Callable[[Progress], None] | None = None,
         stopped: Callable[[], None] | None = None,
+        discard: Callable[[T], None] | None = None,
         owner: QObject | None = None,
         text: str = "",
     ) -> Handle:
         """Run `work` after all writes asked for before; otherwise like `read`."""
-        callbacks = Callbacks(done, failed, stopped, progress)
+        callbacks = Callbacks(done, failed, stopped, progress, discard)
         return self._start(self._writer, Handle(text, True, False, owner, callbacks), work)
 
     @property
@@ -129,13 +141,15 @@ class Tasks(QObject):
 
     def shutdown(self) -> None:
         """Cancel everything and wait until the threads have let go. What is asked for afterwards is over
-        at once, and nothing is called."""
+        at once, and nothing is called but `discard`."""
         self._closed = True
         for handle in self._running:
             handle.cancel()
             handle.over = True
         self._readers.shutdown(wait=True, cancel_futures=True)
         self._writer.shutdown(wait=True, cancel_futures=True)
+        for handle in self._running:
+            handle.discard()
         self._running.clear()
 
     def _start(self, pool: ThreadPoolExecutor, handle: Handle, work: Callable[[Job], Any]) -> Handle:
@@ -152,14 +166,14 @@ class Tasks(QObject):
         return handle
 
     def _run(self, handle: Handle, work: Callable[[Job], Any]) -> None:
-        result, error = None, None
+        error = None
         try:
             handle.job.check()
-            result = work(handle.job)
+            handle.result = work(handle.job)
         except Exception as caught:  # noqa: BLE001 -- handed to the GUI thread, where it is shown
             error = caught
         if not self._closed:
-            self._answered.emit(handle, result, error)
+            self._answered.emit(handle, error)
 
     def _report(self, handle: Handle, progress: Progress) -> None:
         if handle.over or not handle.wanted:
@@ -168,7 +182,7 @@ class Tasks(QObject):
             handle.callbacks.progress(progress)
         self.progressed.emit(handle, progress)
 
-    def _answer(self, handle: Handle, result: Any, error: Exception | None) -> None:
+    def _answer(self, handle: Handle, error: Exception | None) -> None:
         if handle not in self._running:
             return
         self._running.remove(handle)
@@ -177,9 +191,10 @@ class Tasks(QObject):
         if not handle.quiet and not self.running:
             self.busy_changed.emit(False)
         if handle.wanted:
-            self._call_back(handle, result, error)
+            self._call_back(handle, error)
+        handle.discard()
 
-    def _call_back(self, handle: Handle, result: Any, error: Exception | None) -> None:
+    def _call_back(self, handle: Handle, error: Exception | None) -> None:
         callbacks = handle.callbacks
         if isinstance(error, Cancelled) or (handle.job.cancelled and not handle.write):
             if callbacks.stopped is not None:
@@ -187,4 +202,5 @@ class Tasks(QObject):
         elif error is not None:
             (callbacks.failed or self.failed.emit)(error)
         elif callbacks.done is not None:
+            result, handle.result = handle.result, None
             callbacks.done(result)

@@ -132,7 +132,13 @@ def test_the_window_is_there_before_the_stores_are_opened(qtbot):
 def test_a_sample_that_cannot_be_imported_leaves_no_store_open(qtbot, program, monkeypatch):
     closed: list[str] = []
     monkeypatch.setattr(sample, "fill", fail)
-    monkeypatch.setattr(Store, "close", lambda store: closed.append(store.name))
+    close = Store.close
+
+    def noted(store: Store) -> None:
+        closed.append(store.name)
+        close(store)
+
+    monkeypatch.setattr(Store, "close", noted)
     with qtbot.waitSignal(program.tasks.failed):
         program.open([], with_sample=True)
     assert closed == [paths.SAMPLE_STORE]

@@ -81,6 +81,11 @@ def stored(case: Case, folder: Path) -> Dataset:
 _stores: dict[Path, Store] = {}
 
 
+def close_stores() -> None:
+    while _stores:
+        _stores.popitem()[1].close()
+
+
 def _store(folder: Path) -> Store:
     if folder not in _stores:
         _stores[folder] = Store.open(folder / "store")

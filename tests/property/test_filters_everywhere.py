@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from core.filters import Filter, parse, to_text
 from tests.property.filter_families import FAMILIES, Family, trees
 from tests.property.filter_model import expected
-from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks
+from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks, close_stores
 
 NAMES = ["a", "A", "b c", "é", "É", "select", "a.x", "_", "c0", 'say "x"', "ß", "SS", "item", "and"]
 BY_DUCKDB = "files of DuckDB"
@@ -43,6 +44,12 @@ def cases(draw: st.DrawFn, families: dict[str, Family], names: list[str]) -> tup
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("everywhere")
+
+
+@pytest.fixture(autouse=True)
+def stores_closed() -> Iterator[None]:
+    yield
+    close_stores()
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+import shiboken6
 from PySide6.QtCore import QObject, QThread
 from PySide6.QtWidgets import QApplication
 
@@ -183,3 +184,48 @@ def test_what_the_end_cut_short_runs_no_more(qapp) -> None:
     waiting = [tasks.write(lambda job: go_on.wait(0.01)) for _ in range(3)]
     tasks.shutdown()
     assert not any(handle.running for handle in waiting)
+
+
+def test_discard_gets_the_result_of_a_cancelled_read(tasks, qtbot) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    done, discarded = [], []
+
+    def work(job) -> str:
+        begun.set()
+        assert go_on.wait(10)
+        return "open store"
+
+    handle = tasks.read(work, done.append, discard=discarded.append)
+    assert begun.wait(10)
+    handle.cancel()
+    go_on.set()
+    qtbot.waitUntil(lambda: bool(discarded))
+    assert (done, discarded) == ([], ["open store"])
+
+
+def test_discard_gets_the_result_when_the_owner_is_gone(tasks, qtbot) -> None:
+    owner, done, discarded = QObject(), [], []
+    go_on = threading.Event()
+    tasks.read(lambda job: go_on.wait(10), done.append, discard=discarded.append, owner=owner)
+    shiboken6.delete(owner)
+    go_on.set()
+    qtbot.waitUntil(lambda: bool(discarded))
+    assert (done, discarded) == ([], [True])
+
+
+def test_discard_gets_a_result_that_was_not_delivered_before_the_shutdown(qapp) -> None:
+    tasks, ready = Tasks(), threading.Event()
+    done, discarded = [], []
+    tasks.write(lambda job: "first", done.append, discard=discarded.append)
+    tasks.write(lambda job: ready.set(), done.append)
+    assert ready.wait(10)  # and no event of Qt was handled since
+    tasks.shutdown()
+    qapp.processEvents()
+    assert (done, discarded) == ([], ["first"])
+
+
+def test_discard_does_not_get_what_done_gets(tasks, qtbot) -> None:
+    done, discarded = [], []
+    tasks.read(lambda job: 1, done.append, discard=discarded.append)
+    qtbot.waitUntil(lambda: bool(done))
+    assert (done, discarded) == ([1], [])

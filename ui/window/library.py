@@ -81,7 +81,14 @@ class Library(QObject):
     def open_path(self, path: Path) -> None:
         """A file, folder or glob in place; a folder that is a store as one."""
         if is_store(path):
-            self._read(lambda job: Store.open(path), self.add_store, f"Opening {path.name}")
+            self._tasks.read(
+                lambda job: Store.open(path),
+                self.add_store,
+                self.failed.emit,
+                discard=Store.close,
+                owner=self,
+                text=f"Opening {path.name}",
+            )
         else:
             self._open_file(path)
 
