@@ -73,6 +73,13 @@ def _refuse(word: str) -> int:
 
 def _guarded(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
     """Run the command; say errors a person can act on in a sentence, and log everything else."""
+    from app.commands.terminal import visible_controls
+
+    with visible_controls():
+        return _run(work, arguments)
+
+
+def _run(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
     from core.errors import Cancelled, LamellaError
 
     try:

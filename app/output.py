@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, TextIO
 
 import pyarrow as pa
 
+from app.commands.terminal import visible
 from core.scan.python_value import python_value
 
 BATCH_ROWS = 10_000
 WIDEST = 60
 NULL = "NULL"
+_LEFT_RAW = re.compile(r"[\x7f-\x9f]")
+"""Control characters that JSON allows in strings; escaped, they say the same and no terminal obeys them."""
 
 
 def write_csv(table: pa.Table, out: TextIO) -> None:
@@ -37,12 +41,14 @@ def write_json(table: pa.Table, out: TextIO) -> None:
 
 
 def write_table(table: pa.Table, out: TextIO) -> None:
-    """Columns as wide as their contents, numbers to the right, nothing wider than 60 characters."""
+    """Columns as wide as their contents, numbers to the right, nothing wider than 60 characters, and no
+    control characters, wherever it is written to: it is for people to read."""
+    names = list(map(_cell, table.column_names))
     rows = [[_cell(cell) for cell in row] for row in _rows(table)]
-    columns = zip(table.column_names, *rows, strict=True) if table.num_columns else []
+    columns = zip(names, *rows, strict=True) if table.num_columns else []
     widths = [min(WIDEST, max(map(len, column))) for column in columns]
     right = [pa.types.is_integer(kind) or _is_fraction(kind) for kind in table.schema.types]
-    out.write(_line(table.column_names, widths, right))
+    out.write(_line(names, widths, right))
     out.write("  ".join("─" * width for width in widths) + "\n")
     out.writelines(_line(row, widths, right) for row in rows)
     out.write(f"({table.num_rows:,} row{'' if table.num_rows == 1 else 's'})\n")
@@ -72,7 +78,8 @@ def _values(column: pa.Array) -> list[Any]:
 def _objects(table: pa.Table) -> Iterator[str]:
     names = _told_apart(table.column_names)
     for row in _rows(table):
-        yield json.dumps(_finite(dict(zip(names, row, strict=True))), default=_plain, ensure_ascii=False)
+        text = json.dumps(_finite(dict(zip(names, row, strict=True))), default=_plain, ensure_ascii=False)
+        yield _LEFT_RAW.sub(lambda control: f"\\u{ord(control[0]):04x}", text)
 
 
 def _told_apart(names: Sequence[str]) -> list[str]:
@@ -127,7 +134,7 @@ def _span(value: pa.MonthDayNano) -> str:
 
 
 def _cell(value: Any) -> str:
-    text = NULL if value is None else str(_plain(value)).replace("\n", "⏎").replace("\t", " ")
+    text = NULL if value is None else visible(str(_plain(value)).replace("\n", "⏎").replace("\t", " "))
     return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
 
 

@@ -26,7 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"lamella: left out: {error}", file=sys.stderr)
     try:
         given = None if arguments.command is None else io.StringIO("\n".join(map(_ended, arguments.command)))
-        shell = Shell(stdin=given or sys.stdin, db=connection)
+        out, err = map(terminal.with_colours, (sys.stdout, sys.stderr))
+        shell = Shell(stdin=given or sys.stdin, stdout=out, stderr=err, db=connection)
         shell.bail = not shell.interactive
         shell.cmdloop(BANNER.format(apsw.sqlite_lib_version()), " ")
     except (apsw.Error, Shell.Error, LamellaError) as error:

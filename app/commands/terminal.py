@@ -1,12 +1,15 @@
-"""A job on a terminal: progress on standard error, Ctrl+C stops it cleanly, settings hold."""
+"""A job on a terminal: progress on standard error, Ctrl+C stops it cleanly, settings hold, and no name or
+cell steers the terminal."""
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any, TextIO
 
 from app import limits, servers, settings_file
 from app.settings import Settings
@@ -14,6 +17,74 @@ from core.errors import FileProblem
 from core.jobs import Job, Progress
 
 CLEAR_LINE = "\r\x1b[K"
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""All but line feed and tab. Terminals take U+009B for ESC and a bracket."""
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+
+
+def visible(text: str) -> str:
+    """Control characters as signs that a terminal shows and does not obey: ESC as ␛, U+009B as \\x9b."""
+    return _CONTROLS.sub(_sign, text)
+
+
+def _sign(control: re.Match[str]) -> str:
+    code = ord(control[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"\\x{code:02x}"
+
+
+class VisibleControls:
+    """A text stream of a terminal, to which `visible` text is written; `colours` may stay."""
+
+    def __init__(self, stream: TextIO, colours: bool = False) -> None:
+        self.stream, self._colours = stream, colours
+
+    def write(self, text: str) -> int:
+        parts = _COLOUR.split(text) if self._colours else [text]
+        self.stream.write("".join(part if odd % 2 else visible(part) for odd, part in enumerate(parts)))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextmanager
+def visible_controls() -> Iterator[None]:
+    """Standard output and error, where they are terminals, obey no control characters of what is written.
+
+    Files and pipes get every character as it is.
+    """
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(_guarded, before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def with_colours(stream: TextIO) -> TextIO:
+    """The same stream for a program that colours what it writes."""
+    known = isinstance(stream, VisibleControls)
+    coloured: Any = VisibleControls(stream.stream, colours=True) if known else stream
+    return coloured
+
+
+def _guarded(stream: TextIO) -> Any:
+    """pythonw has no streams."""
+    return VisibleControls(stream) if stream is not None and stream.isatty() else stream
+
+
+def redraw(line: str) -> None:
+    """Write over the line of progress on standard error, which is a terminal."""
+    stream = sys.stderr.stream if isinstance(sys.stderr, VisibleControls) else sys.stderr
+    stream.write(CLEAR_LINE)
+    sys.stderr.write(line)
+    sys.stderr.flush()
 
 
 @contextmanager
@@ -32,7 +103,7 @@ def job(show: Callable[[Progress], None] | None = None) -> Iterator[Job]:
     finally:
         signal.signal(signal.SIGINT, before)
         if shown:
-            sys.stderr.write(CLEAR_LINE)
+            redraw("")
 
 
 def follow_settings() -> None:
@@ -55,5 +126,4 @@ def _settings() -> tuple[Settings, list[FileProblem]]:
 
 def _show(progress: Progress) -> None:
     amount = f"{progress.done:,}" if progress.fraction is None else f"{progress.fraction:4.0%}"
-    sys.stderr.write(f"{CLEAR_LINE}{amount} {progress.text}")
-    sys.stderr.flush()
+    redraw(f"{amount} {progress.text}")

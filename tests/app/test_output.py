@@ -6,14 +6,22 @@ import csv
 import datetime
 import io
 import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.commands.terminal import CLEAR_LINE
 from app.output import FORMATS, NULL, WIDEST
 
+ROOT = Path(__file__).resolve().parents[2]
 ROWS = pa.table(
     {
         "n": pa.array([1, None, 1000], pa.int64()),
@@ -78,3 +86,76 @@ def test_any_rows_come_back_from_json_lines(rows):
     )
     back = [json.loads(line) for line in printed(table, "jsonl").split("\n") if line]
     assert [(row["a"], row["b"]) for row in back] == rows
+
+
+HOSTILE = pa.table({"a\x1b[2Jb\n": ["x\x1b]0;title\x07y", "\x9b31m\x7f"]})
+
+
+def test_a_table_shows_control_characters_in_names_and_cells():
+    text = printed(HOSTILE, "table")
+    assert not set(text) & {chr(code) for code in (*range(10), *range(11, 32), *range(127, 160))}
+    assert text.splitlines()[0] == "a␛[2Jb⏎" and "x␛]0;title␇y" in text and "\\x9b31m␡" in text
+
+
+@pytest.mark.parametrize("format_name", ["json", "jsonl"])
+def test_json_escapes_control_characters_and_gives_them_back(format_name):
+    text = printed(HOSTILE, format_name)
+    assert not set(text) & {chr(code) for code in (*range(10), *range(11, 32), *range(127, 160))}
+    rows = json.loads(text) if format_name == "json" else list(map(json.loads, text.splitlines()))
+    assert rows == HOSTILE.to_pylist()
+
+
+def in_terminal(*words: str) -> str:
+    """What a terminal gets of a command, both of its streams."""
+    ours, theirs = os.openpty()
+    environment = os.environ | {"PYTHONIOENCODING": "utf8"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "app", *words],
+        stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, cwd=ROOT, env=environment,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # Linux' word for the end of a terminal
+                break
+            if not part:
+                break
+            said += part
+        process.wait()
+    os.close(ours)
+    return said.decode("utf8").replace(CLEAR_LINE, "").replace("\r\n", "\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="pseudo-terminals are of Unix")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["query", "{file}", "select * from hostile", "--format", "csv"],
+        ["query", "{file}", "select * from hostile", "--format", "table"],
+        ["query", "{file}", "--table", "hostile", "--where", "nothing = 1"],
+        ["sqlite", "{file}", "--command", "select * from hostile"],
+    ],
+    ids=["csv", "table", "message", "sqlite"],
+)
+def test_a_terminal_gets_no_control_characters_of_names_and_cells(tmp_path, words):
+    file = tmp_path / "hostile.parquet"
+    pq.write_table(HOSTILE, file)
+    said = in_terminal(*(word.format(file=file) for word in words))
+    if words[0] == "sqlite":  # its shell colours what it writes
+        said = re.sub(r"\x1b\[\d+m", "", said)
+    assert not set(said) & {chr(code) for code in (*range(10), *range(11, 32), *range(127, 160))}
+    assert "␛" in said
+
+
+def test_a_pipe_gets_csv_as_it_is(tmp_path):
+    file = tmp_path / "hostile.parquet"
+    pq.write_table(HOSTILE, file)
+    command = [sys.executable, "-m", "app", "query", str(file), "select * from hostile", "--format", "csv"]
+    environment = os.environ | {"PYTHONIOENCODING": "utf8"}
+    said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True).stdout
+    assert list(csv.reader(io.StringIO(said.decode("utf8"), newline=""))) == [
+        HOSTILE.column_names,
+        *([cell] for cell in HOSTILE.column(0).to_pylist()),
+    ]
