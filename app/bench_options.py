@@ -17,9 +17,10 @@ ABOUT = (
     " and with answers that must agree. What is measured is kept, unless --no-save says otherwise."
 )
 STATUSES = (
-    "exit status: 0 when all went well; 1 when a system failed, crashed or answered wrongly, and with"
-    " --compare when something became slower (passing a limit is a result like any other); 2 for what cannot"
-    " be run as asked; 130 when stopped with Ctrl+C, after which what was measured is reported all the same"
+    "exit status: 0 when all went well; 1 when a system failed, crashed or answered wrongly, when nothing was"
+    " measured, and with --compare when something became slower (passing a limit is a result like any other);"
+    " 2 for what cannot be run as asked; 130 when stopped with Ctrl+C, after which what was measured is"
+    " reported all the same"
 )
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 

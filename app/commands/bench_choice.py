@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from app.options import whole_numbers
+from core.bench.backends import unready
 from core.bench.choice import SCALES, Choice, Part, new_seed, part_of, ready
 from core.bench.own import system_names
 from core.bench.workloads import Workload, workloads_named
@@ -56,7 +57,7 @@ def _systems(asked: Sequence[str] | None, workload: Workload) -> list[str]:
         everybody = not asked or ALL in asked
         return own if everybody else [name for name in own if name.rpartition(":")[2] in (asked or ())]
     names = asked or DEFAULT_SYSTEMS
-    return [entry.id for entry in ready(workload)] if ALL in names else list(names)
+    return [entry.id for entry in ready(workload, unready())] if ALL in names else list(names)
 
 
 def _size(arguments: argparse.Namespace) -> tuple[str | None, list[int] | None]:

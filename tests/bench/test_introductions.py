@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from core.bench.backends import ENTRIES
@@ -14,9 +16,20 @@ def test_every_system_of_a_family_tells_its_version_and_configuration() -> None:
     told: list[Introduction] = []
     ask_all(["table"], told.append, Job())
     ready = [entry.id for entry in ENTRIES.values() if entry.takes("table")]
-    assert [one.backend for one in told] == ready
+    assert sorted(one.backend for one in told) == sorted(ready)
     for one in told:
         assert one.problem or (one.version and one.description), one
+
+
+def test_a_system_whose_server_does_not_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody answers there
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+        monkeypatch.setenv("LAMELLA_MONGODB_URI", f"mongodb://{place}")
+        told: list[Introduction] = []
+        ask_all(["entity"], told.append, Job())
+    assert told[-1].backend == "mongodb", "others do not wait for it"
+    assert f"No server answers at {place}" in told[-1].problem
 
 
 def test_asking_ends_at_once_when_it_is_told_to() -> None:

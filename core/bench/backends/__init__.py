@@ -22,11 +22,13 @@ class MissingBackend(LamellaError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A system by its name. `requires` maps the modules it cannot do without to what pip calls them."""
+    """A system by its name. `requires` maps the modules it cannot do without to what pip calls them; a system
+    with a `server` is ready only while that answers."""
 
     id: str
     title: str
     requires: tuple[tuple[str, str], ...] = ()
+    server: bool = False
 
     @property
     def missing(self) -> str:
@@ -66,7 +68,7 @@ ENTRIES = {
         Entry("sqlite-parquet-one-table", "SQLite over Parquet, one table", (("apsw", "apsw"),)),
         Entry("sqlite-fts5", "SQLite FTS5"),
         Entry("tantivy", "tantivy"),
-        Entry("mongodb", "MongoDB", (("pymongo", "pymongo"),)),
+        Entry("mongodb", "MongoDB", (("pymongo", "pymongo"),), server=True),
         Entry("parquetdb", "ParquetDB", (("parquetdb", "parquetdb"),)),
         Entry("pyarrow", "PyArrow (recipe)"),
         Entry("pyarrow-tuned", "PyArrow (tuned)"),
@@ -106,6 +108,24 @@ def entry_named(name: str) -> Entry:
     raise UnknownBackend(name, "The benchmark", ENTRIES)
 
 
+def unready() -> dict[str, str]:
+    """Why systems cannot be measured here now, by their ids: what is missing, or that no server answers.
+
+    Blocks for seconds where one does not.
+    """
+    reasons = {entry.id: entry.missing or _silent_server(entry) for entry in ENTRIES.values()}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _silent_server(entry: Entry) -> str:
+    if entry.server:
+        try:
+            load(entry.id, next(filter(entry.takes, FAMILIES))).answering_version()
+        except LamellaError as error:
+            return str(error)
+    return ""
+
+
 def load(name: str, family: str = "table") -> type[Backend]:
     """The backend's class. Raises UnknownBackend, or MissingBackend naming what to install."""
     entry = entry_named(name)
@@ -120,4 +140,13 @@ def load(name: str, family: str = "table") -> type[Backend]:
     return backend
 
 
-__all__ = ["ENTRIES", "Backend", "Entry", "MissingBackend", "UnknownBackend", "entry_named", "load"]
+__all__ = [
+    "ENTRIES",
+    "Backend",
+    "Entry",
+    "MissingBackend",
+    "UnknownBackend",
+    "entry_named",
+    "load",
+    "unready",
+]
