@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.arguments import condition_of
-from core.errors import BadQuery
+from core.errors import BadQuery, shown
 from core.query.aggregate import Aggregate
 from core.query.expressions import Named, expression_of
 
@@ -61,7 +61,9 @@ def median(value: Any, where: Any = None) -> Aggregate:
 def quantile(value: Any, part: float, where: Any = None) -> Aggregate:
     """The value that so large a `part` of the values, from 0 to 1, is not greater than; as the median is."""
     if isinstance(part, bool) or not isinstance(part, int | float) or not 0 <= part <= 1:
-        raise BadQuery(f"quantile takes a part of the values, not {part!r}", fix="Give a number from 0 to 1")
+        raise BadQuery(
+            f"quantile takes a part of the values, not {shown(part)}", fix="Give a number from 0 to 1"
+        )
     return _made("quantile", value, where, float(part))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from core.errors import BadData, BadFilter, FileProblem
+from core.errors import BadData, BadFilter, FileProblem, shown
 from core.filters.expr import Filter
 from core.filters.mongo import from_mongo
 from core.filters.text import parse
@@ -44,7 +44,7 @@ def text_of(given: Any, what: str) -> str:
     `what` says what the text is: "t: the message".
     """
     if not isinstance(given, str):
-        raise BadData(f"{what} {given!r} is no text", fix="Give text, in quotes")
+        raise BadData(f"{what} {shown(given)} is no text", fix="Give text, in quotes")
     try:
         given.encode()
     except UnicodeEncodeError as error:
@@ -101,9 +101,12 @@ def count_of(given: Any, what: str, least: int = 0) -> int:
 
     `what` says what is counted: "t: limit".
     """
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise BadData(f"{what} {given!r} is no whole number", fix=f"Give {least} or more")
-    number = operator.index(given)
+    try:
+        number = operator.index(given)
+    except TypeError:
+        number = None
+    if number is None or isinstance(given, bool):
+        raise BadData(f"{what} {shown(given)} is no whole number", fix=f"Give {least} or more")
     if number < least:
         raise BadData(f"{what} {number} is less than {least or 'none'}", fix=f"Give {least} or more")
     return min(number, MOST_ROWS)
@@ -120,8 +123,8 @@ def names_of(given: Any, what: str) -> list[str]:
         fix = "Give the name of a column, or a list of names: ['code', 'n']"
         if what.endswith("sort"):
             fix = "Give the name of a column, or a list of names, '-n' for descending: ['code', '-n']"
-        raise BadData(f"{what} takes names of columns, not {odd[0]!r}", fix=fix)
-    return names
+        raise BadData(f"{what} takes names of columns, not {shown(odd[0])}", fix=fix)
+    return [text_of(name, what) for name in names]
 
 
 def ids_listed(given: Any, what: str) -> list[Any]:
@@ -129,11 +132,12 @@ def ids_listed(given: Any, what: str) -> list[Any]:
     at."""
     ids = None if isinstance(given, str) else _items(given)
     if ids is None and isinstance(given, (Filter, str, Mapping)):
-        shown = "…" if isinstance(given, Filter) else repr(given)
-        fix = f"Give a condition as where={shown}"
-        raise BadData(f"{what} takes a list of row ids, not {given!r}", "it may be a condition", fix)
+        fix = f"Give a condition as where={'…' if isinstance(given, Filter) else shown(given)}"
+        raise BadData(f"{what} takes a list of row ids, not {shown(given)}", "it may be a condition", fix)
     if ids is None:
-        raise BadData(f"{what} takes a list of row ids, not {given!r}", fix=f"Give a list: [{given!r}]")
+        raise BadData(
+            f"{what} takes a list of row ids, not {shown(given)}", fix=f"Give a list: [{shown(given)}]"
+        )
     return ids
 
 
@@ -149,7 +153,7 @@ def condition_of(given: Any, what: str, about: Described | None = None) -> Filte
     if isinstance(given, Mapping):
         return from_mongo(given)
     fix = "Write one, as an expression or as text: col('n') > 1, or \"n > 1\""
-    raise BadFilter(f"{what} takes a condition, not {given!r}", fix=fix)
+    raise BadFilter(f"{what} takes a condition, not {shown(given)}", fix=fix)
 
 
 def rows_chosen(given: Any, what: str, about: Described | None = None) -> Filter | list[Any] | None:

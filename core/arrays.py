@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow.lib import StringBuilder
 
+from core.errors import shown
+
 MANY_TEXTS = 1_000
 _EPOCH = dt.datetime(1970, 1, 1)
 _EPOCH_DATE = dt.date(1970, 1, 1)
@@ -83,10 +85,15 @@ def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 def checked(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
     """What `pa.array` makes of the values, if it kept each: it cuts 1.5 to 1 and a time to its day, and
     drops time zones. Raises like `from_values`."""
-    made = pa.array(values, type=kind)
-    for given, kept in zip(values, made.to_pylist(), strict=True):
-        if not _kept(given, kept):
-            raise pa.ArrowInvalid(f"{given!r} would become {kept!r} as {made.type}")
+    try:
+        made = pa.array(values, type=kind)
+        for given, kept in zip(values, made.to_pylist(), strict=True):
+            if not _kept(given, kept):
+                raise pa.ArrowInvalid(f"{shown(given)} would become {shown(kept)} as {made.type}")
+    except OverflowError as error:
+        raise pa.ArrowInvalid(f"A number is too large: {error}") from error
+    except RecursionError as error:
+        raise pa.ArrowInvalid("Values are nested too deep to be kept") from error
     return made
 
 

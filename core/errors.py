@@ -7,6 +7,7 @@ Any other exception that leaves `core` is a bug.
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -59,7 +60,8 @@ class UnknownName(LamellaError):
     def __init__(self, name: str, place: str, known: Iterable[str]) -> None:
         self.name, self.place, self.known = name, place, list(known)
         self.suggestions = nearest(name, self.known)
-        super().__init__(f"{place} has no {self.kind} '{name}'", fix=self._way_out())
+        called = name if isinstance(name, str) else shown(name)
+        super().__init__(f"{place} has no {self.kind} '{called}'", fix=self._way_out())
 
     def _way_out(self) -> str:
         return instead_of(self.name, self.known) or f"It has no {self.kind}s yet"
@@ -86,6 +88,10 @@ class UnknownVersion(UnknownName):
 
 class BadFilter(LamellaError):
     """A condition that does not fit its column: wrong operator, wrong value, bad pattern."""
+
+
+class NoTruthValue(BadFilter, TypeError):
+    """A condition or a computed value where Python wants to know whether it is true: of no row yet."""
 
 
 class BadQuery(LamellaError):
@@ -169,7 +175,20 @@ def instead_of(name: str, known: Sequence[str]) -> str:
 
 
 def nearest(name: str, known: Sequence[str]) -> list[str]:
-    """At most two of `known` that `name` may be a misspelling of, best first."""
+    """At most two of `known` that `name` may be a misspelling of, best first; none for what is no text."""
+    if not isinstance(name, str):
+        return []
     folded = {k.casefold(): k for k in reversed(known)}
     matches = difflib.get_close_matches(name.casefold(), folded, n=2, cutoff=0.6)
     return [folded[m] for m in matches]
+
+
+def shown(value: object) -> str:
+    """A value in a message: cut where it is long, and where lists lie in lists so deep that `repr` fails."""
+    return _SHORT.repr(value)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 6
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 200
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = _SHORT.maxarray = 12

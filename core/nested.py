@@ -56,6 +56,8 @@ def place_of(name: str, types: Mapping[str, pa.DataType], items: bool = False) -
     A column whose own name holds dots comes before a path; names of fields may hold dots too. Raises
     `BadData` where it leads to two fields of one struct.
     """
+    if not isinstance(name, str):
+        return None
     if name in types:
         return Place.of(name, types[name])
     found = (_inside(Place.of(column, kind), name, items) for column, kind in types.items() if "." in name)

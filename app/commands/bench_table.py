@@ -12,7 +12,7 @@ from core.bench.workloads import Workload
 from core.errors import LamellaError
 from core.filters import Filter, parse
 from core.jobs import Job
-from core.store.paths import CATALOG
+from core.store.paths import is_store
 
 
 def workload_of_table(
@@ -29,11 +29,11 @@ def workload_of_table(
 
 def source_of(named: str) -> Source:
     place = path_of(named, "the table")
-    if (place / CATALOG).exists():
+    if is_store(place):
         return Source(str(place), _only_table(place))
     folder, colon, table = named.rpartition(":")
     store = Path(folder).expanduser()
-    if colon and (store / CATALOG).exists():
+    if colon and is_store(store):
         return Source(str(store.absolute()), table)
     return Source(str(place))
 

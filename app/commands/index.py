@@ -7,11 +7,11 @@ import argparse
 from app.commands import terminal
 from core import Store
 from core.errors import LamellaError, StoreProblem
-from core.store.paths import CATALOG
+from core.store.paths import is_store
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if not (arguments.store / CATALOG).exists():
+    if not is_store(arguments.store):
         raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")
     if arguments.drop and not arguments.columns:
         raise LamellaError("--drop does not say which index", fix="Name its columns")

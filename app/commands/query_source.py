@@ -16,7 +16,7 @@ from core.datasets.options import Checksums
 from core.errors import DamagedFile, LamellaError, UnknownTable
 from core.jobs import Job
 from core.query.sql import sql as sql_over
-from core.store.paths import CATALOG
+from core.store.paths import is_store
 from core.store.table import Table
 
 Parameters = list[Any] | dict[str, Any] | None
@@ -41,7 +41,7 @@ class Asked(Protocol):
 @contextmanager
 def opened(where: str, write: bool = False, checksums: Checksums = "verify") -> Iterator[Source]:
     """A folder that is a store, or else files."""
-    if (path_of(where, "the store or file") / CATALOG).exists():
+    if is_store(path_of(where, "the store or file")):
         with Store.open(where, read_only=not write) as store:
             yield StoreSource(store)
     else:

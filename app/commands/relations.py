@@ -15,14 +15,14 @@ from core.errors import StoreProblem
 from core.relations import Relation
 from core.relations.checking import RelationCheck
 from core.relations.suggesting import Suggestion
-from core.store.paths import CATALOG
+from core.store.paths import is_store
 
 Said = Relation | RelationCheck | Suggestion
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Lists what is declared, unless something else is asked for."""
-    if not (arguments.store / CATALOG).exists():
+    if not is_store(arguments.store):
         raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")
     problems = False
     with terminal.job() as job, Store.open(arguments.store, read_only=True) as store:

@@ -9,7 +9,7 @@ from app.commands import terminal
 from core import Store
 from core.errors import StoreProblem
 from core.store.log_check import log_damage
-from core.store.paths import CATALOG
+from core.store.paths import CATALOG, is_store
 from core.store.table import Table
 
 
@@ -72,7 +72,7 @@ def summary(arguments: argparse.Namespace) -> int:
 
 def _opened(arguments: argparse.Namespace, read_only: bool = False) -> Store:
     """None is made where there is none."""
-    if not (arguments.store / CATALOG).exists():
+    if not is_store(arguments.store):
         raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")
     return Store.open(arguments.store, read_only=read_only)
 

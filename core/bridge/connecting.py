@@ -16,7 +16,7 @@ from core.bridge.scanning import RowGroups
 from core.dataset import Dataset
 from core.datasets import open_dataset
 from core.errors import BadData
-from core.store.paths import CATALOG
+from core.store.paths import is_store
 from core.store.store import Store
 
 _modules: weakref.WeakKeyDictionary[apsw.Connection, weakref.ref[Module]] = weakref.WeakKeyDictionary()
@@ -104,7 +104,7 @@ def _datasets(
     several = isinstance(source, Iterable) and not isinstance(source, str | bytes)
     paths = cast("Iterable[str | Path]", source if several else [source])
     for path in paths:
-        if (path_of(path, "the store or file") / CATALOG).exists():
+        if is_store(path_of(path, "the store or file")):
             store = Store.open(path, read_only=True)
             weakref.finalize(module, store.close)
             yield from ((name, store[name]) for name in store.tables)

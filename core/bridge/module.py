@@ -13,7 +13,7 @@ from core.bridge.table import VirtualTable
 from core.dataset import Dataset
 from core.datasets import open_dataset
 from core.errors import BadData, LamellaError
-from core.store.paths import CATALOG
+from core.store.paths import is_store
 from core.store.store import Store
 
 BY_PATH, BY_NAME = "lamella", "lamella_dataset"
@@ -45,7 +45,7 @@ class Module:
         if not 1 <= len(words) <= 3:
             raise LamellaError(f"lamella() takes one to three words, {len(words)} were given", fix=FORMS)
         path = path_of(words[0], "lamella()")
-        if (path / CATALOG).exists():
+        if is_store(path):
             return self._of_store(path, *words[1:])
         if len(words) > 1:
             raise LamellaError(f"{path}: there is no store here", fix=FORMS)

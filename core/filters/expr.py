@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from core.errors import BadFilter
+from core.errors import BadFilter, NoTruthValue
 from core.filters.temporal import moment_text
 
 DEEPEST = 60
@@ -37,7 +37,9 @@ class Filter:
         return Not(self)
 
     def __bool__(self) -> bool:
-        raise TypeError("A filter has no truth value; combine conditions with &, | and ~, not and, or, not")
+        raise NoTruthValue(
+            "A filter has no truth value", fix="Combine conditions with &, | and ~, not and, or, not"
+        )
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from core.errors import BadFilter
+from core.errors import BadFilter, shown
 
 KNOWN = "ims"
 
 
 def flagged(pattern: str, flags: str) -> tuple[str, bool]:
     """The pattern with its flags, but for "i": second, whether case is ignored. Raises `BadFilter`."""
+    if not isinstance(flags, str):
+        raise BadFilter(f"Flags of a pattern are letters, not {shown(flags)}", fix="Give text: 'im'")
     odd = [flag for flag in flags if flag not in KNOWN]
     if odd:
         raise BadFilter(

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.arrays import from_values
-from core.errors import BadFilter, UnknownColumn
+from core.errors import BadFilter, UnknownColumn, shown
 from core.filters.expr import Filter, Predicate, Reference
 from core.filters.items import item_types
 from core.filters.kinds import NESTED, Kind, kind_of
@@ -231,7 +231,7 @@ def _types(asked: Asked, values: Sequence[Any]) -> list[Value]:
     if not values:
         raise BadFilter(f"Column '{column}' is asked for no type", fix="Name one, such as 'number' or 'text'")
     try:
-        met = [asked_types(str(word), asked.type) for word in values]
+        met = [asked_types(word if isinstance(word, str) else shown(word), asked.type) for word in values]
     except ValueError as error:
         raise BadFilter(f"Column '{column}' cannot be asked for its type", str(error)) from error
     return [Value(word, answer) for word, answer in zip(values, met, strict=True)]

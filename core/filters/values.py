@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
+from core.errors import shown
 from core.filters.expr import thawed
 from core.filters.kinds import Kind, kind_of, value_type
 from core.filters.spans import span_from_text, span_ns, span_text
@@ -104,7 +105,7 @@ def told(value: Any) -> str:
     if value is None:
         return "null"
     value = thawed(value)
-    whole = str(value).lower() if isinstance(value, bool) else repr(value)
+    whole = str(value).lower() if isinstance(value, bool) else shown(value)
     return whole if len(whole) <= TOLD_AT_MOST else whole[:TOLD_AT_MOST] + "…"
 
 

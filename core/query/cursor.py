@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.errors import BadData
+from core.errors import BadData, shown
 from core.query.query import SortKey
 from core.scan.paths import chosen, named
 from core.scan.rows import take_rows
@@ -51,7 +51,7 @@ def parsed(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cursor:
         kinds = [named(snapshot, key.column).type for key in keys]
     except (binascii.Error, ValueError, TypeError, KeyError, IndexError, OSError, pa.ArrowException) as error:
         raise BadData(
-            f"{snapshot.name}: {cursor!r} is no cursor", fix="Give what the page before has as `next`"
+            f"{snapshot.name}: {shown(cursor)} is no cursor", fix="Give what the page before has as `next`"
         ) from error
     if told != json.loads(_told(keys)):
         raise BadData(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import types as is_
 
-from core.errors import BadQuery
+from core.errors import BadQuery, NoTruthValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -190,8 +190,8 @@ class Expression(Computable):
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            "A computed value has no truth value; give it a name with compute() and filter by that"
+        raise NoTruthValue(
+            "A computed value has no truth value", fix="Give it a name with compute() and filter by that"
         )
 
     def __lt__(self, other: Any) -> Any:

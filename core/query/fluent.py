@@ -9,8 +9,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from core.arguments import Condition, condition_of, count_of, names_of
-from core.errors import BadQuery
+from core.arguments import Condition, condition_of, count_of, names_of, text_of
+from core.errors import BadQuery, shown
 from core.query.aggregate import Aggregate
 from core.query.expressions import computes_from, expression_of
 from core.query.query import SortKey
@@ -106,18 +106,26 @@ class Fluent:
         rows = self.asking()
         if isinstance(values, Aggregate):
             aggregates, values = {"values": values, **aggregates}, None
+        if values is not None and not isinstance(values, Iterable):
+            raise BadQuery(
+                f"{rows.name}: pivot takes a list of values, not {shown(values)}", fix="Give a list"
+            )
         listed = None if values is None else tuple(values)
         named = tuple(names_of(keys, f"{rows.name}: pivot"))
+        text_of(column, f"{rows.name}: pivot")
         return rows.then(Pivot(named, column, _aggregates(aggregates, rows.name), listed))
 
     def unpivot(self, columns: Iterable[str], name: str = "name", value: str = "value") -> Asking:
         """Each row once for each of the columns, which become two: what it was called and its value."""
         rows = self.asking()
+        for made in (name, value):
+            text_of(made, f"{rows.name}: unpivot, the column name")
         return rows.then(Unpivot(tuple(names_of(columns, f"{rows.name}: unpivot")), name, value))
 
     def unwind(self, column: str, keep_empty: bool = False) -> Asking:
         """Each row once for each item of its list. `keep_empty` keeps rows without one, with null."""
-        return self.asking().then(Unwind(column, keep_empty))
+        rows = self.asking()
+        return rows.then(Unwind(text_of(column, f"{rows.name}: unwind"), keep_empty))
 
     def buckets(self, column: str, edges: int | Iterable[Any], /, **aggregates: Aggregate) -> Asking:
         """Groups by ranges of a column, counted as `n` unless aggregates are given: `edges` are their ends,
@@ -126,7 +134,7 @@ class Fluent:
         told = _aggregates(aggregates or {"n": Aggregate("count")}, rows.name)
         if isinstance(edges, bool) or not isinstance(edges, int | Iterable) or isinstance(edges, str):
             raise BadQuery(
-                f"{rows.name}: buckets takes no {edges!r}", fix="Give a number of ranges, or their ends"
+                f"{rows.name}: buckets takes no {shown(edges)}", fix="Give a number of ranges, or their ends"
             )
         return rows.then(Buckets(column, edges if isinstance(edges, int) else tuple(edges), told))
 
@@ -206,7 +214,7 @@ def _aggregates(given: Mapping[str, Aggregate], place: str) -> Aggregates:
     for name, aggregate in given.items():
         if not isinstance(aggregate, Aggregate):
             raise BadQuery(
-                f"{place}: '{name}' is {aggregate!r}, which is no aggregate",
+                f"{place}: '{name}' is {shown(aggregate)}, which is no aggregate",
                 fix="Give one of core.agg: count(), mean('price')",
             )
     return tuple(given.items())
@@ -220,5 +228,7 @@ def _key(name: str, known: set[str]) -> SortKey:
 
 def _seed(given: Any, place: str) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or not -(2**63) <= given < 2**63:
-        raise BadQuery(f"{place}: sample was given {given!r} as seed", fix="Give a whole number of 64 bits")
+        raise BadQuery(
+            f"{place}: sample was given {shown(given)} as seed", fix="Give a whole number of 64 bits"
+        )
     return given

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from core.arguments import names_of
-from core.errors import BadQuery
+from core.errors import BadQuery, shown
 from core.query.asking import Asking
 from core.query.pipeline import Pipeline
 from core.query.steps import How, Join
@@ -38,7 +38,7 @@ def other_side(left: Asking, other: Fluent | str) -> Asking:
     if isinstance(other, str) and isinstance(ours, TableHandle):
         return ours.store[other].asking()
     raise BadQuery(
-        f"{left.name}: {other!r} cannot be joined",
+        f"{left.name}: {shown(other)} cannot be joined",
         "It is no table, no other dataset and no query",
         "Give what open_dataset gives, or a table of a store",
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from core.arguments import MOST_ROWS
-from core.errors import BadFilter, BadQuery
+from core.errors import BadFilter, BadQuery, shown
 from core.filters import expr_json
 from core.filters.expr import Filter
 from core.query.aggregate import Aggregate
@@ -54,6 +54,8 @@ def from_json(obj: Any) -> Pipeline:
 
 
 def _pipeline(obj: Json) -> Pipeline:
+    if not isinstance(obj, Mapping):
+        raise TypeError(f"it is {shown(obj)}, and no object")
     return Pipeline(_text(obj["source"]), tuple(_step(step) for step in obj["steps"]))
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.errors import BadQuery
+from core.errors import BadQuery, shown
 from core.filters.expr import Predicate
 from core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
 from core.filters.narrowing import float_width, nearest_float
@@ -83,6 +83,9 @@ def _places(across: Field, values: Sequence[Any], of: str) -> tuple[list[int], e
     """The places of the values that were asked for, and that of a group's value among them: one value may
     be asked for twice."""
     first: dict[Any, int] = {}
+    for value in values:
+        if not isinstance(value, Hashable):
+            raise BadQuery(f"{of}: {shown(value)} is no value of '{across.name}'", fix="Give single values")
     places = [first.setdefault(_exact(value, across.type), n) for n, value in enumerate(values)]
     ifs = [exp.If(this=_is(across, values[n], of), true=number(n)) for n in first.values()]
     found = exp.Case(ifs=ifs, default=exp.Null()) if ifs else exp.Null()

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from core.errors import BadData, Cancelled, TookTooLong
+from core.errors import BadData, Cancelled, TookTooLong, shown
 from core.jobs import Job
 
 
@@ -20,7 +20,7 @@ def limited(job: Job, seconds: float | None, what: str) -> Iterator[Job]:
         yield job
         return
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < _MOST_SECONDS:
-        raise BadData(f"{what}: seconds={seconds!r} is no time limit", fix="Give a number above 0")
+        raise BadData(f"{what}: seconds={shown(seconds)} is no time limit", fix="Give a number above 0")
     inner = Job(lambda told: job.report(told.done, told.total, told.text))
     timer = threading.Timer(seconds, inner.cancel)
     timer.start()

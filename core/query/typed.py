@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from core.errors import BadQuery, instead_of
+from core.errors import BadQuery, instead_of, shown
 from core.filters.binding import bind
 from core.filters.kinds import value_type
 from core.filters.sql_literals import in_sql_units, literal
@@ -67,10 +67,13 @@ def constant(given: Any, place: str) -> Value:
     kind = _constant_type(plain)
     if kind is None:
         raise BadQuery(
-            f"{place}: {given!r} cannot be computed with",
+            f"{place}: {shown(given)} cannot be computed with",
             fix="Give text, a number, true or false, a date or a time",
         )
-    return Value(written(plain, kind), kind, repr(given), plain, True)
+    try:
+        return Value(written(plain, kind), kind, repr(given), plain, True)
+    except ValueError as error:
+        raise BadQuery(f"{place}: {given!a} cannot be computed with", str(error)) from error
 
 
 def written(plain: Any, kind: pa.DataType) -> exp.Expr:

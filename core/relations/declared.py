@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from core.arguments import text_of
-from core.errors import BadData, StoreProblem, UnknownRelation, UnknownTable
+from core.errors import BadData, StoreProblem, UnknownRelation, UnknownTable, shown
 from core.relations.ends import End, apart, end_of, refuse_apart
 from core.relations.relation import DIRECTIONS, Direction, Link, Relation
 from core.scan.snapshot import Column
@@ -71,7 +71,7 @@ class DeclaredRelations:
     ) -> Link:
         """See `Store.relation_between`."""
         if direction is not None and direction not in DIRECTIONS:
-            raise BadData(f"direction cannot be {direction!r}", fix="Give 'out' or 'in'")
+            raise BadData(f"direction cannot be {shown(direction)}", fix="Give 'out' or 'in'")
         for name in (table, other):
             text_of(name, f"store {self._store}: the table name")
         links = self._catalog.noted(("links", table, other), partial(self._links, table, other))

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arguments import Condition, condition_of
+from core.arguments import Condition, condition_of, text_of
 from core.ascending import union
 from core.errors import BadData, StoreProblem, UnknownRelation
 from core.filters.expr import Filter, Predicate, all_of, any_of
@@ -187,7 +187,7 @@ def edges_of(store: Store, table: str, source: str | None, target: str | None) -
     name = store[table].name
     leading = {relation.name: relation for relation in store.relations if relation.from_table == name}
     for given in (source, target):
-        if given is not None and given not in leading:
+        if given is not None and text_of(given, f"table {name}: the relation") not in leading:
             raise UnknownRelation(given, f"table {name}", leading)
     left = [relation for relation in leading.values() if relation.name not in (source, target)]
     wanted = [source, target].count(None)

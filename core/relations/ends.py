@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.errors import BadData, TypeConflict, UnknownColumn, UnknownTable
+from core.errors import BadData, TypeConflict, UnknownColumn, UnknownTable, shown
 from core.relations.comparing import meeting_type
 from core.scan.snapshot import Column
 from core.store.rows_by_id import RowsById
@@ -31,7 +31,7 @@ def end_of(given: Any, store: str, tables: Mapping[str, RowsById]) -> End:
     parts = [given] if isinstance(given, str) else _texts(given)
     if not parts:
         raise BadData(
-            f"store {store}: a relation has no end like {given!r}",
+            f"store {store}: a relation has no end like {shown(given)}",
             fix="Name a table and its column: 'flights.carrier', or several in a list",
         )
     found = [_split(part, store, tables) for part in parts]
@@ -43,7 +43,7 @@ def end_of(given: Any, store: str, tables: Mapping[str, RowsById]) -> End:
         )
     columns = tuple(column for _, column in found)
     if len(set(columns)) < len(columns):
-        raise BadData(f"store {store}: {given!r} names a column twice", fix="Name each column once")
+        raise BadData(f"store {store}: {shown(given)} names a column twice", fix="Name each column once")
     return End(found[0][0], columns)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from core.arguments import names_of
 from core.arrays import take
 from core.documents import whole
-from core.errors import BadData, LamellaError
+from core.errors import BadData, LamellaError, shown
 from core.filters.expr import Filter
 from core.jobs import Job
 from core.relations.edges import Edges
@@ -124,7 +124,9 @@ def tables_of(
 ) -> Edges:
     """See `Store.from_networkx`."""
     if not isinstance(graph, _networkx().Graph):
-        raise BadData(f"store {store.name}: {graph!r} is no graph of networkx", fix="Make one of it first")
+        raise BadData(
+            f"store {store.name}: {shown(graph)} is no graph of networkx", fix="Make one of it first"
+        )
     _refuse_ends(store.name, ends)
     if not len(graph):
         raise BadData(f"store {store.name}: the graph has no nodes", fix="Add one")

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from core.arrays import checked
-from core.errors import BadData, UnknownName
+from core.errors import BadData, UnknownName, shown
 
 TypeName: TypeAlias = pa.DataType | str | type[Any]
 _PYTHON: dict[type, pa.DataType] = {
@@ -43,9 +43,11 @@ def type_named(given: TypeName) -> pa.DataType:
         return given
     if isinstance(given, str):
         return _by_name(given)
-    if given in _PYTHON:
+    if isinstance(given, type) and given in _PYTHON:
         return _PYTHON[given]
-    raise BadData(f"{given!r} names no type of a column", fix="Give a type of Arrow, or its name: 'int64'")
+    raise BadData(
+        f"{shown(given)} names no type of a column", fix="Give a type of Arrow, or its name: 'int64'"
+    )
 
 
 def type_of(value: Any) -> pa.DataType:
@@ -57,7 +59,9 @@ def type_of(value: Any) -> pa.DataType:
     try:
         return checked([value]).type
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise BadData(f"{value!r} cannot stand in a column", str(error), "Give the column's type") from error
+        raise BadData(
+            f"{shown(value)} cannot stand in a column", str(error), "Give the column's type"
+        ) from error
 
 
 def _by_name(name: str) -> pa.DataType:

@@ -87,7 +87,7 @@ def known(state: State, names: Sequence[str]) -> list[Column]:
     table, by_name = state.snapshot.name, {c.name: c for c in state.columns}
     if ID in names:
         raise BadData(f"{table}: {ID} is the table's own and stays as it is", fix="Name another column")
-    times = Counter(names)
+    times = Counter(text_of(name, f"{table}: the column") for name in names)
     for name in names:
         if name not in by_name:
             raise UnknownColumn(name, table, list(by_name))

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.arguments import count_of
 from core.errors import BadData
 from core.scan.footers import unchanged
 from core.scan.snapshot import FileSegment, Segment
@@ -42,8 +43,10 @@ class Compaction:
 
 def shape_of(state: State, group: int | None, file: int | None) -> FileShape:
     """The sizes asked for, or those that files are written with anyway."""
-    group = rows_a_group(len(state.columns) + 1) if group is None else group
-    file = max(ROWS_A_FILE, group) if file is None else file
+    name = state.row.name
+    usual = rows_a_group(len(state.columns) + 1)
+    group = usual if group is None else count_of(group, f"{name}: rows_a_group", least=1)
+    file = max(ROWS_A_FILE, group) if file is None else count_of(file, f"{name}: rows_a_file", least=1)
     if not 0 < group <= file:
         raise BadData(
             f"{state.row.name}: row groups of {group:,} rows cannot make files of {file:,}",

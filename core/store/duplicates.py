@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from sqlglot import exp
 
+from core.arguments import text_of
 from core.arrays import to_numpy
 from core.ascending import without
 from core.errors import BadData
@@ -25,7 +26,7 @@ def duplicate_ids(state: State, on: Sequence[str] | None, keep: str, job: Job) -
     """Ascending ids of the rows whose values in `on` (None: all columns) an earlier row has, or a later one
     when the last is kept. Null equals null, and NaN equals NaN."""
     snapshot = state.snapshot
-    if keep not in _KEPT:
+    if text_of(keep, f"{snapshot.name}: keep") not in _KEPT:
         raise BadData(f"{snapshot.name}: keep is '{keep}'", fix="Say 'first' or 'last'")
     columns = _compared(state, on)
     with cursor(job, snapshot.name) as own:

@@ -20,6 +20,8 @@ from core.file_lock import FileLock
 from core.store.paths import CATALOG, StorePaths, entries, new_name
 
 SWEEP_SECONDS = 30.0
+
+
 _EFFECTIVE = os.access in os.supports_effective_ids
 
 log = logging.getLogger(__name__)

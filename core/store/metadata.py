@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.arguments import text_of
-from core.errors import BadData
+from core.errors import BadData, shown
 from core.scan.snapshot import Column
 from core.store.columns_change import CAST_FROM, known
 from core.store.commit import Change, Metadata
@@ -96,14 +96,14 @@ def of_column(state: State, name: str | None) -> dict[str, str]:
 def refuse_other_than_text(table: str, values: Values) -> None:
     """Raises `BadData` for keys and values that cannot be noted, before any of them is."""
     if not isinstance(values, Mapping):
-        raise BadData(f"{table}: metadata is a dict of text, not {values!r}", fix="Give {key: value}")
+        raise BadData(f"{table}: metadata is a dict of text, not {shown(values)}", fix="Give {key: value}")
     for key, value in values.items():
         if not isinstance(key, (str, bytes)):
-            raise BadData(f"{table}: a key of metadata is text, not {key!r}", fix=f"Write '{key}'")
+            raise BadData(f"{table}: a key of metadata is text, not {shown(key)}", fix="Write it as text")
         if value is not None and not isinstance(value, (str, bytes)):
-            shown = key if isinstance(key, str) else key.decode(errors="replace")
+            called = key if isinstance(key, str) else key.decode(errors="replace")
             raise BadData(
-                f"{table}: metadata is text; '{shown}' is {value!r}",
+                f"{table}: metadata is text; '{called}' is {shown(value)}",
                 fix="Write it as text, such as JSON; None forgets what was noted",
             )
 

@@ -117,6 +117,11 @@ def new_folder_name(table: str) -> str:
     return f"{readable or 'table'}-{uuid.uuid4().hex[:8]}"
 
 
+def is_store(folder: Path) -> bool:
+    """Whether a store is there; False, too, for a path that no file can have."""
+    return os.path.exists(folder / CATALOG)  # noqa: PTH110 -- Path.exists() raises for a name that is too long
+
+
 def new_name() -> str:
     """Nobody else's, in whichever process."""
     return uuid.uuid4().hex

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.arguments import count_of
-from core.errors import BadData
+from core.errors import BadData, shown
 from core.store.versions import seconds_of
 
 Stamp = tuple[int, float]
@@ -54,12 +54,12 @@ class Policy:
             )
         if self.older_than is not None and not isinstance(self.older_than, (dt.timedelta, dt.datetime)):
             raise BadData(
-                f"{table}: older_than {self.older_than!r} is no time",
+                f"{table}: older_than {shown(self.older_than)} is no time",
                 fix="Give a datetime, or how long ago: datetime.timedelta(days=1)",
             )
         if isinstance(self.older_than, dt.timedelta) and self.older_than < dt.timedelta(0):
             raise BadData(
-                f"{table}: older_than {self.older_than!r} is a time to come, and would let every version go",
+                f"{table}: older_than {self.older_than} is a time to come, and would let every version go",
                 fix="Give how long ago it was: datetime.timedelta(days=1)",
             )
         if self.keep_versions is not None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from core.arrays import to_numpy
 from core.casts import exact_cast
-from core.errors import BadData, UnknownRow
+from core.errors import BadData, UnknownRow, shown
 from core.filters.expr import Filter
 from core.jobs import Job
 from core.query.local import find
@@ -72,7 +72,7 @@ def ids_of(state: State, given: Sequence[Any]) -> np.ndarray:
 
 def _no_id(state: State, bad: Any) -> BadData:
     return BadData(
-        f"{state.snapshot.name}: {bad!r} is no {ID}",
+        f"{state.snapshot.name}: {shown(bad)} is no {ID}",
         f"every {ID} has to be a whole number of at most 64 bits",
         f"Give those that the table's column {ID} has",
     )

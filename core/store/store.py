@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from core.arguments import path_of, text_of
-from core.errors import BadData, DamagedStore, ReadOnlyStore, StoreProblem, UnknownTable
+from core.errors import BadData, DamagedStore, ReadOnlyStore, StoreProblem, UnknownTable, shown
 from core.jobs import Job
 from core.store import creating
 from core.store.backup import Backup, back_up, restore
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LONGEST_BUSY_SECONDS = 1_000_000
+"""SQLite counts milliseconds in 31 bits."""
+
 
 class Store(StoreRelations):
     """Use `Store.open`. Any thread may use it; several processes may have it open, one writes at a time."""
@@ -62,6 +65,15 @@ class Store(StoreRelations):
         A change waits `busy_seconds` for somebody else's to end before it raises `StoreBusy`.
         Raises `StoreTooNew`, or `StoreProblem` where the folder holds something else.
         """
+        if (
+            isinstance(busy_seconds, bool)
+            or not isinstance(busy_seconds, int | float)
+            or not (0 <= busy_seconds <= LONGEST_BUSY_SECONDS)
+        ):
+            raise BadData(
+                f"busy_seconds {shown(busy_seconds)} is no time to wait",
+                fix=f"Give seconds, from 0 to {LONGEST_BUSY_SECONDS:,}",
+            )
         folder = path_of(path, "the store")
         try:
             if not (folder / CATALOG).exists():

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from core.arguments import names_of
-from core.errors import BadData
+from core.arguments import names_of, text_of
+from core.errors import BadData, shown
 from core.jobs import Job
 from core.scan.snapshot import Column
 from core.schema import stored_type
@@ -49,6 +49,8 @@ class TableColumns(TableHandle):
         Keys and values are text (or bytes); raises `BadData` for others.
         """
         metadata.refuse_other_than_text(self.name, values)
+        if column is not None:
+            text_of(column, f"{self.name}: the column")
         said = message or f"metadata of {column or 'the table'}: {', '.join(map(_shown, values))}"
         return self._writer.commit(lambda state: metadata.changed(state, column, values, said), Job())
 
@@ -66,6 +68,7 @@ class TableColumns(TableHandle):
         The type may be Arrow's, its name, or a Python type, and is that of `default` when left out. Without a
         default it takes no time, however many rows there are.
         """
+        text_of(name, f"{self.name}: the column name")
         if type is None and default is None:
             raise BadData(f"{self.name}: column '{name}' needs a type", fix="Give one, or a default")
         kind = stored_type(type_of(default) if type is None else type_named(type))
@@ -90,12 +93,17 @@ class TableColumns(TableHandle):
 
     def rename_column(self, old: str, new: str, message: str = "") -> Commit:
         """Give a column another name; no data is written."""
-        return self.rename_columns({old: new}, message)
+        return self.rename_columns({text_of(old, f"{self.name}: the column"): new}, message)
 
     def rename_columns(self, names: Mapping[str, str], message: str = "") -> Commit:
         """Several at once, `{old: new}`: two columns can swap their names."""
         if not isinstance(names, Mapping):
-            raise BadData(f"{self.name}: rename_columns takes a dict, not {names!r}", fix="Give {old: new}")
+            raise BadData(
+                f"{self.name}: rename_columns takes a dict, not {shown(names)}",
+                fix="Give {old: new}",
+            )
+        for name in names.values():
+            text_of(name, f"{self.name}: the new name")
         said = message or "rename " + ", ".join(f"{old} to {new}" for old, new in names.items())
         return self._writer.commit(lambda state: columns_change.renamed(state, names, said), Job())
 
@@ -122,7 +130,8 @@ class TableColumns(TableHandle):
         wall clock's in the zone of the type. Widening takes no time, however many rows there are.
         """
         if on_error not in ("refuse", "null"):
-            raise BadData(f"on_error cannot be '{on_error}'", fix="Give 'refuse' or 'null'")
+            raise BadData(f"on_error cannot be {shown(on_error)}", fix="Give 'refuse' or 'null'")
+        text_of(name, f"{self.name}: the column name")
         how, work = Cast(type_named(type), lossy, on_error == "null"), job or Job()
         said = message or f"cast {name} to {how.to}"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.arguments import names_of
+from core.arguments import names_of, text_of
 from core.errors import BadData, ReadOnlyStore
 from core.index.registry import Index, entry_of, kind_of
 from core.jobs import Job
@@ -92,6 +92,7 @@ class TableIndexes(TableHandle):
 
     def _no_index(self, names: Sequence[str], kind: str) -> BadData:
         there = "; ".join(map(str, self.indexes))
+        text_of(kind, f"{self.name}: the kind of index")
         return BadData(
             f"{self.name} has no {kind} index on {', '.join(names)}",
             fix=f"There is: {there}" if there else "It has no indexes",

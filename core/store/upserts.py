@@ -12,7 +12,7 @@ import pyarrow as pa
 from core.arguments import text_of
 from core.arrays import in_one
 from core.block import as_block
-from core.errors import BadData
+from core.errors import BadData, shown
 from core.filters.expr import And, Filter, Predicate, Reference, thawed
 from core.filters.kinds import NESTED, Kind, kind_of
 from core.filters.values import convert, number_text
@@ -116,6 +116,9 @@ def _cell(value: Any, kind: pa.DataType) -> pa.Array:
 
 def _refuse(state: State, data: pa.Table, set_on_insert: Mapping[str, Any]) -> None:
     name = state.snapshot.name
+    if not isinstance(set_on_insert, Mapping):
+        fix = "Give a dict: {'created': dt.date.today()}"
+        raise BadData(f"{name}: set_on_insert takes a dict, not {shown(set_on_insert)}", fix=fix)
     if ID in data.column_names or ID in set_on_insert:
         raise BadData(
             f"{name}: an upsert takes no {ID}",

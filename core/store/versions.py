@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from core.arguments import text_of
-from core.errors import BadData, StoreProblem, UnknownVersion
+from core.errors import BadData, StoreProblem, UnknownVersion, shown
 from core.store.catalog_versions import CatalogVersions
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -24,7 +24,7 @@ def version_of(table: str, newest: int, versions: CatalogVersions, when: When) -
         return _at(table, newest, versions, when)
     if isinstance(when, bool) or not isinstance(when, int):
         raise BadData(
-            f"{table}: {when!r} names no version", "it is neither a number nor a name nor a time",
+            f"{table}: {shown(when)} names no version", "it is neither a number nor a name nor a time",
             "Give a version's number or name, or a datetime",
         )  # fmt: skip
     if not (1 <= when <= newest and versions.exists(when)):

@@ -15,7 +15,7 @@ from core.datasets.text.ragged import RaggedRow
 from core.errors import DamagedFile, LamellaError, StoreProblem
 from core.jobs import Job
 from core.scan.file_checks import checks
-from core.store.paths import CATALOG
+from core.store.paths import is_store
 from core.store.store import Store
 from core.store.table import Table
 from core.transfer import import_dataset
@@ -210,10 +210,6 @@ class Library(QObject):
         waiting, self._waiting = self._waiting, []
         for then in waiting:
             then()
-
-
-def is_store(path: Path) -> bool:
-    return (path / CATALOG).exists()
 
 
 def table_key(table: Table) -> Key:

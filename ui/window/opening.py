@@ -8,10 +8,11 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from core.store.paths import is_store
 from ui.dialogs.open_import import ImportDialog
 from ui.tasks import Tasks
 from ui.widgets.sidebar import Entry
-from ui.window.library import Library, is_store
+from ui.window.library import Library
 from ui.window.memory import Memory
 from ui.window.tab_set import TabSet
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from core.errors import BadQuery, nearest
+from core.errors import BadQuery, nearest, shown
 
 
 def unknown(place: str, kind: str, key: Any, known: Iterable[str], ways: Mapping[str, str]) -> BadQuery:
@@ -21,10 +21,12 @@ def unknown(place: str, kind: str, key: Any, known: Iterable[str], ways: Mapping
 def single(place: str, kind: str, given: Any, example: str) -> tuple[str, Any]:
     """The only key of a dict, and what it is given."""
     if not isinstance(given, Mapping) or len(given) != 1:
-        raise BadQuery(f"{place}: {given!r} is no {kind}", fix=f"Write a dict of one name: {example}")
+        raise BadQuery(f"{place}: {shown(given)} is no {kind}", fix=f"Write a dict of one name: {example}")
     ((key, asked),) = given.items()
     if not isinstance(key, str) or not key.startswith("$"):
-        raise BadQuery(f"{place}: {given!r} is no {kind}", fix=f"Write its name behind a dollar: {example}")
+        raise BadQuery(
+            f"{place}: {shown(given)} is no {kind}", fix=f"Write its name behind a dollar: {example}"
+        )
     return key, asked
 
 
@@ -35,7 +37,7 @@ def arguments(
     takes = [*needed, *optional]
     if not isinstance(given, Mapping):
         raise BadQuery(
-            f"{place}: {name} takes a dict, not {given!r}", fix=f"Its keys are: {', '.join(takes)}"
+            f"{place}: {name} takes a dict, not {shown(given)}", fix=f"Its keys are: {', '.join(takes)}"
         )
     for key in given:
         if key not in takes:
@@ -50,5 +52,5 @@ def whole(place: str, name: str, given: Any, least: int) -> int:
     """A number of rows; MongoDB's own are whole too, but may be written as floats."""
     fits = isinstance(given, int | float) and not isinstance(given, bool) and given == given // 1
     if not fits or given < least:
-        raise BadQuery(f"{place}: {name} takes a whole number of {least} or more, not {given!r}")
+        raise BadQuery(f"{place}: {name} takes a whole number of {least} or more, not {shown(given)}")
     return int(given)

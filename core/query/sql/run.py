@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import sqlglot
 
-from core.errors import BadData, BadSql
+from core.errors import BadData, BadSql, shown
 from core.jobs import Job
 from core.query.decoded import Decodings
 from core.query.engine import Confined, cursor, memory_limit
@@ -110,6 +110,8 @@ def _bound(
         found = own.cursor.sql(statement.text, params=_values(asked.parameters))
         bound = found, kept_types(statement, tables, found.columns)
         return own.keep(bound, reads) if reads is not None else bound
+    except RecursionError as error:
+        raise BadSql("A value that was given is nested too deep", fix="Give flatter ones") from error
     except duckdb.BinderException:
         if statement.columns is None:
             raise
@@ -121,7 +123,7 @@ def _values(given: Parameters | None) -> Any:
         return given
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
         raise BadData(
-            f"parameters={given!r} are no values for a statement",
+            f"parameters={shown(given)} are no values for a statement",
             fix="Give a list for ?, a dict for $name",
         )
     return list(given)
@@ -129,10 +131,13 @@ def _values(given: Parameters | None) -> Any:
 
 def _confined(asked: Asked, sources: Sources, tables: Mapping[str, Snapshot]) -> Confined:
     """Files of the sources' folders need not be listed, so that the same confinement serves the next time."""
-    if asked.memory is not None and (not isinstance(asked.memory, int) or asked.memory < _LEAST_MEMORY):
+    if asked.memory is not None and (
+        not isinstance(asked.memory, int) or not _LEAST_MEMORY <= asked.memory <= _MOST_MEMORY
+    ):
         few = "too little for any statement" if isinstance(asked.memory, int) else "no whole number of bytes"
+        few = "more than any machine has" if few.startswith("too") and asked.memory > _MOST_MEMORY else few
         raise BadData(
-            f"{sources.place}: memory={asked.memory!r} is {few}",
+            f"{sources.place}: memory={shown(asked.memory)} is {few}",
             fix=f"Give at least {_LEAST_MEMORY:,} bytes",
         )
     if asked.files:
@@ -174,6 +179,7 @@ _REFUSED_WAYS = re.compile(
 )
 """What the engine advises, and no statement may do."""
 _LEAST_MEMORY = 8 << 20
+_MOST_MEMORY = 2**62
 _TOLD_BY_CURSOR = (
     duckdb.InterruptException, duckdb.OutOfMemoryException, duckdb.InternalException, duckdb.FatalException,
 )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.arguments import text_of
 from core.dataset import Dataset
 from core.errors import BadSql, UnknownTable
 from core.jobs import Job
@@ -58,6 +59,7 @@ def snapshots_of(
 
 
 def _known(name: str, known: Mapping[str, str], sources: Sources) -> str:
+    text_of(name, f"{sources.place}: the table name")
     found = known.get(name, known.get(name.casefold()))
     if found is None:
         raise UnknownTable(name, sources.place, sources.names)

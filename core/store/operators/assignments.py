@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from core.arguments import text_of
-from core.errors import BadData, UnknownColumn, UnknownName
+from core.errors import BadData, UnknownColumn, UnknownName, shown
 from core.layouts import REST
 from core.scan.snapshot import Column
 from core.schema import ID
@@ -56,7 +56,8 @@ def assignments(operators: Operators, columns: Sequence[Column], table: str) -> 
     fit, and for two operators that change the same place."""
     if not isinstance(operators, Mapping):
         raise BadData(
-            f"{table}: an update takes a dict of operators, not {operators!r}", fix="Write {'$set': {'n': 1}}"
+            f"{table}: an update takes a dict of operators, not {shown(operators)}",
+            fix="Write {'$set': {'n': 1}}",
         )
     types = {c.name: c.type for c in columns}
     known = [(_operator(name, table), operands) for name, operands in operators.items()]
