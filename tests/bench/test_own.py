@@ -41,7 +41,8 @@ def arguments(line: str) -> Choice:
     return choice_of(cli._command_parser("bench").parse_intermixed_args(words))
 
 
-def test_the_page_shows_a_file_that_works(tmp_path: Path) -> None:
+def test_the_page_shows_a_file_that_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     path = file_in(tmp_path)
     workload = workload_named(str(path))
     assert (workload.title, workload.about) == (
