@@ -22,14 +22,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in COMMANDS:
         arguments = _command_parser(words[0]).parse_intermixed_args(_with_descending(words[1:]))
-        return _run(arguments)
+        return _run_command(arguments)
     if words and _is_no_file(words[0]):
         return _refuse(words[0])
     arguments = _window_parser().parse_args(words)
     return _guarded(arguments.work, arguments)
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run_command(arguments: argparse.Namespace) -> int:
     """The exit code of a command. What was said of files that turn out damaged does not hold: most are
     checked by the time that an answer is written, for others it waits a moment."""
     known = sys.modules.get("core.scan.file_checks")

@@ -199,7 +199,7 @@ class Footer:
 
     @cached_property
     def _is_by_known_writer(self) -> bool:
-        return str(self.metadata.created_by).startswith(_ORDERED_BY)
+        return _writer(self.metadata).startswith(_ORDERED_BY)
 
     @cached_property
     def _doubtful(self) -> dict[str, bool]:
@@ -328,12 +328,20 @@ def _is_by_spark(metadata: pq.FileMetaData) -> bool:
     """Other programs may copy the keys into files of their own, but do not write as `parquet-mr`."""
     keys = metadata.metadata or {}
     spark = any(key.startswith(b"org.apache.spark.") for key in keys)
-    return spark and str(metadata.created_by).startswith("parquet-mr")
+    return spark and _writer(metadata).startswith("parquet-mr")
 
 
 def _is_by_later_java(metadata: pq.FileMetaData) -> bool:
-    found = re.match(r"parquet-mr version (\d+)\.(\d+)", str(metadata.created_by))
+    found = re.match(r"parquet-mr version (\d+)\.(\d+)", _writer(metadata))
     return found is not None and (int(found[1]), int(found[2])) >= (1, 10)
+
+
+def _writer(metadata: pq.FileMetaData) -> str:
+    """The program that wrote the file; empty where the name is no text."""
+    try:
+        return str(metadata.created_by)
+    except UnicodeDecodeError:
+        return ""
 
 
 class UnreadableFile(FileProblem):

@@ -103,7 +103,7 @@ class TableColumns(TableHandle):
                 fix="Give {old: new}",
             )
         for name in names.values():
-            text_of(name, f"{self.name}: the new name")
+            text_of(name, f"{self.name}: the column name")
         said = message or "rename " + ", ".join(f"{old} to {new}" for old, new in names.items())
         return self._writer.commit(lambda state: columns_change.renamed(state, names, said), Job())
 
