@@ -21,6 +21,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "lamella-installed"
+PACKAGE = ROOT / "packaging" / "lamella"
+ROOMS = ("app", "core", "ui", "resources")
+"""The folders that `packaging/lamella` links to, so that they are found as `lamella.core` and so on."""
+
 WINDOWS = os.name == "nt"
 TRIED_PYTHONS = ((3, 11), (3, 12), (3, 13))
 """The whole suite passes on these; `requires-python` in pyproject.toml says the same to pip."""
@@ -154,6 +158,7 @@ def installed(stamp: Path, extras: set[str], wanted: str) -> bool:
 
 
 def prepare_environment(extras: set[str]) -> None:
+    link_rooms()
     wanted = fingerprint()
     if venv_python().exists() and installed(STAMP, extras, wanted):
         return
@@ -165,6 +170,21 @@ def prepare_environment(extras: set[str]) -> None:
     pip = [str(venv_python()), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     call([*pip, "-c", str(ROOT / "constraints.txt"), "-e", target])
     STAMP.write_text("\n".join([wanted, *sorted(extras)]) + "\n", encoding="utf8")
+
+
+def link_rooms(package: Path = PACKAGE, root: Path = ROOT) -> None:
+    """Put a junction where git wrote a link out as a file of text, as it does on Windows by default."""
+    for name in ROOMS:
+        link = package / name
+        if link.is_dir():
+            continue
+        link.unlink(missing_ok=True)
+        if WINDOWS:
+            import _winapi
+
+            _winapi.CreateJunction(str(root / name), str(link))
+        else:
+            link.symlink_to(Path("../..") / name, target_is_directory=True)
 
 
 def call(command: list[str], environment: dict[str, str] | None = None) -> None:
@@ -193,7 +213,7 @@ def run(rest: list[str]) -> int:
     """Open the window on the sample data, or on the files given; with no display, take its pictures."""
     prepare_system(has_display())
     prepare_environment(set())
-    program = [str(venv_python()), "-m", "app"]
+    program = [str(venv_python()), "-m", "lamella.app"]
     if display_answers():
         return subprocess.call([*program, *(rest or ["--sample"])], cwd=ROOT)
     pictures = ROOT / "build" / "tour"
@@ -230,8 +250,8 @@ def shots(rest: list[str]) -> int:
         raise SetupProblem("Say into which folder: python3 dev.py shots DIR")
     prepare_system(with_display=False)
     prepare_environment(set())
-    folder = str(Path(rest[0]).resolve())
-    return subprocess.call([str(venv_python()), "-m", "app", "--tour", folder], cwd=ROOT, env=offscreen())
+    program = [str(venv_python()), "-m", "lamella.app"]
+    return subprocess.call([*program, "--tour", str(Path(rest[0]).resolve())], cwd=ROOT, env=offscreen())
 
 
 def bundle(rest: list[str]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from app.query_options import WHERE_HELP
+from lamella.app.query_options import WHERE_HELP
 
 Words = Callable[[str], list[str]]
 Number = Callable[[str], int]

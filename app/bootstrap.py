@@ -6,11 +6,11 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from app import crash, logs, qt_log
-from app.crash_dialog import CrashReporter
-from app.program import Program, application
-from core.errors import LamellaError
-from ui.dialogs.error_dialog import ErrorDialog
+from lamella.app import crash, logs, qt_log
+from lamella.app.crash_dialog import CrashReporter
+from lamella.app.program import Program, application
+from lamella.core.errors import LamellaError
+from lamella.ui.dialogs.error_dialog import ErrorDialog
 
 
 def run(files: Sequence[Path], with_sample: bool) -> int:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication, QWidget
 
-from core.errors import FileProblem
-from ui import theme
+from lamella.core.errors import FileProblem
+from lamella.ui import theme
 
 ELSEWHERE = "Choose another folder"
 MODES = (theme.Mode.DARK, theme.Mode.LIGHT)

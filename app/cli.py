@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from app import __version__, options
+from lamella.app import __version__, options
 
 OK, BUG, REFUSED, DAMAGED, STOPPED = 0, 1, 2, 3, 130
 SETTLE_SECONDS = 1.0
@@ -32,10 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run_command(arguments: argparse.Namespace) -> int:
     """The exit code of a command. What was said of files that turn out damaged does not hold: most are
     checked by the time that an answer is written, for others it waits a moment."""
-    known = sys.modules.get("core.scan.file_checks")
+    known = sys.modules.get("lamella.core.scan.file_checks")
     before = len(known.checks.found) if known else 0
     code = _guarded(arguments.work, arguments)
-    loaded = sys.modules.get("core.scan.file_checks")
+    loaded = sys.modules.get("lamella.core.scan.file_checks")
     if loaded is None or code != OK:
         return code
     loaded.checks.settle(SETTLE_SECONDS)
@@ -63,7 +63,7 @@ def _is_no_file(word: str) -> bool:
 
 
 def _refuse(word: str) -> int:
-    from core.errors import nearest
+    from lamella.core.errors import nearest
 
     guesses = " or ".join(f"'{guess}'" for guess in nearest(word, list(COMMANDS)))
     way_out = f"Did you mean {guesses}?" if guesses else f"The commands are: {', '.join(COMMANDS)}."
@@ -73,14 +73,14 @@ def _refuse(word: str) -> int:
 
 def _guarded(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
     """Run the command; say errors a person can act on in a sentence, and log everything else."""
-    from app.commands.terminal import visible_controls
+    from lamella.app.commands.terminal import visible_controls
 
     with visible_controls():
         return _run(work, arguments)
 
 
 def _run(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
-    from core.errors import Cancelled, LamellaError
+    from lamella.core.errors import Cancelled, LamellaError
 
     try:
         return work(arguments)
@@ -94,7 +94,7 @@ def _run(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespac
         sys.stderr.close()
         return OK
     except Exception as error:  # noqa: BLE001 -- the last stop: it is logged and shown
-        from app import crash
+        from lamella.app import crash
 
         crash.log_and_tell(error)
         return BUG
@@ -105,19 +105,19 @@ def _run(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespac
 
 def _window(arguments: argparse.Namespace) -> int:
     if arguments.bench_worker:
-        from core.bench.worker import main as measure
+        from lamella.core.bench.worker import main as measure
 
         return measure()
     if arguments.bench_systems:
-        from core.bench.introductions import tell_all
+        from lamella.core.bench.introductions import tell_all
 
         return tell_all(arguments.bench_systems.split(","))
     if arguments.tour:
-        from app import tour
+        from lamella.app import tour
 
         return tour.run(arguments.tour)
     _need_display()
-    from app import bootstrap
+    from lamella.app import bootstrap
 
     return bootstrap.run(arguments.files, arguments.sample)
 
@@ -126,7 +126,7 @@ def _need_display() -> None:
     """Qt would end the process where it finds none."""
     if sys.platform != "linux" or any(os.environ.get(name) for name in DISPLAYS):
         return
-    from core.errors import LamellaError
+    from lamella.core.errors import LamellaError
 
     raise LamellaError(
         "There is no display to show a window on",
@@ -136,49 +136,49 @@ def _need_display() -> None:
 
 
 def _bench(arguments: argparse.Namespace) -> int:
-    from app.commands import bench
+    from lamella.app.commands import bench
 
     return bench.run(arguments)
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from app.commands import importing
+    from lamella.app.commands import importing
 
     return importing.run(arguments)
 
 
 def _query(arguments: argparse.Namespace) -> int:
-    from app.commands import query
+    from lamella.app.commands import query
 
     return query.run(arguments)
 
 
 def _sqlite(arguments: argparse.Namespace) -> int:
-    from app.commands import sqlite
+    from lamella.app.commands import sqlite
 
     return sqlite.run(arguments)
 
 
 def _index(arguments: argparse.Namespace) -> int:
-    from app.commands import index
+    from lamella.app.commands import index
 
     return index.run(arguments)
 
 
 def _make_data(arguments: argparse.Namespace) -> int:
-    from app.commands import making
+    from lamella.app.commands import making
 
     return making.run(arguments)
 
 
 def _relations(arguments: argparse.Namespace) -> int:
-    from app.commands import relations
+    from lamella.app.commands import relations
 
     return relations.run(arguments)
 
 
 def _keep_up(arguments: argparse.Namespace) -> int:
-    from app.commands import upkeep
+    from lamella.app.commands import upkeep
 
     work: Callable[[argparse.Namespace], int] = getattr(upkeep, arguments.upkeep)
     return work(arguments)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 
-from app import __version__, logs
-from core.errors import LamellaError
+from lamella.app import __version__, logs
+from lamella.core.errors import LamellaError
 
 LIBRARIES = ("PySide6_Essentials", "pyqtgraph", "pyarrow", "duckdb", "sqlglot", "numpy", "pandas")
 log = logging.getLogger(__name__)

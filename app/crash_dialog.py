@@ -14,8 +14,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app import crash, logs
-from ui import theme
+from lamella.app import crash, logs
+from lamella.ui import theme
 
 HEADLINE = "Something went wrong that should not have"
 ADVICE = (

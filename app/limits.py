@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.settings import Settings
+from lamella.app.settings import Settings
 
 MEGABYTE = 1 << 20
 
@@ -10,10 +10,10 @@ MEGABYTE = 1 << 20
 def apply(settings: Settings) -> None:
     """A 0 leaves the engine's own choice, and its libraries unloaded."""
     if settings["page_cache_mb"]:
-        from core.scan import caches
+        from lamella.core.scan import caches
 
         caches.limit(settings["page_cache_mb"] * MEGABYTE)
     if settings["query_memory_mb"]:
-        from core.query.engine import limit_memory
+        from lamella.core.query.engine import limit_memory
 
         limit_memory(settings["query_memory_mb"] * MEGABYTE)

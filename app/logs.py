@@ -7,7 +7,7 @@ import logging.handlers
 from collections import deque
 from pathlib import Path
 
-from app import paths
+from lamella.app import paths
 
 BYTES_PER_FILE = 1_000_000
 FILES_KEPT = 3

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from app import paths, servers, settings_file
-from app.settings import Settings, Value
-from app.state import State
-from core.errors import FileProblem
+from lamella.app import paths, servers, settings_file
+from lamella.app.settings import Settings, Value
+from lamella.app.state import State
+from lamella.core.errors import FileProblem
 
 
 class Memory:

@@ -6,8 +6,8 @@ import argparse
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from app.bench_options import of_bench
-from app.query_options import CHECKSUMS_HELP, WHERE_HELP, of_index, of_query
+from lamella.app.bench_options import of_bench
+from lamella.app.query_options import CHECKSUMS_HELP, WHERE_HELP, of_index, of_query
 
 RAGGED_HELP = (
     "what to do with rows of a CSV file that do not fit its header (%(default)s): pad fills short ones up"

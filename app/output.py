@@ -12,8 +12,8 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
-from app.commands.terminal import visible
-from core.scan.python_value import python_value
+from lamella.app.commands.terminal import visible
+from lamella.core.scan.python_value import python_value
 
 BATCH_ROWS = 10_000
 WIDEST = 60

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from core.errors import FileProblem
+from lamella.core.errors import FileProblem
 
 NAME = "Lamella"
 DEFAULT_STORE = "My tables"

@@ -10,18 +10,18 @@ from pathlib import Path
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
-import resources
-from app import __version__, limits, paths, sample, servers, settings_file
-from app.memory import Memory
-from app.settings import Settings
-from app.state import State
-from core import Store
-from core.errors import LamellaError, StoreProblem
-from core.jobs import Job
-from core.store.paths import CATALOG
-from ui import theme
-from ui.main_window import MainWindow
-from ui.tasks import Tasks
+from lamella import resources
+from lamella.app import __version__, limits, paths, sample, servers, settings_file
+from lamella.app.memory import Memory
+from lamella.app.settings import Settings
+from lamella.app.state import State
+from lamella.core.errors import LamellaError, StoreProblem
+from lamella.core.jobs import Job
+from lamella.core.store.paths import CATALOG
+from lamella.core.store.store import Store
+from lamella.ui import theme
+from lamella.ui.main_window import MainWindow
+from lamella.ui.tasks import Tasks
 
 log = logging.getLogger(__name__)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 
-import resources
-from core import Store
-from core.errors import UnknownName
-from core.jobs import Job
-from core.transfer import import_file
+from lamella import resources
+from lamella.core.errors import UnknownName
+from lamella.core.jobs import Job
+from lamella.core.store.store import Store
+from lamella.core.transfer import import_file
 
 FIRST_SHOWN = "flights"
 RELATIONS: dict[str, tuple[list[str], list[str]]] = {

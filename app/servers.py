@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from app.settings import Settings
+from lamella.app.settings import Settings
 
 MONGODB_URI = "LAMELLA_MONGODB_URI"
 """What the engine reads it from."""

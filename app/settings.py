@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.errors import LamellaError, UnknownName
+from lamella.core.errors import LamellaError, UnknownName
 
 Value = str | int | float | bool
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from app import paths
-from app.settings import Settings
-from core.errors import FileProblem
+from lamella.app import paths
+from lamella.app.settings import Settings
+from lamella.core.errors import FileProblem
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 MIGRATIONS: Sequence[Migration] = ()  # the first brings version 1 to version 2, and so on

@@ -8,8 +8,8 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from app import paths, settings_file
-from core.errors import FileProblem
+from lamella.app import paths, settings_file
+from lamella.core.errors import FileProblem
 
 RECENT_KEPT = 20
 log = logging.getLogger(__name__)

@@ -11,11 +11,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from app import crash, logs
-from app.camera import Camera
-from app.event_loop import wait_until
-from app.program import Program, application
-from app.tour_steps import STEPS
+from lamella.app import crash, logs
+from lamella.app.camera import Camera
+from lamella.app.event_loop import wait_until
+from lamella.app.program import Program, application
+from lamella.app.tour_steps import STEPS
 
 PATIENCE_SECONDS = 120.0
 WINDOW_SIZE = (1280, 800)

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtWidgets import QApplication, QDialog, QPushButton
 
-import resources
-from core import col
-from core.filters.expr import Filter, Predicate
-from core.query.query import SortKey
-from core.store.table import Table
-from ui.dialogs.command_palette import CommandPalette
-from ui.dialogs.open_import import ImportDialog
-from ui.dialogs.shortcuts import ShortcutsDialog
-from ui.editing.update_dialog import UpdateDialog
-from ui.window.dataset_tab import DatasetTab
+from lamella import resources
+from lamella.core.filters import col
+from lamella.core.filters.expr import Filter, Predicate
+from lamella.core.query.query import SortKey
+from lamella.core.store.table import Table
+from lamella.ui.dialogs.command_palette import CommandPalette
+from lamella.ui.dialogs.open_import import ImportDialog
+from lamella.ui.dialogs.shortcuts import ShortcutsDialog
+from lamella.ui.editing.update_dialog import UpdateDialog
+from lamella.ui.window.dataset_tab import DatasetTab
 
 if TYPE_CHECKING:
-    from app.tour import Tour
+    from lamella.app.tour import Tour
 
 D = TypeVar("D", bound=QDialog)
 LATE = (col("dep_delay") > 60) & Predicate("carrier", "in", ("AA", "UA"))

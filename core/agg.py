@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.arguments import condition_of
-from core.errors import BadQuery, shown
-from core.query.aggregate import Aggregate
-from core.query.expressions import Named, expression_of
+from lamella.core.arguments import condition_of
+from lamella.core.errors import BadQuery, shown
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.expressions import Named, expression_of
 
 
 def count(value: Any = None, where: Any = None) -> Aggregate:

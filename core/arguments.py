@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from core.errors import BadData, BadFilter, FileProblem, shown
-from core.filters.expr import Filter
-from core.filters.mongo import from_mongo
-from core.filters.text import parse
+from lamella.core.errors import BadData, BadFilter, FileProblem, shown
+from lamella.core.filters.expr import Filter
+from lamella.core.filters.mongo import from_mongo
+from lamella.core.filters.text import parse
 
 Condition = Filter | str | Mapping[str, Any]
 """What can be asked of rows: an expression, `col("n") > 1`, text, `"n > 1"`, or a dict as MongoDB has them,

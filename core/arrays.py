@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow.lib import StringBuilder
 
-from core.errors import shown
+from lamella.core.errors import shown
 
 MANY_TEXTS = 1_000
 _EPOCH = dt.datetime(1970, 1, 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from core.integer_rows import IntegerRow
+    from lamella.core.integer_rows import IntegerRow
 
 ROWS_A_BLOCK = 100_000
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import BadData
+from lamella.core.errors import BadData
 
 Values = TypeVar("Values", pa.Array, pa.ChunkedArray)
 

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from core.errors import BadData
-from core.filters.kinds import NESTED, Kind, kind_of, value_type
-from core.filters.narrowing import float_width, nearest_float
-from core.filters.temporal import UNIT_NS, moment_from_text, zone_named
-from core.filters.values import Value, convert, value_range
+from lamella.core.errors import BadData
+from lamella.core.filters.kinds import NESTED, Kind, kind_of, value_type
+from lamella.core.filters.narrowing import float_width, nearest_float
+from lamella.core.filters.temporal import UNIT_NS, moment_from_text, zone_named
+from lamella.core.filters.values import Value, convert, value_range
 
 
 def parse_cell(text: str, type_: pa.DataType) -> Any:

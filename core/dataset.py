@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from core.arguments import Condition, condition_of, text_of
-from core.jobs import Job
-from core.query.asking import Asking
-from core.query.fluent import Fluent
-from core.query.pipeline import Pipeline
-from core.scan.snapshot import Snapshot
+from lamella.core.arguments import Condition, condition_of, text_of
+from lamella.core.jobs import Job
+from lamella.core.query.asking import Asking
+from lamella.core.query.fluent import Fluent
+from lamella.core.query.pipeline import Pipeline
+from lamella.core.scan.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from core.query.explain import Explain
-    from core.query.profile import ColumnProfile
+    from lamella.core.query.explain import Explain
+    from lamella.core.query.profile import ColumnProfile
 
 
 class Dataset(Fluent, ABC):
@@ -50,7 +50,7 @@ class Dataset(Fluent, ABC):
 
     def count(self, where: Condition | None = None, job: Job | None = None) -> int:
         """How many rows meet `where`; of all rows, so an unfinished cache is filled first."""
-        from core.query.local import count
+        from lamella.core.query.local import count
 
         snapshot = self._whole(job)
         return count(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
@@ -73,7 +73,7 @@ class Dataset(Fluent, ABC):
         `col("n") > 1`, `"n > 1"`. `flatten` puts the fields of structs in their place, named by their paths.
         Raises `UnknownColumn`, `BadFilter`, and `BadData` for a negative limit or offset.
         """
-        from core.query.local import answer, asked
+        from lamella.core.query.local import answer, asked
 
         snapshot = self._whole(job)
         return answer(snapshot, asked(snapshot, columns, where, sort, limit, offset), job, flatten)
@@ -88,7 +88,7 @@ class Dataset(Fluent, ABC):
         flatten: bool = False,
     ) -> pa.RecordBatchReader:
         """The same rows streamed, in bounded memory (a filter or sort takes eight bytes a row found)."""
-        from core.query.local import asked, stream
+        from lamella.core.query.local import asked, stream
 
         snapshot = self._whole(job)
         return stream(snapshot, asked(snapshot, columns, where, sort), job, flatten)
@@ -103,8 +103,8 @@ class Dataset(Fluent, ABC):
         job: Job | None = None,
     ) -> Explain:
         """What `read` with the same arguments has to read of the files; the rows are found, not fetched."""
-        from core.query.explain import explain
-        from core.query.local import asked
+        from lamella.core.query.explain import explain
+        from lamella.core.query.local import asked
 
         snapshot = self._whole(job)
         return explain(snapshot, asked(snapshot, columns, where, sort, limit, offset), job)
@@ -113,7 +113,7 @@ class Dataset(Fluent, ABC):
         """What a column, or a field inside one by its path, holds in the rows that meet `where`: counts, the
         least, the greatest, how it is spread. Kept while the rows stay the same.
         """
-        from core.query.profile import profile
+        from lamella.core.query.profile import profile
 
         snapshot = self._whole(job)
         condition = condition_of(where, f"{snapshot.name}: where", snapshot)

@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.arrays import checked, nulls_among, plain
-from core.casts import exact_cast
-from core.layouts import REST, REST_FIELD
-from core.widening import MOST_FIELDS
+from lamella.core.arrays import checked, nulls_among, plain
+from lamella.core.casts import exact_cast
+from lamella.core.layouts import REST, REST_FIELD
+from lamella.core.widening import MOST_FIELDS
 
 FEW_KEYS = 8
 Convert = Callable[[list[Any]], pa.Array]

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from core.forks import let_go_in_children
+from lamella.core.forks import let_go_in_children
 
 _RETRY_SECONDS = 0.01
 LOCKED_BYTES = 1 << 20

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take, to_numpy
-from core.block import Block
-from core.rows import Row, blocks, together
+from lamella.core.arrays import take, to_numpy
+from lamella.core.block import Block
+from lamella.core.rows import Row, blocks, together
 
 Rows = TypeVar("Rows", pa.ChunkedArray, pa.Table)
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import text_of
-from core.arrays import from_numpy
-from core.block import ROWS_A_BLOCK, Block
+from lamella.core.arguments import text_of
+from lamella.core.arrays import from_numpy
+from lamella.core.block import ROWS_A_BLOCK, Block
 
 CELLS_A_BLOCK = 500_000
 FEW_ROWS = 16

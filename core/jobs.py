@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from core.errors import Cancelled
+from lamella.core.errors import Cancelled
 
 REPORT_EVERY_SECONDS = 0.05
 

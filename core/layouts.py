@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as is_
 
-from core.arrays import from_numpy, to_numpy
+from lamella.core.arrays import from_numpy, to_numpy
 
 REST = "_rest"
 REST_FIELD = pa.field(REST, pa.string())

@@ -9,7 +9,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import BadData
+from lamella.core.errors import BadData
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from core.block import Block
+from lamella.core.block import Block
 
 _UNNAMED = re.compile(r"__index_level_\d+__")
 

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import text_of
-from core.block import Block, as_block, in_blocks, without_columns
-from core.casts import exact_cast, inexact
-from core.documents import columns_of_alike, folded
-from core.errors import BadData
-from core.integer_rows import IntegerRows, fits
-from core.layouts import in_plain_layout, plain_layout
-from core.pandas_index import without_unnamed_index
-from core.valid_text import of_valid_text
-from core.value_rows import array_of
-from core.widening import wider_type
+from lamella.core.arguments import text_of
+from lamella.core.block import Block, as_block, in_blocks, without_columns
+from lamella.core.casts import exact_cast, inexact
+from lamella.core.documents import columns_of_alike, folded
+from lamella.core.errors import BadData
+from lamella.core.integer_rows import IntegerRows, fits
+from lamella.core.layouts import in_plain_layout, plain_layout
+from lamella.core.pandas_index import without_unnamed_index
+from lamella.core.valid_text import of_valid_text
+from lamella.core.value_rows import array_of
+from lamella.core.widening import wider_type
 
 ROWS_A_CHUNK = 1000
 Row = Mapping[str, Any]

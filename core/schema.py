@@ -7,8 +7,8 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.errors import BadData
-from core.layouts import plain_layout, with_fields
+from lamella.core.errors import BadData
+from lamella.core.layouts import plain_layout, with_fields
 
 ID = "_id"
 _AS_THEY_ARE = {

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from core.block import Block
-from core.errors import BadData
+from lamella.core.block import Block
+from lamella.core.errors import BadData
 
 
 def of_valid_text(block: Block) -> Block:

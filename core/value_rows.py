@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import checked, complete, from_numpy, nulls_among, plain
-from core.documents import ReservedKey, as_documents
-from core.errors import BadData
+from lamella.core.arrays import checked, complete, from_numpy, nulls_among, plain
+from lamella.core.documents import ReservedKey, as_documents
+from lamella.core.errors import BadData
 
 _PLAIN = {
     int: pa.int64(),

@@ -8,7 +8,7 @@ from functools import lru_cache
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.layouts import REST, REST_FIELD
+from lamella.core.layouts import REST, REST_FIELD
 
 Meet = Callable[[pa.DataType, pa.DataType], pa.DataType | None]
 

@@ -12,37 +12,37 @@ from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QToolBar, QWidget
 
-from core.dataset import Dataset
-from core.errors import Cancelled
-from core.scan.parallel import end_threads
-from core.store.commit import Commit
-from core.store.table import Table
-from ui import theme
-from ui.actions import ACTIONS, BY_ID, MENUS, TOOLBAR
-from ui.dialogs.error_dialog import ErrorDialog, sentences
-from ui.tasks import Tasks
-from ui.widgets.drop_overlay import DropOverlay
-from ui.widgets.empty_state import EmptyState
-from ui.widgets.sidebar import Sidebar
-from ui.widgets.status_bar import StatusBar
-from ui.window.action_set import ActionSet
-from ui.window.appearance import Appearance
-from ui.window.at_rest import AtRest
-from ui.window.commits import Commits, told
-from ui.window.dataset_tab import DatasetTab
-from ui.window.filling_up import ask_fill_up, ask_look_anyway
-from ui.window.handlers import handlers
-from ui.window.library import Key, Library
-from ui.window.memory import Memory
-from ui.window.opening import Opening
-from ui.window.racing import ask_race_file, show_kept
-from ui.window.setting_values import ask_values
-from ui.window.situation import situation
-from ui.window.tab_set import TabSet
+from lamella.core.dataset import Dataset
+from lamella.core.errors import Cancelled
+from lamella.core.scan.parallel import end_threads
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.actions import ACTIONS, BY_ID, MENUS, TOOLBAR
+from lamella.ui.dialogs.error_dialog import ErrorDialog, sentences
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.drop_overlay import DropOverlay
+from lamella.ui.widgets.empty_state import EmptyState
+from lamella.ui.widgets.sidebar import Sidebar
+from lamella.ui.widgets.status_bar import StatusBar
+from lamella.ui.window.action_set import ActionSet
+from lamella.ui.window.appearance import Appearance
+from lamella.ui.window.at_rest import AtRest
+from lamella.ui.window.commits import Commits, told
+from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.filling_up import ask_fill_up, ask_look_anyway
+from lamella.ui.window.handlers import handlers
+from lamella.ui.window.library import Key, Library
+from lamella.ui.window.memory import Memory
+from lamella.ui.window.opening import Opening
+from lamella.ui.window.racing import ask_race_file, show_kept
+from lamella.ui.window.setting_values import ask_values
+from lamella.ui.window.situation import situation
+from lamella.ui.window.tab_set import TabSet
 
 if TYPE_CHECKING:
-    from core.bench.kept import Kept
-    from ui.bench.race_panel import RacePanel
+    from lamella.core.bench.kept import Kept
+    from lamella.ui.bench.race_panel import RacePanel
 
 FIRST_SIZE = QSize(1280, 800)
 SIDEBAR_WIDTH = 216
@@ -95,13 +95,15 @@ class MainWindow(QMainWindow):
     @cached_property
     def kept(self) -> Kept:
         """The races that are kept; what they need is imported when it is first asked for."""
-        from core.bench.kept import Kept
+        from lamella.core.bench.kept import Kept
 
         return Kept(self.memory.races)
 
     def show_race(self) -> None:
         if self.race is None:
-            from ui.bench.race_panel import RacePanel  # brings pyqtgraph, which costs the start 0.13 s
+            from lamella.ui.bench.race_panel import (
+                RacePanel,  # brings pyqtgraph, which costs the start 0.13 s
+            )
 
             self.race = RacePanel(self.tasks, kept=self.kept)
             self.race.use_server(self.memory.mongodb_uri, self._take_server)

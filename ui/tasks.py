@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import shiboken6
 from PySide6.QtCore import QObject, Qt, Signal
 
-from core.errors import Cancelled
-from core.jobs import Job, Progress
+from lamella.core.errors import Cancelled
+from lamella.core.jobs import Job, Progress
 
 T = TypeVar("T")
 READERS = 6  # enough that pages of the grid do not wait for long queries

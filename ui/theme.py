@@ -13,9 +13,9 @@ from PySide6.QtCore import QObject, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetrics, QGuiApplication, QIcon, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
-from ui.style.icons import tinted_icon, write_tinted
-from ui.style.palettes import DARK, LIGHT, Palette
-from ui.style.sheet import ICONS_USED, style_sheet
+from lamella.ui.style.icons import tinted_icon, write_tinted
+from lamella.ui.style.palettes import DARK, LIGHT, Palette
+from lamella.ui.style.sheet import ICONS_USED, style_sheet
 
 SPACE = 4  # every gap is a multiple of it
 XS, S, M, L, XL = SPACE, 2 * SPACE, 3 * SPACE, 4 * SPACE, 6 * SPACE

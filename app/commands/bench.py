@@ -6,21 +6,21 @@ import argparse
 import sys
 from pathlib import Path
 
-from app import paths
-from app.commands import bench_kept, bench_list, terminal
-from app.commands.bench_choice import choice_of
-from app.commands.bench_screen import Screen
-from core.bench import several
-from core.bench.choice import Choice
-from core.bench.costs import Costs, shipped_costs
-from core.bench.diary import failed, finish
-from core.bench.estimate import Estimate, refuse_what_does_not_fit
-from core.bench.kept import Kept
-from core.bench.kept_run import KeptRun, Recording
-from core.bench.protocol import Message
-from core.bench.ratios import shown_bytes, shown_seconds
-from core.bench.results import need_folder
-from core.errors import Cancelled, LamellaError
+from lamella.app import paths
+from lamella.app.commands import bench_kept, bench_list, terminal
+from lamella.app.commands.bench_choice import choice_of
+from lamella.app.commands.bench_screen import Screen
+from lamella.core.bench import several
+from lamella.core.bench.choice import Choice
+from lamella.core.bench.costs import Costs, shipped_costs
+from lamella.core.bench.diary import failed, finish
+from lamella.core.bench.estimate import Estimate, refuse_what_does_not_fit
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.kept_run import KeptRun, Recording
+from lamella.core.bench.protocol import Message
+from lamella.core.bench.ratios import shown_bytes, shown_seconds
+from lamella.core.bench.results import need_folder
+from lamella.core.errors import Cancelled, LamellaError
 
 OK, LOST, STOPPED = 0, 1, 130
 

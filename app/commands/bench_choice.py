@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from app.options import whole_numbers
-from core.bench.backends import unready
-from core.bench.choice import SCALES, Choice, Part, new_seed, part_of, ready
-from core.bench.own import system_names
-from core.bench.workloads import Workload, workloads_named
-from core.errors import LamellaError
+from lamella.app.options import whole_numbers
+from lamella.core.bench.backends import unready
+from lamella.core.bench.choice import SCALES, Choice, Part, new_seed, part_of, ready
+from lamella.core.bench.own import system_names
+from lamella.core.bench.workloads import Workload, workloads_named
+from lamella.core.errors import LamellaError
 
 ALL = "all"
 DEFAULT_WORKLOAD, DEFAULT_SYSTEMS = "small", ("lamella", "sqlite")
@@ -41,7 +41,7 @@ def _parts(arguments: argparse.Namespace) -> Iterator[Part]:
 
 def _workloads(arguments: argparse.Namespace) -> list[Workload]:
     if arguments.table is not None:
-        from app.commands.bench_table import workload_of_table
+        from lamella.app.commands.bench_table import workload_of_table
 
         return [workload_of_table(arguments.table, arguments.where, arguments.columns)]
     if arguments.where is not None or arguments.columns is not None:

@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.bench.compare import SLOWER, comparison_table
-from core.bench.compare import compare as compared
-from core.bench.diary import finish
-from core.bench.kept import Kept
-from core.bench.kept_run import RunSummary, together
-from core.bench.ratios import shown_seconds
-from core.bench.report_table import ReportTable
-from core.bench.results import Record, read_json
+from lamella.core.bench.compare import SLOWER, comparison_table
+from lamella.core.bench.compare import compare as compared
+from lamella.core.bench.diary import finish
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.kept_run import RunSummary, together
+from lamella.core.bench.ratios import shown_seconds
+from lamella.core.bench.report_table import ReportTable
+from lamella.core.bench.results import Record, read_json
 
 OK, REGRESSION = 0, 1
 

@@ -6,9 +6,9 @@ import shutil
 import textwrap
 from collections.abc import Collection
 
-from core.bench.backends import ENTRIES, unready
-from core.bench.choice import ready
-from core.bench.workloads import GROUPS, WORKLOADS, Workload
+from lamella.core.bench.backends import ENTRIES, unready
+from lamella.core.bench.choice import ready
+from lamella.core.bench.workloads import GROUPS, WORKLOADS, Workload
 
 WIDTH = 100
 """Where there is no terminal that says how wide it is."""

@@ -6,10 +6,10 @@ import shutil
 import sys
 from time import monotonic
 
-from app.commands.terminal import redraw
-from core.bench.diary import Diary
-from core.bench.protocol import Doing, Message
-from core.jobs import Progress
+from lamella.app.commands.terminal import redraw
+from lamella.core.bench.diary import Diary
+from lamella.core.bench.protocol import Doing, Message
+from lamella.core.jobs import Progress
 
 BAR = 20
 CREDIBLE = 0.05

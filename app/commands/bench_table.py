@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.arguments import path_of
-from core.bench.mine.asked import mine
-from core.bench.mine.sources import Source
-from core.bench.workloads import Workload
-from core.errors import LamellaError
-from core.filters import Filter, parse
-from core.jobs import Job
-from core.store.paths import is_store
+from lamella.core.arguments import path_of
+from lamella.core.bench.mine.asked import mine
+from lamella.core.bench.mine.sources import Source
+from lamella.core.bench.workloads import Workload
+from lamella.core.errors import LamellaError
+from lamella.core.filters import Filter, parse
+from lamella.core.jobs import Job
+from lamella.core.store.paths import is_store
 
 
 def workload_of_table(
@@ -39,7 +39,7 @@ def source_of(named: str) -> Source:
 
 
 def _only_table(place: Path) -> str:
-    from core import Store
+    from lamella.core.store.store import Store
 
     with Store.open(place, read_only=True) as store:
         names = store.tables

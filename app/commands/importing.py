@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.commands import terminal
-from app.commands.query_source import ignoring_checksums
-from core import Store, open_dataset
-from core.arguments import path_of
-from core.datasets.text.ragged import RaggedRow
-from core.errors import DamagedFile, LamellaError
-from core.transfer import import_dataset
+from lamella.app.commands import terminal
+from lamella.app.commands.query_source import ignoring_checksums
+from lamella.core.arguments import path_of
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.text.ragged import RaggedRow
+from lamella.core.errors import DamagedFile, LamellaError
+from lamella.core.store.store import Store
+from lamella.core.transfer import import_dataset
 
 
 def run(arguments: argparse.Namespace) -> int:

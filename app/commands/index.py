@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from app.commands import terminal
-from core import Store
-from core.errors import LamellaError, StoreProblem
-from core.store.paths import is_store
+from lamella.app.commands import terminal
+from lamella.core.errors import LamellaError, StoreProblem
+from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
 
 
 def run(arguments: argparse.Namespace) -> int:

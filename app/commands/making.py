@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from app.commands import terminal
-from core.transfer.make_data import make
+from lamella.app.commands import terminal
+from lamella.core.transfer.make_data import make
 
 
 def run(arguments: argparse.Namespace) -> int:

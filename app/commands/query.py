@@ -9,17 +9,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from app.commands import terminal
-from app.commands.query_aggregates import aggregates
-from app.commands.query_profile import as_rows
-from app.commands.query_source import Source, opened, parameters_of, version_of
-from app.output import FORMATS
-from core.dataset import Dataset
-from core.errors import BadQuery, FileProblem, LamellaError
-from core.jobs import Job
-from core.query.asking import Asking
-from core.store.rows_by_id import RowsById
-from core.store.table import Table
+from lamella.app.commands import terminal
+from lamella.app.commands.query_aggregates import aggregates
+from lamella.app.commands.query_profile import as_rows
+from lamella.app.commands.query_source import Source, opened, parameters_of, version_of
+from lamella.app.output import FORMATS
+from lamella.core.dataset import Dataset
+from lamella.core.errors import BadQuery, FileProblem, LamellaError
+from lamella.core.jobs import Job
+from lamella.core.query.asking import Asking
+from lamella.core.store.rows_by_id import RowsById
+from lamella.core.store.table import Table
 
 OF_ROWS = ("where", "search", "group_by", "agg", "having", "sort", "columns", "limit", "offset")
 OF_A_TABLE = (*OF_ROWS, "profile", "aggregate", "saved")

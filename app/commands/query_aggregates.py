@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from core import agg
-from core.errors import BadQuery
-from core.query.aggregate import Aggregate
-from core.query.expressions import Named
+from lamella.core import agg
+from lamella.core.errors import BadQuery
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.expressions import Named
 
 _AGGREGATE = re.compile(r"\s*(?P<name>[^=]+?)\s*=\s*(?P<function>\w+)\s*\((?P<inside>.*)\)\s*")
 _PART = re.compile(r"(?P<column>.*),(?P<part>[^,]*)")

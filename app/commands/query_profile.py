@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.query.profile import ColumnProfile
+from lamella.core.query.profile import ColumnProfile
 
 
 def as_rows(profile: ColumnProfile) -> pa.Table:

@@ -9,15 +9,16 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from core import Store, open_dataset
-from core.arguments import path_of
-from core.dataset import Dataset
-from core.datasets.options import Checksums
-from core.errors import DamagedFile, LamellaError, UnknownTable
-from core.jobs import Job
-from core.query.sql import sql as sql_over
-from core.store.paths import is_store
-from core.store.table import Table
+from lamella.core.arguments import path_of
+from lamella.core.dataset import Dataset
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.options import Checksums
+from lamella.core.errors import DamagedFile, LamellaError, UnknownTable
+from lamella.core.jobs import Job
+from lamella.core.query.sql import sql as sql_over
+from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
 
 Parameters = list[Any] | dict[str, Any] | None
 

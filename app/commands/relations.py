@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from app import cli
-from app.commands import terminal
-from core import Store
-from core.errors import StoreProblem
-from core.relations import Relation
-from core.relations.checking import RelationCheck
-from core.relations.suggesting import Suggestion
-from core.store.paths import is_store
+from lamella.app import cli
+from lamella.app.commands import terminal
+from lamella.core.errors import StoreProblem
+from lamella.core.relations import Relation
+from lamella.core.relations.checking import RelationCheck
+from lamella.core.relations.suggesting import Suggestion
+from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
 
 Said = Relation | RelationCheck | Suggestion
 

@@ -6,10 +6,10 @@ import argparse
 import io
 import sys
 
-from app import cli
-from app.commands import terminal
-from core import bridge
-from core.errors import LamellaError
+from lamella.app import cli
+from lamella.app.commands import terminal
+from lamella.core import bridge
+from lamella.core.errors import LamellaError
 
 BANNER = "SQLite {}. .tables lists the tables, .help the commands.\n"
 

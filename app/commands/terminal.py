@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TextIO
 
-from app import limits, servers, settings_file
-from app.settings import Settings
-from core.errors import FileProblem
-from core.jobs import Job, Progress
+from lamella.app import limits, servers, settings_file
+from lamella.app.settings import Settings
+from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job, Progress
 
 CLEAR_LINE = "\r\x1b[K"
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

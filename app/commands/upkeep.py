@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from app import cli
-from app.commands import terminal
-from core import Store
-from core.errors import StoreProblem
-from core.store.log_check import log_damage
-from core.store.paths import CATALOG, is_store
-from core.store.table import Table
+from lamella.app import cli
+from lamella.app.commands import terminal
+from lamella.core.errors import StoreProblem
+from lamella.core.store.log_check import log_damage
+from lamella.core.store.paths import CATALOG, is_store
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
 
 
 def export(arguments: argparse.Namespace) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.bench.backends import entry_named
-from core.bench.families import family_of
-from core.bench.ratios import in_order
-from core.bench.report_table import ReportTable
-from core.bench.results import Record
-from core.bench.workloads import Operation, Workload
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.families import family_of
+from lamella.core.bench.ratios import in_order
+from lamella.core.bench.report_table import ReportTable
+from lamella.core.bench.results import Record
+from lamella.core.bench.workloads import Operation, Workload
 
 
 def agreement_tables(workload: Workload, records: Sequence[Record], before: str = "") -> list[ReportTable]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from core.bench.checksum import checksum
-from core.bench.data import BLOCK_ROWS, Numbers, block_at, picked
-from core.bench.workloads import Answer, Changed, Columns, Operation, Values, Workload
+from lamella.core.bench.checksum import checksum
+from lamella.core.bench.data import BLOCK_ROWS, Numbers, block_at, picked
+from lamella.core.bench.workloads import Answer, Changed, Columns, Operation, Values, Workload
 
 
 def expected(workload: Workload, operation: Operation, rows: int) -> str:

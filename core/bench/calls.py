@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from core.bench.results import Record
+from lamella.core.bench.results import Record
 
 FIRST, AGAIN = "first", "again"
 

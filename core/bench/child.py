@@ -13,12 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from core.bench import interpreters
-from core.bench.limits import NO_LIMITS, START_SECONDS, Limits, Watch
-from core.bench.pause import Pause
-from core.bench.protocol import CRASHED, LIMIT, Doing, Failure, Message, Spec, Surroundings, from_line
-from core.errors import BadData
-from core.jobs import Job
+import lamella
+from lamella.core.bench import interpreters
+from lamella.core.bench.limits import NO_LIMITS, START_SECONDS, Limits, Watch
+from lamella.core.bench.pause import Pause
+from lamella.core.bench.protocol import CRASHED, LIMIT, Doing, Failure, Message, Spec, Surroundings, from_line
+from lamella.core.errors import BadData
+from lamella.core.jobs import Job
 
 HIDDEN_ARGUMENT = "--bench-worker"
 KEPT_ERROR_CHARACTERS = 4000
@@ -107,7 +108,7 @@ def command(*words: str) -> list[str]:
     """The program itself with a hidden argument, so that it works from the bundle too."""
     if getattr(sys, "frozen", False):
         return [sys.executable, *words]
-    return [sys.executable, "-m", "app", *words]
+    return [sys.executable, "-m", "lamella.app", *words]
 
 
 def _start(spec: Spec, errors: IO[str]) -> subprocess.Popen[str]:
@@ -163,5 +164,5 @@ def own_environment() -> dict[str, str]:
 
 def _import_path() -> list[str]:
     """Where this program was imported from, wherever the child is started."""
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(lamella.__file__).parents[1])
     return [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]

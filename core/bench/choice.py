@@ -11,9 +11,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from core.bench.backends import ENTRIES, Entry, entry_named
-from core.bench.own import system_names
-from core.bench.workloads import Workload, workload_given, workload_named
+from lamella.core.bench.backends import ENTRIES, Entry, entry_named
+from lamella.core.bench.own import system_names
+from lamella.core.bench.workloads import Workload, workload_given, workload_named
 
 SMALL_SCALE, PUBLISHED_SCALE = "small", "published"
 SCALES = (SMALL_SCALE, PUBLISHED_SCALE)

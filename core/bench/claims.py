@@ -13,13 +13,13 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from core.bench.backends import entry_named
-from core.bench.calls import by_workload
-from core.bench.ratios import shown_bytes, shown_factor, shown_rows, shown_seconds
-from core.bench.report_table import ReportTable
-from core.bench.results import Record
-from core.bench.tally import Tally
-from core.bench.workloads import workload_named
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.calls import by_workload
+from lamella.core.bench.ratios import shown_bytes, shown_factor, shown_rows, shown_seconds
+from lamella.core.bench.report_table import ReportTable
+from lamella.core.bench.results import Record
+from lamella.core.bench.tally import Tally
+from lamella.core.bench.workloads import workload_named
 
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 PARTLY, NOT_MEASURED, CANNOT = "in part", "not measured in this run", "cannot be asked here"
@@ -49,7 +49,7 @@ class Finding:
 
 @cache
 def claims() -> tuple[Claim, ...]:
-    items = json.loads((files("resources") / "claims.json").read_text(encoding="utf-8"))
+    items = json.loads((files("lamella.resources") / "claims.json").read_text(encoding="utf-8"))
     return tuple(Claim(**(item | {"tests": tuple(item["tests"])})) for item in items)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.bench.plan import Trial
-from core.bench.protocol import Doing
-from core.jobs import Job
+from lamella.core.bench.plan import Trial
+from lamella.core.bench.protocol import Doing
+from lamella.core.jobs import Job
 
 
 class Clock:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.bench.backends import entry_named
-from core.bench.calls import by_call, by_workload
-from core.bench.ratios import EQUAL_WITHIN, competitors, shown_factor, shown_seconds
-from core.bench.report_table import ReportTable
-from core.bench.results import Record, Summary, spread, summaries
-from core.bench.titles import operation_title, workload_title
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.calls import by_call, by_workload
+from lamella.core.bench.ratios import EQUAL_WITHIN, competitors, shown_factor, shown_seconds
+from lamella.core.bench.report_table import ReportTable
+from lamella.core.bench.results import Record, Summary, spread, summaries
+from lamella.core.bench.titles import operation_title, workload_title
 
 FASTER, SLOWER, SAME, TOO_FEW = "faster", "slower", "same", "too few samples"
 LEAST_SAMPLES = 3

@@ -17,8 +17,8 @@ from importlib.resources import files
 from itertools import accumulate
 from typing import Any
 
-from core.bench.plan import Trial
-from core.bench.protocol import Ended
+from lamella.core.bench.plan import Trial
+from lamella.core.bench.protocol import Ended
 
 START_SECONDS = 0.6
 """Of a child: an interpreter and what it imports."""
@@ -97,7 +97,7 @@ def shipped_costs(newer: Iterable[Ended] = ()) -> Costs:
 
 @cache
 def shipped() -> Sequence[Ended]:
-    source = files("resources") / "bench" / "costs.json"
+    source = files("lamella.resources") / "bench" / "costs.json"
     return tuple(Ended(**item) for item in json.loads(source.read_text(encoding="utf-8")))
 
 

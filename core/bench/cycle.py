@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
-from core.bench.backends.base import Backend
-from core.bench.measure import Cost, measured
-from core.bench.workloads import Workload
+from lamella.core.bench.backends.base import Backend
+from lamella.core.bench.measure import Cost, measured
+from lamella.core.bench.workloads import Workload
 
 T = TypeVar("T")
 B = TypeVar("B", bound=Backend)

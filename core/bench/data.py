@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from core.bench.workloads import Columns, Pick, Values, Workload
+from lamella.core.bench.workloads import Columns, Pick, Values, Workload
 
 SEED = 97
 LARGEST_VALUE = 1_000_000

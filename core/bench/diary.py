@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.bench.environment import sentence
-from core.bench.kept_run import KeptRun, by_backend, described
-from core.bench.markdown import markdown_report
-from core.bench.protocol import LIMIT, TOO_LARGE, Doing, Failure, Message, Surroundings, Unsupported
-from core.bench.report import text_report
-from core.bench.results import Record, write_json, write_text
+from lamella.core.bench.environment import sentence
+from lamella.core.bench.kept_run import KeptRun, by_backend, described
+from lamella.core.bench.markdown import markdown_report
+from lamella.core.bench.protocol import LIMIT, TOO_LARGE, Doing, Failure, Message, Surroundings, Unsupported
+from lamella.core.bench.report import text_report
+from lamella.core.bench.results import Record, write_json, write_text
 
 __all__ = ["Diary", "described", "failed", "finish", "told", "write_results"]
 

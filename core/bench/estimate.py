@@ -8,12 +8,12 @@ from pathlib import Path
 
 import psutil
 
-from core.bench.backends import entry_named
-from core.bench.choice import Choice
-from core.bench.costs import Costs, shipped_costs
-from core.bench.plan import Trial, plan
-from core.bench.ratios import shown_bytes
-from core.errors import LamellaError
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.choice import Choice
+from lamella.core.bench.costs import Costs, shipped_costs
+from lamella.core.bench.plan import Trial, plan
+from lamella.core.bench.ratios import shown_bytes
+from lamella.core.errors import LamellaError
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from core.bench.families import family_of
-from core.bench.protocol import Expected
-from core.bench.workloads import Workload
+from lamella.core.bench.families import family_of
+from lamella.core.bench.protocol import Expected
+from lamella.core.bench.workloads import Workload
 
 
 def expectations(workload: Workload, operations: Sequence[str], rows: int) -> Iterator[Expected]:

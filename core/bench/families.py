@@ -11,11 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Operation, Workload
 
 if TYPE_CHECKING:
-    from core.bench.cycle import Cycle
-    from core.jobs import Job
+    from lamella.core.bench.cycle import Cycle
+    from lamella.core.jobs import Job
 
 Expected = Callable[[Workload, Operation, int], str]
 
@@ -61,43 +61,53 @@ class Family:
         return found
 
 
-_QUESTIONS = "core.bench.questions.cycle:QuestionCycle"
+_QUESTIONS = "lamella.core.bench.questions.cycle:QuestionCycle"
 
 FAMILIES = {
     "table": Family(
-        "core.bench.table_cycle:TableCycle", "core.bench.backends.tables", "core.bench.answers:expected"
+        "lamella.core.bench.table_cycle:TableCycle",
+        "lamella.core.bench.backends.tables",
+        "lamella.core.bench.answers:expected",
     ),
     "entity": Family(
-        "core.bench.entities.cycle:EntityCycle", "core.bench.entities", "core.bench.entities.answers:expected"
+        "lamella.core.bench.entities.cycle:EntityCycle",
+        "lamella.core.bench.entities",
+        "lamella.core.bench.entities.answers:expected",
     ),
     "entity-queries": Family(
-        _QUESTIONS, "core.bench.entity_queries", "core.bench.entity_queries.answers:expected"
+        _QUESTIONS, "lamella.core.bench.entity_queries", "lamella.core.bench.entity_queries.answers:expected"
     ),
     "entity-memory": Family(
-        "core.bench.entity_memory.cycle:MemoryCycle",
-        "core.bench.entity_memory",
-        "core.bench.entity_memory.answers:expected",
+        "lamella.core.bench.entity_memory.cycle:MemoryCycle",
+        "lamella.core.bench.entity_memory",
+        "lamella.core.bench.entity_memory.answers:expected",
     ),
     "entity-storage": Family(
-        "core.bench.entity_storage.cycle:StorageCycle",
-        "core.bench.entity_storage",
-        "core.bench.entity_storage.answers:expected",
+        "lamella.core.bench.entity_storage.cycle:StorageCycle",
+        "lamella.core.bench.entity_storage",
+        "lamella.core.bench.entity_storage.answers:expected",
     ),
-    "entity-indexes": Family(_QUESTIONS, "core.bench.entity_indexes"),
-    "entity-text": Family(_QUESTIONS, "core.bench.entity_text"),
-    "entity-relations": Family(_QUESTIONS, "core.bench.entity_relations"),
-    "bridge": Family(_QUESTIONS, "core.bench.bridge_queries"),
+    "entity-indexes": Family(_QUESTIONS, "lamella.core.bench.entity_indexes"),
+    "entity-text": Family(_QUESTIONS, "lamella.core.bench.entity_text"),
+    "entity-relations": Family(_QUESTIONS, "lamella.core.bench.entity_relations"),
+    "bridge": Family(_QUESTIONS, "lamella.core.bench.bridge_queries"),
     "catalog": Family(
-        "core.bench.catalog.cycle:CatalogCycle", "core.bench.catalog", "core.bench.catalog.answers:expected"
+        "lamella.core.bench.catalog.cycle:CatalogCycle",
+        "lamella.core.bench.catalog",
+        "lamella.core.bench.catalog.answers:expected",
     ),
     "mine": Family(
-        "core.bench.mine.cycle:MineCycle",
-        "core.bench.mine",
-        "core.bench.mine.answers:expected",
-        "core.bench.mine.copying:prepare",
+        "lamella.core.bench.mine.cycle:MineCycle",
+        "lamella.core.bench.mine",
+        "lamella.core.bench.mine.answers:expected",
+        "lamella.core.bench.mine.copying:prepare",
     ),
-    "own": Family("core.bench.own.cycle:OwnCycle", "core.bench.own"),
-    "taxi": Family("core.bench.taxi.cycle:TaxiCycle", "core.bench.taxi", "core.bench.taxi.answers:expected"),
+    "own": Family("lamella.core.bench.own.cycle:OwnCycle", "lamella.core.bench.own"),
+    "taxi": Family(
+        "lamella.core.bench.taxi.cycle:TaxiCycle",
+        "lamella.core.bench.taxi",
+        "lamella.core.bench.taxi.answers:expected",
+    ),
 }
 
 
@@ -112,7 +122,7 @@ def loaded(place: str) -> Any:
     """
     module, _, name = place.rpartition(":")
     if module.endswith(".py"):
-        from core.bench.own.backend import system_class
+        from lamella.core.bench.own.backend import system_class
 
         return system_class(module, name)
     return getattr(import_module(module), name)

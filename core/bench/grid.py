@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.bench.backends import entry_named
-from core.bench.ratios import EQUAL_WITHIN, in_order, shown_against
-from core.bench.report_table import ReportTable, unbroken
-from core.bench.results import Summary
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.ratios import EQUAL_WITHIN, in_order, shown_against
+from lamella.core.bench.report_table import ReportTable, unbroken
+from lamella.core.bench.results import Summary
 
 NOTHING = "–"
 

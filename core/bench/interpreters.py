@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.errors import LamellaError
+from lamella.core.errors import LamellaError
 
 OLDEST = (3, 8)
 ANSWER_SECONDS = 30

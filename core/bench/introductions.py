@@ -10,10 +10,10 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from core.bench.backends import ENTRIES, Entry, load
-from core.bench.child import command, own_environment
-from core.errors import BadData, LamellaError
-from core.jobs import Job
+from lamella.core.bench.backends import ENTRIES, Entry, load
+from lamella.core.bench.child import command, own_environment
+from lamella.core.errors import BadData, LamellaError
+from lamella.core.jobs import Job
 
 HIDDEN_ARGUMENT = "--bench-systems"
 

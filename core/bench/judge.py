@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from core.bench.backends import entry_named
-from core.bench.protocol import WRONG, Expected, Failure
-from core.bench.results import Record
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.protocol import WRONG, Expected, Failure
+from lamella.core.bench.results import Record
 
 
 @dataclass(frozen=True)

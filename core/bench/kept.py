@@ -15,14 +15,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from core.bench import kept_schema as schema
-from core.bench.choice import Choice
-from core.bench.costs import Costs, shipped_costs
-from core.bench.kept_run import KeptRun, RunSummary
-from core.bench.protocol import Ended, Failure, Surroundings, Unsupported
-from core.bench.results import Record
-from core.bench.workloads import UnknownWorkload
-from core.errors import FileProblem, LamellaError
+from lamella.core.bench import kept_schema as schema
+from lamella.core.bench.choice import Choice
+from lamella.core.bench.costs import Costs, shipped_costs
+from lamella.core.bench.kept_run import KeptRun, RunSummary
+from lamella.core.bench.protocol import Ended, Failure, Surroundings, Unsupported
+from lamella.core.bench.results import Record
+from lamella.core.bench.workloads import UnknownWorkload
+from lamella.core.errors import FileProblem, LamellaError
 
 BUSY_SECONDS = 30.0
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
-from core.bench.choice import Choice
-from core.bench.protocol import Ended, Failure, Measured, Message, Surroundings, Unsupported
-from core.bench.results import Record
+from lamella.core.bench.choice import Choice
+from lamella.core.bench.protocol import Ended, Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.results import Record
 
 
 @dataclass(frozen=True)

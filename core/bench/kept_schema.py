@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.errors import FileProblem
+from lamella.core.errors import FileProblem
 
 VERSION = 1
 APPLICATION = 0x6C616D72  # "lamr"

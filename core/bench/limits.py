@@ -9,7 +9,7 @@ from time import monotonic
 
 import psutil
 
-from core.bench.ratios import shown_bytes
+from lamella.core.bench.ratios import shown_bytes
 
 LOOK_EVERY_SECONDS = 0.1
 LOOKS_FOR_CHILDREN = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from core.bench.backends import entry_named
-from core.bench.protocol import Failure, Unsupported
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.protocol import Failure, Unsupported
 
 Reason = tuple[str, str]
 """A system, and what it cannot do or what went wrong."""

@@ -6,18 +6,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.bench.backends import entry_named
-from core.bench.calls import by_workload
-from core.bench.claims import claims_table
-from core.bench.environment import sentence
-from core.bench.kept_run import KeptRun, by_backend
-from core.bench.lost import lost_lines
-from core.bench.overview import overview_table
-from core.bench.protocol import Failure, Unsupported
-from core.bench.ratios import in_order
-from core.bench.report import report_tables
-from core.bench.results import Record
-from core.bench.titles import workload_about, workload_title
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.calls import by_workload
+from lamella.core.bench.claims import claims_table
+from lamella.core.bench.environment import sentence
+from lamella.core.bench.kept_run import KeptRun, by_backend
+from lamella.core.bench.lost import lost_lines
+from lamella.core.bench.overview import overview_table
+from lamella.core.bench.protocol import Failure, Unsupported
+from lamella.core.bench.ratios import in_order
+from lamella.core.bench.report import report_tables
+from lamella.core.bench.results import Record
+from lamella.core.bench.titles import workload_about, workload_title
 
 HOW_TO_READ = (
     "Times are medians; ± is the standard deviation of the samples, as a share of the median. **Bold** is the"

@@ -15,8 +15,8 @@ import pymongo
 from pymongo import MongoClient, uri_parser
 from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 
-from core.bench.outside import NOTE
-from core.errors import LamellaError
+from lamella.core.bench.outside import NOTE
+from lamella.core.errors import LamellaError
 
 URI_VARIABLE = "LAMELLA_MONGODB_URI"
 DEFAULT_URI = "mongodb://localhost:27017"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from core.bench.ratios import in_order
-from core.bench.results import STATISTICS, Point, Summary
+from lamella.core.bench.ratios import in_order
+from lamella.core.bench.results import STATISTICS, Point, Summary
 
 REFERENCE = "sqlite"
 

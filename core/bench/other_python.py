@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from core.bench.backends import entry_named
-from core.bench.data import blocks
-from core.bench.environment import environment
-from core.bench.expectations import expectations
-from core.bench.interpreters import OtherPython
-from core.bench.plain.described import DESCRIPTIONS
-from core.bench.plain.rows import DATA
-from core.bench.protocol import Message, Spec, Surroundings
-from core.bench.workloads import FLOATS, Workload
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.data import blocks
+from lamella.core.bench.environment import environment
+from lamella.core.bench.expectations import expectations
+from lamella.core.bench.interpreters import OtherPython
+from lamella.core.bench.plain.described import DESCRIPTIONS
+from lamella.core.bench.plain.rows import DATA
+from lamella.core.bench.protocol import Message, Spec, Surroundings
+from lamella.core.bench.workloads import FLOATS, Workload
 
 OLDEST_SQLALCHEMY = 2
 

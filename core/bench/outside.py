@@ -14,7 +14,7 @@ NOTE = "mongodb-database"
 def remove(folder: Path, ignore_errors: bool = False) -> None:
     """The folder, and the databases that are noted anywhere in it."""
     for note in folder.rglob(NOTE):
-        from core.bench import mongo
+        from lamella.core.bench import mongo
 
         mongo.drop(note.read_text(encoding="utf-8"))
     shutil.rmtree(folder, ignore_errors=ignore_errors)

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
-from core.bench.backends import entry_named
-from core.bench.calls import by_workload
-from core.bench.ratios import shown_share
-from core.bench.report_table import ReportTable, unbroken
-from core.bench.results import Record
-from core.bench.standings import AHEAD, BEHIND, LEVEL, Standing, standings
-from core.bench.titles import workload_title
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.calls import by_workload
+from lamella.core.bench.ratios import shown_share
+from lamella.core.bench.report_table import ReportTable, unbroken
+from lamella.core.bench.results import Record
+from lamella.core.bench.standings import AHEAD, BEHIND, LEVEL, Standing, standings
+from lamella.core.bench.titles import workload_title
 
 
 def overview_table(records: Sequence[Record]) -> ReportTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from core.jobs import Job
+from lamella.core.jobs import Job
 
 
 class Pause:

@@ -16,8 +16,8 @@ from typing import Any
 
 import psutil
 
-from core.bench import outside
-from core.errors import FileProblem
+from lamella.core.bench import outside
+from lamella.core.errors import FileProblem
 
 PREFIX = "lamella-bench-"
 OWNER = "owner.json"

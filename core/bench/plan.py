@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.bench.workloads import Workload
+from lamella.core.bench.workloads import Workload
 
 
 @dataclass(frozen=True)

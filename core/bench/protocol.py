@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from core.bench.results import Record
-from core.errors import BadData
+from lamella.core.bench.results import Record
+from lamella.core.errors import BadData
 
 
 @dataclass(frozen=True)

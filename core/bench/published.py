@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from core.bench.workloads import workload_named
+from lamella.core.bench.workloads import workload_named
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class PublishedLine:
 @cache
 def published(workload: str) -> tuple[PublishedLine, ...]:
     """Every line published for a workload; none for one that nobody published. Raises UnknownWorkload."""
-    source = files("resources") / "published" / f"{workload_named(workload).id}.json"
+    source = files("lamella.resources") / "published" / f"{workload_named(workload).id}.json"
     if not source.is_file():
         return ()
     document = json.loads(source.read_text(encoding="utf-8"))

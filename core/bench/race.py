@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 
-from core.bench import backends, other_python, outside
-from core.bench.child import Child
-from core.bench.clock import Clock
-from core.bench.families import family_of
-from core.bench.interpreters import OtherPython
-from core.bench.judge import Judge
-from core.bench.limits import Limits
-from core.bench.pause import Pause
-from core.bench.plan import Trial
-from core.bench.protocol import (
+from lamella.core.bench import backends, other_python, outside
+from lamella.core.bench.child import Child
+from lamella.core.bench.clock import Clock
+from lamella.core.bench.families import family_of
+from lamella.core.bench.interpreters import OtherPython
+from lamella.core.bench.judge import Judge
+from lamella.core.bench.limits import Limits
+from lamella.core.bench.pause import Pause
+from lamella.core.bench.plan import Trial
+from lamella.core.bench.protocol import (
     TOO_LARGE,
     Doing,
     Ended,
@@ -29,9 +29,9 @@ from core.bench.protocol import (
     Surroundings,
     Unsupported,
 )
-from core.bench.results import Record
-from core.bench.workloads import Workload
-from core.jobs import Job
+from lamella.core.bench.results import Record
+from lamella.core.bench.workloads import Workload
+from lamella.core.jobs import Job
 
 LONGEST_NAME = 100
 """Of a folder; systems of somebody's own are called by the path of their file."""

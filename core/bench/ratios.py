@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.bench.backends import ENTRIES, entry_named
-from core.bench.results import STATISTICS, Point, Record, Summary, summaries
-from core.bench.workloads import Operation, Workload, workload_named
+from lamella.core.bench.backends import ENTRIES, entry_named
+from lamella.core.bench.results import STATISTICS, Point, Record, Summary, summaries
+from lamella.core.bench.workloads import Operation, Workload, workload_named
 
 EQUAL_WITHIN = 1.05
 """Closer than this, one run cannot say who was faster."""

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from core.bench.agreement import agreement_tables
-from core.bench.calls import AGAIN, FIRST, Group, by_call, by_workload
-from core.bench.grid import NOTHING, Grid, GridLine, compared
-from core.bench.ratios import competitors, shown_bytes, shown_rows, shown_seconds
-from core.bench.report_table import ReportTable, unbroken
-from core.bench.results import Record, Summary, summaries
-from core.bench.standings import Standing, shown_standing, standings, tally_of
-from core.bench.workloads import Operation, Workload, workload_named
+from lamella.core.bench.agreement import agreement_tables
+from lamella.core.bench.calls import AGAIN, FIRST, Group, by_call, by_workload
+from lamella.core.bench.grid import NOTHING, Grid, GridLine, compared
+from lamella.core.bench.ratios import competitors, shown_bytes, shown_rows, shown_seconds
+from lamella.core.bench.report_table import ReportTable, unbroken
+from lamella.core.bench.results import Record, Summary, summaries
+from lamella.core.bench.standings import Standing, shown_standing, standings, tally_of
+from lamella.core.bench.workloads import Operation, Workload, workload_named
 
 PAGE_COLUMNS, TERMINAL_COLUMNS = 8, 4
 """More systems than these stand below each other."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from core.errors import BadData, FileProblem
+from lamella.core.errors import BadData, FileProblem
 
 COLD, WARM = "cold", "warm"
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.bench import several
-from core.bench.choice import Choice, new_seed, part_of
-from core.bench.pause import Pause
-from core.bench.race import Listener
-from core.bench.results import Record
-from core.bench.workloads import Workload, workload_named
-from core.jobs import Job
+from lamella.core.bench import several
+from lamella.core.bench.choice import Choice, new_seed, part_of
+from lamella.core.bench.pause import Pause
+from lamella.core.bench.race import Listener
+from lamella.core.bench.results import Record
+from lamella.core.bench.workloads import Workload, workload_named
+from lamella.core.jobs import Job
 
 
 def run(  # noqa: PLR0913, PLR0917 -- all that can be asked of a race, by keyword

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.bench import backends
-from core.bench.choice import Choice, Part
-from core.bench.clock import Clock
-from core.bench.costs import Costs, shipped_costs
-from core.bench.estimate import planned_parts, problem
-from core.bench.families import family_of
-from core.bench.interpreters import examined
-from core.bench.limits import Limits, most_memory
-from core.bench.pause import Pause
-from core.bench.place import race_folder
-from core.bench.plan import Trial
-from core.bench.race import Conditions, Listener, Race
-from core.bench.results import Record
-from core.errors import LamellaError
-from core.jobs import Job
+from lamella.core.bench import backends
+from lamella.core.bench.choice import Choice, Part
+from lamella.core.bench.clock import Clock
+from lamella.core.bench.costs import Costs, shipped_costs
+from lamella.core.bench.estimate import planned_parts, problem
+from lamella.core.bench.families import family_of
+from lamella.core.bench.interpreters import examined
+from lamella.core.bench.limits import Limits, most_memory
+from lamella.core.bench.pause import Pause
+from lamella.core.bench.place import race_folder
+from lamella.core.bench.plan import Trial
+from lamella.core.bench.race import Conditions, Listener, Race
+from lamella.core.bench.results import Record
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
 
 
 def run(

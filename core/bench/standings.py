@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from core.bench.backends import entry_named
-from core.bench.calls import by_call
-from core.bench.ratios import EQUAL_WITHIN, competitors, shown_against
-from core.bench.report_table import unbroken
-from core.bench.results import Record, Summary, summaries
-from core.bench.workloads import Operation, workload_named
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.calls import by_call
+from lamella.core.bench.ratios import EQUAL_WITHIN, competitors, shown_against
+from lamella.core.bench.report_table import unbroken
+from lamella.core.bench.results import Record, Summary, summaries
+from lamella.core.bench.workloads import Operation, workload_named
 
 AHEAD, LEVEL, BEHIND = "ahead", "level", "behind"
 

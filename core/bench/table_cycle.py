@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from core.bench import outside
-from core.bench.backends.base import Rows, TableBackend
-from core.bench.checksum import checksum
-from core.bench.cycle import ENOUGH_SECONDS, Cycle, Sample
-from core.bench.data import Numbers, blocks, picked, python_rows, rows_at
-from core.bench.measure import measured, measured_each
-from core.bench.workloads.few import CELL, GONE, GOT, ONE, SCATTERED_GONE, SCATTERED_ROWS, SOME
-from core.bench.workloads.model import Pick, Values
+from lamella.core.bench import outside
+from lamella.core.bench.backends.base import Rows, TableBackend
+from lamella.core.bench.checksum import checksum
+from lamella.core.bench.cycle import ENOUGH_SECONDS, Cycle, Sample
+from lamella.core.bench.data import Numbers, blocks, picked, python_rows, rows_at
+from lamella.core.bench.measure import measured, measured_each
+from lamella.core.bench.workloads.few import CELL, GONE, GOT, ONE, SCATTERED_GONE, SCATTERED_ROWS, SOME
+from lamella.core.bench.workloads.model import Pick, Values
 
 
 class TableCycle(Cycle[TableBackend]):

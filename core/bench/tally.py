@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from core.bench.calls import AGAIN, FIRST
-from core.bench.results import COLD, WARM, Point, Record, Summary, summaries
+from lamella.core.bench.calls import AGAIN, FIRST
+from lamella.core.bench.results import COLD, WARM, Point, Record, Summary, summaries
 
 Asked = tuple[Point, str, str | None]
 """A point, a numeric field of a record, and which samples."""

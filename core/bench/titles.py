@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.bench.workloads import UnknownWorkload, Workload, workload_named
+from lamella.core.bench.workloads import UnknownWorkload, Workload, workload_named
 
 
 def workload_title(name: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.bench.calls import by_call
-from core.bench.kept import Kept
-from core.bench.results import STATISTICS, Record, Summary, spread, summaries
+from lamella.core.bench.calls import by_call
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.results import STATISTICS, Record, Summary, spread, summaries
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TextIO
 
-from core.bench import backends, fresh_memory, outside
-from core.bench.backends.base import Backend, NotReady
-from core.bench.cycle import Cycle, Sample
-from core.bench.environment import environment
-from core.bench.expectations import expectations
-from core.bench.families import Family, family_of
-from core.bench.orders import Orders
-from core.bench.protocol import (
+from lamella.core.bench import backends, fresh_memory, outside
+from lamella.core.bench.backends.base import Backend, NotReady
+from lamella.core.bench.cycle import Cycle, Sample
+from lamella.core.bench.environment import environment
+from lamella.core.bench.expectations import expectations
+from lamella.core.bench.families import Family, family_of
+from lamella.core.bench.orders import Orders
+from lamella.core.bench.protocol import (
     Doing,
     Failure,
     Measured,
@@ -31,8 +31,8 @@ from core.bench.protocol import (
     Unsupported,
     to_line,
 )
-from core.bench.results import COLD, WARM, Record
-from core.bench.workloads import Workload, workload_given, workload_named
+from lamella.core.bench.results import COLD, WARM, Record
+from lamella.core.bench.workloads import Workload, workload_given, workload_named
 
 
 def main() -> NoReturn:

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from core.errors import LamellaError
+from lamella.core.errors import LamellaError
 
 if find_spec("apsw") is None:
     raise LamellaError(
@@ -10,6 +10,6 @@ if find_spec("apsw") is None:
         fix='Run: pip install "lamella[bench]"',
     )
 
-from core.bridge.connecting import connect, left_out, register, row_groups
+from lamella.core.bridge.connecting import connect, left_out, register, row_groups
 
 __all__ = ["connect", "left_out", "register", "row_groups"]

@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.bridge.decimals import doubles
-from core.bridge.moments import Moments, clock_texts, day_texts, moment_texts
-from core.bridge.orders import Bytes, Floats, Integers, Order
-from core.documents import whole
-from core.json_text import json_text
-from core.scan.python_value import python_values
+from lamella.core.bridge.decimals import doubles
+from lamella.core.bridge.moments import Moments, clock_texts, day_texts, moment_texts
+from lamella.core.bridge.orders import Bytes, Floats, Integers, Order
+from lamella.core.documents import whole
+from lamella.core.json_text import json_text
+from lamella.core.scan.python_value import python_values
 
 MOST_SQLITE_INTEGER = (1 << 63) - 1
 EXACT_DECIMAL_DIGITS = 18

@@ -9,15 +9,15 @@ from typing import cast
 
 import apsw
 
-from core.arguments import path_of
-from core.bridge.declared import folded, quoted
-from core.bridge.module import BY_NAME, BY_PATH, Module
-from core.bridge.scanning import RowGroups
-from core.dataset import Dataset
-from core.datasets import open_dataset
-from core.errors import BadData
-from core.store.paths import is_store
-from core.store.store import Store
+from lamella.core.arguments import path_of
+from lamella.core.bridge.declared import folded, quoted
+from lamella.core.bridge.module import BY_NAME, BY_PATH, Module
+from lamella.core.bridge.scanning import RowGroups
+from lamella.core.dataset import Dataset
+from lamella.core.datasets import open_dataset
+from lamella.core.errors import BadData
+from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
 
 _modules: weakref.WeakKeyDictionary[apsw.Connection, weakref.ref[Module]] = weakref.WeakKeyDictionary()
 """SQLite keeps a module until its connection is closed."""

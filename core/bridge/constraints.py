@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator
 from itertools import product
 from typing import Any
 
-from core.bridge.column_types import ColumnType, Storage
-from core.bridge.orders import Bytes, as_bytes
-from core.bridge.wanted import EVERYTHING, NOTHING, NULLS, VALUES, Range, Wanted, any_of
+from lamella.core.bridge.column_types import ColumnType, Storage
+from lamella.core.bridge.orders import Bytes, as_bytes
+from lamella.core.bridge.wanted import EVERYTHING, NOTHING, NULLS, VALUES, Range, Wanted, any_of
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 LETTERS_IN_BOTH_CASES = 3

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
-from core.bridge.kept_rows import Block
-from core.bridge.plan import Plan, plan_of
+from lamella.core.bridge.kept_rows import Block
+from lamella.core.bridge.plan import Plan, plan_of
 
 Begin = Callable[[Plan, Sequence[Any]], Iterator[Block]]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from core.bridge.column_types import ColumnType, column_type
-from core.errors import LamellaError
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.bridge.column_types import ColumnType, column_type
+from lamella.core.errors import LamellaError
+from lamella.core.scan.snapshot import Column, Snapshot
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take, to_numpy
-from core.bridge.column_types import column_type
-from core.query.masks import pays
-from core.scan.caches import browsed, cache
-from core.scan.pieces import Piece
-from core.scan.rows import finish
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.arrays import take, to_numpy
+from lamella.core.bridge.column_types import column_type
+from lamella.core.query.masks import pays
+from lamella.core.scan.caches import browsed, cache
+from lamella.core.scan.pieces import Piece
+from lamella.core.scan.rows import finish
+from lamella.core.scan.snapshot import Column, Snapshot
 
 
 @dataclass(frozen=True, eq=False)

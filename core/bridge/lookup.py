@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from core.bridge.constraints import storage_of
-from core.bridge.declared import Declared
-from core.bridge.kept_rows import Block
-from core.bridge.plan import ROWID, Asked, Plan
-from core.bridge.scanning import Scan
+from lamella.core.bridge.constraints import storage_of
+from lamella.core.bridge.declared import Declared
+from lamella.core.bridge.kept_rows import Block
+from lamella.core.bridge.plan import ROWID, Asked, Plan
+from lamella.core.bridge.scanning import Scan
 
 SCANS_BEFORE = 16
 """Whoever asks no more often is served faster by scans, which skip what they can."""

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import apsw
 
-from core.arguments import path_of
-from core.bridge.scanning import RowGroups
-from core.bridge.table import VirtualTable
-from core.dataset import Dataset
-from core.datasets import open_dataset
-from core.errors import BadData, LamellaError
-from core.store.paths import is_store
-from core.store.store import Store
+from lamella.core.arguments import path_of
+from lamella.core.bridge.scanning import RowGroups
+from lamella.core.bridge.table import VirtualTable
+from lamella.core.dataset import Dataset
+from lamella.core.datasets import open_dataset
+from lamella.core.errors import BadData, LamellaError
+from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
 
 BY_PATH, BY_NAME = "lamella", "lamella_dataset"
 FORMS = "Write lamella('files'), lamella('store', 'table') or lamella('store', 'table', 'version')"

@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bridge.orders import Numbers
-from core.bridge.wanted import VALUES, Wanted
+from lamella.core.bridge.orders import Numbers
+from lamella.core.bridge.wanted import VALUES, Wanted
 
 DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """Behind the point, in a text that has a fraction of a second."""

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import take, to_numpy
-from core.bridge.decimals import doubles
-from core.bridge.wanted import NOTHING, VALUES, Range, Wanted, any_of
+from lamella.core.arrays import take, to_numpy
+from lamella.core.bridge.decimals import doubles
+from lamella.core.bridge.wanted import NOTHING, VALUES, Range, Wanted, any_of
 
 BEYOND_INTEGERS = 1 << 64
 FEW_RANGES = 4

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import apsw
 
-from core.bridge.column_types import Storage
-from core.bridge.declared import Declared
-from core.bridge.plan import ROWID, Asked, Plan
+from lamella.core.bridge.column_types import Storage
+from lamella.core.bridge.declared import Declared
+from lamella.core.bridge.plan import ROWID, Asked, Plan
 
 OPERATORS = {
     apsw.SQLITE_INDEX_CONSTRAINT_EQ: "=",

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import to_numpy
-from core.bridge.column_types import column_type
-from core.bridge.kept_rows import Block, KeptRows
-from core.bridge.orders import Floats, inside
-from core.bridge.statistics import ALL_NULL, UNKNOWN, Extent, extents
-from core.bridge.wanted import Wanted
-from core.scan.footers import unchanged
-from core.scan.pieces import Piece, changed_cells, pieces
-from core.scan.snapshot import Column, FileSegment, Snapshot
+from lamella.core.arrays import to_numpy
+from lamella.core.bridge.column_types import column_type
+from lamella.core.bridge.kept_rows import Block, KeptRows
+from lamella.core.bridge.orders import Floats, inside
+from lamella.core.bridge.statistics import ALL_NULL, UNKNOWN, Extent, extents
+from lamella.core.bridge.wanted import Wanted
+from lamella.core.scan.footers import unchanged
+from lamella.core.scan.pieces import Piece, changed_cells, pieces
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 FIRST_BLOCK, LARGEST_BLOCK = 64, 1 << 14
 """Rows: who looks at a few does not wait for many."""

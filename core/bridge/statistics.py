@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.bridge.column_types import ColumnType, column_type
-from core.bridge.moments import DIGITS, Moments
-from core.bridge.orders import Bytes, Floats, Integers
-from core.bridge.wanted import Wanted
-from core.scan.footers import Footer
-from core.scan.snapshot import Column
+from lamella.core.bridge.column_types import ColumnType, column_type
+from lamella.core.bridge.moments import DIGITS, Moments
+from lamella.core.bridge.orders import Bytes, Floats, Integers
+from lamella.core.bridge.wanted import Wanted
+from lamella.core.scan.footers import Footer
+from lamella.core.scan.snapshot import Column
 
 UNIT_DIGITS = {"milliseconds": 3, "microseconds": 6, "nanoseconds": 9}
 

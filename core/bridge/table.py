@@ -9,19 +9,19 @@ from typing import Any
 import apsw
 import pyarrow as pa
 
-from core.bridge.column_types import column_type
-from core.bridge.constraints import wanted
-from core.bridge.cursor import Cursor
-from core.bridge.declared import Declared, declare, found_again, statement
-from core.bridge.lookup import Scans
-from core.bridge.plan import ROWID, Plan
-from core.bridge.planning import Numbered, best_index
-from core.bridge.scanning import Condition, RowGroups, Scan
-from core.dataset import Dataset
-from core.jobs import Job
-from core.scan.snapshot import Snapshot
-from core.store.ids import ID_COLUMN
-from core.store.rows_by_id import RowsById
+from lamella.core.bridge.column_types import column_type
+from lamella.core.bridge.constraints import wanted
+from lamella.core.bridge.cursor import Cursor
+from lamella.core.bridge.declared import Declared, declare, found_again, statement
+from lamella.core.bridge.lookup import Scans
+from lamella.core.bridge.plan import ROWID, Plan
+from lamella.core.bridge.planning import Numbered, best_index
+from lamella.core.bridge.scanning import Condition, RowGroups, Scan
+from lamella.core.dataset import Dataset
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.rows_by_id import RowsById
 
 
 class VirtualTable:

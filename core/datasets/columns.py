@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from core.errors import FileProblem
-from core.scan.footers import Footer
-from core.scan.snapshot import Column
-from core.widening import common_type
+from lamella.core.errors import FileProblem
+from lamella.core.scan.footers import Footer
+from lamella.core.scan.snapshot import Column
+from lamella.core.widening import common_type
 
 _EXACT_INTEGERS = range(-(1 << 53), (1 << 53) + 1)
 

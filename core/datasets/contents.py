@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.datasets.locate import cannot_read
+from lamella.core.datasets.locate import cannot_read
 
 HEAD_BYTES = 64 << 10
 TAIL_BYTES = 8

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.dataset import Dataset
-from core.datasets.contents import Contents, foreign_format, look_into
-from core.datasets.locate import Found
-from core.datasets.options import OpenOptions
-from core.datasets.parquet import ParquetDataset, is_parquet
-from core.datasets.text.opening import (
+from lamella.core.dataset import Dataset
+from lamella.core.datasets.contents import Contents, foreign_format, look_into
+from lamella.core.datasets.locate import Found
+from lamella.core.datasets.options import OpenOptions
+from lamella.core.datasets.parquet import ParquetDataset, is_parquet
+from lamella.core.datasets.text.opening import (
     is_note,
     is_prose,
     looks_like_delimited,
@@ -20,7 +20,7 @@ from core.datasets.text.opening import (
     open_delimited,
     open_json_lines,
 )
-from core.errors import FileProblem
+from lamella.core.errors import FileProblem
 
 NAMED = 3
 MOST_LOOKED_AT = 100

@@ -12,9 +12,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from core.arrays import from_values
-from core.errors import BadData
-from core.scan.snapshot import Column
+from lamella.core.arrays import from_values
+from lamella.core.errors import BadData
+from lamella.core.scan.snapshot import Column
 
 TYPES = b"lamella.folder_types"
 """Key in a file's metadata: the columns that its folders stand for as an Arrow schema, in base 64."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.datasets.formats import common_format, data_files
-from core.datasets.locate import locate
-from core.errors import FileProblem
+from lamella.core.datasets.formats import common_format, data_files
+from lamella.core.datasets.locate import locate
+from lamella.core.errors import FileProblem
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.arguments import names_of
-from core.dataset import Dataset
-from core.datasets.formats import common_format, data_files
-from core.datasets.locate import locate
-from core.datasets.options import Checksums, OpenOptions, Ragged
-from core.errors import FileProblem
+from lamella.core.arguments import names_of
+from lamella.core.dataset import Dataset
+from lamella.core.datasets.formats import common_format, data_files
+from lamella.core.datasets.locate import locate
+from lamella.core.datasets.options import Checksums, OpenOptions, Ragged
+from lamella.core.errors import FileProblem
 
 
 def open_dataset(

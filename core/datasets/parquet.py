@@ -8,16 +8,16 @@ from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
 
-from core.dataset import Dataset
-from core.datasets.columns import FileColumns
-from core.datasets.contents import Contents, look_into
-from core.datasets.hive import folder_columns, noted_types
-from core.datasets.locate import Found
-from core.datasets.options import Checksums
-from core.errors import FileProblem
-from core.scan.file_checks import AT_ONCE_BYTES
-from core.scan.footers import EncryptedColumns, Footer, UnknownType, check_whole, footer
-from core.scan.snapshot import FileSegment, Snapshot
+from lamella.core.dataset import Dataset
+from lamella.core.datasets.columns import FileColumns
+from lamella.core.datasets.contents import Contents, look_into
+from lamella.core.datasets.hive import folder_columns, noted_types
+from lamella.core.datasets.locate import Found
+from lamella.core.datasets.options import Checksums
+from lamella.core.errors import FileProblem
+from lamella.core.scan.file_checks import AT_ONCE_BYTES
+from lamella.core.scan.footers import EncryptedColumns, Footer, UnknownType, check_whole, footer
+from lamella.core.scan.snapshot import FileSegment, Snapshot
 
 MAGIC = b"PAR1"
 FOOTER_READERS = 8
@@ -97,7 +97,7 @@ def _footer(path: Path, is_verified: bool) -> Footer:
 
 
 def _naming_columns(problem: UnknownType) -> FileProblem:
-    from core.datasets.untyped import untyped_columns
+    from lamella.core.datasets.untyped import untyped_columns
 
     why = problem.why
     if names := untyped_columns(problem.path):

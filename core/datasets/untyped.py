@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from core.errors import LamellaError
-from core.query.engine import cursor
+from lamella.core.errors import LamellaError
+from lamella.core.query.engine import cursor
 
 _LEAVES = "SELECT name, num_children, type, converted_type, logical_type FROM parquet_schema($1)"
 _BYTES = "FIXED_LEN_BYTE_ARRAY"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from core.filters.binding import Bound, bind
-from core.filters.column import Column, col
-from core.filters.expr import And, Filter, Not, Or, Predicate, Reference, all_of, any_of
-from core.filters.expr_json import from_json, to_json
-from core.filters.mongo import from_mongo, to_mongo
-from core.filters.operators import OPERATORS, fits, fitting
-from core.filters.sentence import sentence
-from core.filters.text import parse, to_text
-from core.filters.to_arrow import mask
-from core.filters.to_sql import to_sql
+from lamella.core.filters.binding import Bound, bind
+from lamella.core.filters.column import Column, col
+from lamella.core.filters.expr import And, Filter, Not, Or, Predicate, Reference, all_of, any_of
+from lamella.core.filters.expr_json import from_json, to_json
+from lamella.core.filters.mongo import from_mongo, to_mongo
+from lamella.core.filters.operators import OPERATORS, fits, fitting
+from lamella.core.filters.sentence import sentence
+from lamella.core.filters.text import parse, to_text
+from lamella.core.filters.to_arrow import mask
+from lamella.core.filters.to_sql import to_sql
 
 __all__ = [
     "OPERATORS",

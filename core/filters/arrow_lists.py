@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from core.arrays import from_numpy, to_numpy
+from lamella.core.arrays import from_numpy, to_numpy
 
 Items = tuple[pa.Array, np.ndarray, np.ndarray]
 """The items, and the first and the stop of each list among them; what stands for a list that is

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from core.arrays import from_numpy, to_numpy
-from core.filters.arrow_lists import items_of
-from core.filters.arrow_pairs import Side, compare_arrays
-from core.filters.arrow_values import array_of, scalar_of
-from core.filters.kinds import AS_THEY_ARE, COUNTED, Kind, kind_of, value_type
-from core.filters.like import as_regex
-from core.filters.narrowing import float_width, narrow, narrow_division, narrow_each, narrow_float
-from core.filters.operand import Operand
-from core.filters.values import value_range
+from lamella.core.arrays import from_numpy, to_numpy
+from lamella.core.filters.arrow_lists import items_of
+from lamella.core.filters.arrow_pairs import Side, compare_arrays
+from lamella.core.filters.arrow_values import array_of, scalar_of
+from lamella.core.filters.kinds import AS_THEY_ARE, COUNTED, Kind, kind_of, value_type
+from lamella.core.filters.like import as_regex
+from lamella.core.filters.narrowing import float_width, narrow, narrow_division, narrow_each, narrow_float
+from lamella.core.filters.operand import Operand
+from lamella.core.filters.values import value_range
 
 T = TypeVar("T")
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from core.arrays import from_numpy, to_numpy
-from core.filters.arrow_values import array_of
-from core.filters.kinds import COUNTED, NUMBERS, kind_of
-from core.filters.pairs import common_decimal
-from core.filters.temporal import unit_ns
+from lamella.core.arrays import from_numpy, to_numpy
+from lamella.core.filters.arrow_values import array_of
+from lamella.core.filters.kinds import COUNTED, NUMBERS, kind_of
+from lamella.core.filters.pairs import common_decimal
+from lamella.core.filters.temporal import unit_ns
 
 _MIRRORED = {"eq": "eq", "lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
 _ARROW: dict[str, Callable[[pa.Array, pa.Array], pa.BooleanArray]] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from core.errors import BadFilter
-from core.filters.expr import Filter, Predicate, Reference
-from core.filters.flags import flagged
-from core.query.expressions import Computable
+from lamella.core.errors import BadFilter
+from lamella.core.filters.expr import Filter, Predicate, Reference
+from lamella.core.filters.flags import flagged
+from lamella.core.query.expressions import Computable
 
 
 class Column(Computable):

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from core.errors import BadFilter, NoTruthValue
-from core.filters.temporal import moment_text
+from lamella.core.errors import BadFilter, NoTruthValue
+from lamella.core.filters.temporal import moment_text
 
 DEEPEST = 60
 """Groups within groups, and items within items: far beyond what people nest, and what every engine can still

@@ -10,12 +10,12 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from core.errors import BadFilter
-from core.filters.expr import And, Branch, Filter, Not, Or, Predicate, Reference, Struct
-from core.filters.spans import saved_span, span_ns, span_text
-from core.filters.temporal import moment_text, saved_moment, saved_time
-from core.filters.values import natural
-from core.filters.walk import fold
+from lamella.core.errors import BadFilter
+from lamella.core.filters.expr import And, Branch, Filter, Not, Or, Predicate, Reference, Struct
+from lamella.core.filters.spans import saved_span, span_ns, span_text
+from lamella.core.filters.temporal import moment_text, saved_moment, saved_time
+from lamella.core.filters.values import natural
+from lamella.core.filters.walk import fold
 
 _GROUPS: dict[str, type[And] | type[Or]] = {"and": And, "or": Or}
 _READERS: dict[str, Callable[[str], Any]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.errors import BadFilter, shown
+from lamella.core.errors import BadFilter, shown
 
 KNOWN = "ims"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from core.nested import Place
+from lamella.core.nested import Place
 
 ITEM = "item"
 """The item itself, where it has no field of that name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from core.filters.operand import Operand
+from lamella.core.filters.operand import Operand
 
 
 class NullOperand(Operand[bool]):

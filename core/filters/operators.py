@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.filters.kinds import ALL, COMPARABLE, ORDERED, TEMPORAL, Kind, kind_of
-from core.filters.operand import Operand
+from lamella.core.filters.kinds import ALL, COMPARABLE, ORDERED, TEMPORAL, Kind, kind_of
+from lamella.core.filters.operand import Operand
 
 Test = Callable[[Operand[Any], Sequence[Any]], Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyarrow import types
 
-from core.filters.kinds import AS_THEY_ARE, NUMBERS, TEMPORAL, Kind, kind_of, value_type
+from lamella.core.filters.kinds import AS_THEY_ARE, NUMBERS, TEMPORAL, Kind, kind_of, value_type
 
 MOST_DIGITS = 38
 """Of a decimal in DuckDB."""

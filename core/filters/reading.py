@@ -10,17 +10,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_values
-from core.errors import BadFilter, UnknownColumn, shown
-from core.filters.expr import Filter, Predicate, Reference
-from core.filters.items import item_types
-from core.filters.kinds import NESTED, Kind, kind_of
-from core.filters.like import as_regex
-from core.filters.operators import EQUALITIES, OPERATORS, Takes
-from core.filters.pairs import refusal
-from core.filters.type_words import asked_types
-from core.filters.values import Value, are_exact, convert, number_text, told
-from core.nested import Place, names_within, place_of
+from lamella.core.arrays import from_values
+from lamella.core.errors import BadFilter, UnknownColumn, shown
+from lamella.core.filters.expr import Filter, Predicate, Reference
+from lamella.core.filters.items import item_types
+from lamella.core.filters.kinds import NESTED, Kind, kind_of
+from lamella.core.filters.like import as_regex
+from lamella.core.filters.operators import EQUALITIES, OPERATORS, Takes
+from lamella.core.filters.pairs import refusal
+from lamella.core.filters.type_words import asked_types
+from lamella.core.filters.values import Value, are_exact, convert, number_text, told
+from lamella.core.nested import Place, names_within, place_of
 
 Types = Mapping[str, pa.DataType]
 Bind = Callable[[Filter, Types, str], Filter]

@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from core.filters.binding import Bound
-from core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, Struct
-from core.filters.kinds import Kind, kind_of
-from core.filters.operators import OPERATORS, Arity
-from core.filters.spans import span_ns, span_text
-from core.filters.walk import fold
+from lamella.core.filters.binding import Bound
+from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, Struct
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.filters.operators import OPERATORS, Arity
+from lamella.core.filters.spans import span_ns, span_text
+from lamella.core.filters.walk import fold
 
 MOST_VALUES = 20
 _BARE_WORD = re.compile(r"[^\W\d][\w./:-]*")

@@ -13,11 +13,11 @@ import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
-from core.filters.kinds import Kind, kind_of, value_type
-from core.filters.narrowing import Exact
-from core.filters.ordered_decimals import ordered_bytes
-from core.filters.temporal import DAY_NS, unit_ns
-from core.filters.values import value_range
+from lamella.core.filters.kinds import Kind, kind_of, value_type
+from lamella.core.filters.narrowing import Exact
+from lamella.core.filters.ordered_decimals import ordered_bytes
+from lamella.core.filters.temporal import DAY_NS, unit_ns
+from lamella.core.filters.values import value_range
 
 _MICROSECONDS = (-9_223_372_022_400_000_000, 9_223_372_036_854_775_806)
 _DAYS = (-(2**31) + 2, 2**31 - 2)

@@ -9,14 +9,14 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from core.filters.items import ITEM
-from core.filters.kinds import AS_THEY_ARE, Kind, kind_of, value_type
-from core.filters.like import ESCAPE
-from core.filters.narrowing import float_width, narrow, narrow_division, narrow_float
-from core.filters.operand import Operand
-from core.filters.sql_literals import in_sql_units, literal, sql_range
-from core.filters.sql_pairs import Side, compare_columns
-from core.filters.values import value_range
+from lamella.core.filters.items import ITEM
+from lamella.core.filters.kinds import AS_THEY_ARE, Kind, kind_of, value_type
+from lamella.core.filters.like import ESCAPE
+from lamella.core.filters.narrowing import float_width, narrow, narrow_division, narrow_float
+from lamella.core.filters.operand import Operand
+from lamella.core.filters.sql_literals import in_sql_units, literal, sql_range
+from lamella.core.filters.sql_pairs import Side, compare_columns
+from lamella.core.filters.values import value_range
 
 _COMPARISONS: dict[str, type[exp.Binary]] = {
     "eq": exp.EQ,

@@ -8,9 +8,9 @@ import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
-from core.filters.kinds import COUNTED, NUMBERS, kind_of
-from core.filters.pairs import common_decimal
-from core.filters.sql_literals import sql_unit_ns
+from lamella.core.filters.kinds import COUNTED, NUMBERS, kind_of
+from lamella.core.filters.pairs import common_decimal
+from lamella.core.filters.sql_literals import sql_unit_ns
 
 Compared = type[exp.Binary]
 

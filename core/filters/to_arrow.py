@@ -8,16 +8,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.filters.arrow_lists import item_at
-from core.filters.arrow_operand import ArrowOperand
-from core.filters.arrow_values import array_of
-from core.filters.binding import Bound
-from core.filters.expr import And, Branch, Filter, Not, Predicate
-from core.filters.items import path_in_item
-from core.filters.operators import OPERATORS
-from core.filters.reading import BoundReference
-from core.filters.walk import fold
-from core.nested import Place, is_list, project
+from lamella.core.filters.arrow_lists import item_at
+from lamella.core.filters.arrow_operand import ArrowOperand
+from lamella.core.filters.arrow_values import array_of
+from lamella.core.filters.binding import Bound
+from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate
+from lamella.core.filters.items import path_in_item
+from lamella.core.filters.operators import OPERATORS
+from lamella.core.filters.reading import BoundReference
+from lamella.core.filters.walk import fold
+from lamella.core.nested import Place, is_list, project
 
 ROWS_AT_ONCE = 65_536
 Find = Callable[[Place], pa.Array]

@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from core.filters.binding import Bound
-from core.filters.expr import And, Branch, Filter, Not, Predicate
-from core.filters.items import path_in_item
-from core.filters.operators import OPERATORS
-from core.filters.reading import BoundReference
-from core.filters.sql_operand import SqlOperand, complement
-from core.filters.walk import fold
-from core.nested import Place, is_list
+from lamella.core.filters.binding import Bound
+from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate
+from lamella.core.filters.items import path_in_item
+from lamella.core.filters.operators import OPERATORS
+from lamella.core.filters.reading import BoundReference
+from lamella.core.filters.sql_operand import SqlOperand, complement
+from lamella.core.filters.walk import fold
+from lamella.core.nested import Place, is_list
 
 MOST_JOINED = 64
 Find = Callable[[Place], exp.Expr]

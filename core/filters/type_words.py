@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pyarrow as pa
 from pyarrow import types
 
-from core.errors import nearest
-from core.filters.kinds import NUMBERS, Kind, kind_of, value_type
+from lamella.core.errors import nearest
+from lamella.core.filters.kinds import NUMBERS, Kind, kind_of, value_type
 
 NULL = "null"
 

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from core.errors import shown
-from core.filters.expr import thawed
-from core.filters.kinds import Kind, kind_of, value_type
-from core.filters.spans import span_from_text, span_ns, span_text
-from core.filters.temporal import (
+from lamella.core.errors import shown
+from lamella.core.filters.expr import thawed
+from lamella.core.filters.kinds import Kind, kind_of, value_type
+from lamella.core.filters.spans import span_from_text, span_ns, span_text
+from lamella.core.filters.temporal import (
     DAY_NS,
     moment_from_text,
     moment_ns,

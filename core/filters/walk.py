@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from core.filters.expr import Branch, Filter, Predicate, Reference
+from lamella.core.filters.expr import Branch, Filter, Predicate, Reference
 
 T = TypeVar("T")
 

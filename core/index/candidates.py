@@ -9,19 +9,19 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import in_one, to_numpy
-from core.ascending import EMPTY, union, without
-from core.filters.binding import Bound
-from core.filters.expr import Filter
-from core.filters.to_arrow import mask
-from core.filters.walk import columns_read
-from core.index.file_index import FileIndex, indexed_column, placed
-from core.index.runs import NotServed, Runs, Sought
-from core.index.sorted import Sorted
-from core.scan.paths import chosen
-from core.scan.pieces import changed_cells, in_memory
-from core.scan.rows import take_rows
-from core.scan.snapshot import Column, MemorySegment, Snapshot
+from lamella.core.arrays import in_one, to_numpy
+from lamella.core.ascending import EMPTY, union, without
+from lamella.core.filters.binding import Bound
+from lamella.core.filters.expr import Filter
+from lamella.core.filters.to_arrow import mask
+from lamella.core.filters.walk import columns_read
+from lamella.core.index.file_index import FileIndex, indexed_column, placed
+from lamella.core.index.runs import NotServed, Runs, Sought
+from lamella.core.index.sorted import Sorted
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.pieces import changed_cells, in_memory
+from lamella.core.scan.rows import take_rows
+from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot
 
 FEW_ROWS = 256
 SHARE = 8

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from core.index.sorted import Sorted
-from core.scan.snapshot import Column
+from lamella.core.index.sorted import Sorted
+from lamella.core.scan.snapshot import Column
 
 FEWEST = 2_000
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from core.index.opened import OpenIndexes
-from core.index.placed import Placed, Placing
-from core.index.runs import NotServed
-from core.index.sorted import Sorted
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.index.opened import OpenIndexes
+from lamella.core.index.placed import Placed, Placing
+from lamella.core.index.runs import NotServed
+from lamella.core.index.sorted import Sorted
+from lamella.core.scan.snapshot import Column, Snapshot
 
 
 class FileIndex:

@@ -14,18 +14,18 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from core.errors import FileProblem, LamellaError
-from core.forks import let_go_in_children
-from core.index import sorted_file
-from core.index.changed import SortedChanges
-from core.index.placed import Placed, Placing
-from core.index.registry import Index, Place, kind_of
-from core.index.sorted import Sorted
-from core.jobs import Job
-from core.scan.snapshot import Column, FileSegment, Snapshot
+from lamella.core.errors import FileProblem, LamellaError
+from lamella.core.forks import let_go_in_children
+from lamella.core.index import sorted_file
+from lamella.core.index.changed import SortedChanges
+from lamella.core.index.placed import Placed, Placing
+from lamella.core.index.registry import Index, Place, kind_of
+from lamella.core.index.sorted import Sorted
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 if TYPE_CHECKING:
-    from core.index.fulltext.opened import OpenFulltext
+    from lamella.core.index.fulltext.opened import OpenFulltext
 
 KEPT_OPEN = 4096
 SORTED = "sorted"
@@ -80,7 +80,7 @@ class OpenIndexes:
     @cached_property
     def fulltext(self) -> OpenFulltext:
         """Those that are searched by words."""
-        from core.index.fulltext.opened import OpenFulltext
+        from lamella.core.index.fulltext.opened import OpenFulltext
 
         return OpenFulltext(self.place)
 

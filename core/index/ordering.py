@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from core.arrays import from_numpy, to_numpy
-from core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of, value_type
-from core.filters.ordered_decimals import ordered
+from lamella.core.arrays import from_numpy, to_numpy
+from lamella.core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of, value_type
+from lamella.core.filters.ordered_decimals import ordered
 
 SHORT_DIGITS = 18
 _COUNTS = {1: np.uint8, 4: np.int32, 8: np.int64}

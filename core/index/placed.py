@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.index import sorted_file
-from core.index.registry import Place
-from core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
+from lamella.core.index import sorted_file
+from lamella.core.index.registry import Place
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
 
 
 @dataclass(frozen=True, eq=False)

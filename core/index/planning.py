@@ -13,15 +13,15 @@ from functools import partial, reduce
 
 import numpy as np
 
-from core.ascending import EMPTY, among, union, without
-from core.filters.binding import Bound, bind_to
-from core.filters.expr import And, Branch, Filter, Or, Predicate
-from core.filters.walk import fold
-from core.index.candidates import Candidates, candidates, index_name, meeting, most_served
-from core.index.file_index import FileIndex, file_indexes, indexed_column
-from core.index.sorting import first_rows, in_sort_order, key_columns
-from core.query.query import SortKey
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.ascending import EMPTY, among, union, without
+from lamella.core.filters.binding import Bound, bind_to
+from lamella.core.filters.expr import And, Branch, Filter, Or, Predicate
+from lamella.core.filters.walk import fold
+from lamella.core.index.candidates import Candidates, candidates, index_name, meeting, most_served
+from lamella.core.index.file_index import FileIndex, file_indexes, indexed_column
+from lamella.core.index.sorting import first_rows, in_sort_order, key_columns
+from lamella.core.query.query import SortKey
+from lamella.core.scan.snapshot import Column, Snapshot
 
 MUCH_MORE = 16
 """An And leaves out a part that names so many times the rows of another: they are looked at instead."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from core.arguments import text_of
-from core.errors import DamagedStore, UnknownName
-from core.jobs import Job
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.arguments import text_of
+from lamella.core.errors import DamagedStore, UnknownName
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Column, Snapshot
 
 Options = Mapping[str, Any]
 
@@ -72,13 +72,13 @@ class Kind(Protocol):
 
 
 def _sorted() -> Kind:
-    from core.index.sorted_kind import SortedKind
+    from lamella.core.index.sorted_kind import SortedKind
 
     return SortedKind()
 
 
 def _fulltext() -> Kind:
-    from core.index.fulltext.kind import FulltextKind
+    from lamella.core.index.fulltext.kind import FulltextKind
 
     return FulltextKind()
 

@@ -12,18 +12,18 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from core.arrays import from_values
-from core.ascending import distinct
-from core.filters.binding import Bound
-from core.filters.kinds import Kind, kind_of, value_type
-from core.filters.like import ESCAPE
-from core.filters.narrowing import Narrowed, float_width, narrow, narrow_each, narrow_float
-from core.filters.operand import Operand
-from core.filters.operators import OPERATORS
-from core.filters.ordered_decimals import ordered_bytes
-from core.filters.values import value_range
-from core.index.ordering import is_bytes, is_long_decimal
-from core.index.sorted import Sorted, Span, Value, Values
+from lamella.core.arrays import from_values
+from lamella.core.ascending import distinct
+from lamella.core.filters.binding import Bound
+from lamella.core.filters.kinds import Kind, kind_of, value_type
+from lamella.core.filters.like import ESCAPE
+from lamella.core.filters.narrowing import Narrowed, float_width, narrow, narrow_each, narrow_float
+from lamella.core.filters.operand import Operand
+from lamella.core.filters.operators import OPERATORS
+from lamella.core.filters.ordered_decimals import ordered_bytes
+from lamella.core.filters.values import value_range
+from lamella.core.index.ordering import is_bytes, is_long_decimal
+from lamella.core.index.sorted import Sorted, Span, Value, Values
 
 FEW_LISTED = 16
 """So many values of a list are looked for one by one, more of them together."""

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_numpy, to_numpy
-from core.index.ordering import as_bytes, as_numbers, differ, is_bytes, ranked_bytes
-from core.stable_order import comparable, stable_order
+from lamella.core.arrays import from_numpy, to_numpy
+from lamella.core.index.ordering import as_bytes, as_numbers, differ, is_bytes, ranked_bytes
+from lamella.core.stable_order import comparable, stable_order
 
 Span = tuple[int, int]
 """Numbers of values, from a first one to before a stop."""

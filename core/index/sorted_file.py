@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy, in_one, to_numpy
-from core.errors import FileProblem
-from core.index.registry import DRAFT, Place
-from core.index.sorted import Sorted
-from core.jobs import Job
-from core.scan.chunks import run_chunks
-from core.scan.footers import unchanged
-from core.scan.snapshot import Column, FileSegment
-from core.schema import type_to_bytes
+from lamella.core.arrays import from_numpy, in_one, to_numpy
+from lamella.core.errors import FileProblem
+from lamella.core.index.registry import DRAFT, Place
+from lamella.core.index.sorted import Sorted
+from lamella.core.jobs import Job
+from lamella.core.scan.chunks import run_chunks
+from lamella.core.scan.footers import unchanged
+from lamella.core.scan.snapshot import Column, FileSegment
+from lamella.core.schema import type_to_bytes
 
 FORMAT = 2
 KEY = b"lamella.sorted"

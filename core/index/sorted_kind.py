@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from core.errors import BadData, FileProblem
-from core.index import sorted_file
-from core.index.ordering import can_be_ordered
-from core.index.registry import Index, Options, Place
-from core.jobs import Job
-from core.scan.snapshot import Column, FileSegment, Snapshot
+from lamella.core.errors import BadData, FileProblem
+from lamella.core.index import sorted_file
+from lamella.core.index.ordering import can_be_ordered
+from lamella.core.index.registry import Index, Options, Place
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 
 class SortedKind:

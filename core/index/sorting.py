@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.arrays import in_one
-from core.ascending import EMPTY, union, without
-from core.filters.binding import Bound
-from core.index.candidates import asked, meeting, most_served
-from core.index.file_index import file_indexes, indexed_column, placed
-from core.index.ordering import can_be_ordered, ranks
-from core.index.runs import NotServed, Sought
-from core.index.sorted import Sorted, Span
-from core.query.query import SortKey
-from core.scan.pieces import changed_cells
-from core.scan.rows import take_rows
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.arrays import in_one
+from lamella.core.ascending import EMPTY, union, without
+from lamella.core.filters.binding import Bound
+from lamella.core.index.candidates import asked, meeting, most_served
+from lamella.core.index.file_index import file_indexes, indexed_column, placed
+from lamella.core.index.ordering import can_be_ordered, ranks
+from lamella.core.index.runs import NotServed, Sought
+from lamella.core.index.sorted import Sorted, Span
+from lamella.core.query.query import SortKey
+from lamella.core.scan.pieces import changed_cells
+from lamella.core.scan.rows import take_rows
+from lamella.core.scan.snapshot import Column, Snapshot
 
 
 def key_columns(snapshot: Snapshot, keys: Sequence[SortKey]) -> list[Column] | None:

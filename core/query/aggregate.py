@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core.query.expressions import Expression
+from lamella.core.query.expressions import Expression
 
 if TYPE_CHECKING:
-    from core.filters.expr import Filter
+    from lamella.core.filters.expr import Filter
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from core.errors import BadQuery, instead_of
-from core.filters.kinds import value_type
-from core.query.aggregate import Aggregate
-from core.query.aggregates import AGGREGATES, ROWS, AggregateFunction, Input
-from core.query.nodes import Needed, Node
-from core.query.operand import Value
-from core.query.sql_parts import column
-from core.query.typed import condition, typed
+from lamella.core.errors import BadQuery, instead_of
+from lamella.core.filters.kinds import value_type
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.aggregates import AGGREGATES, ROWS, AggregateFunction, Input
+from lamella.core.query.nodes import Needed, Node
+from lamella.core.query.operand import Value
+from lamella.core.query.sql_parts import column
+from lamella.core.query.typed import condition, typed
 
 Made = tuple[pa.DataType, exp.Expr, Needed]
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.filters.kinds import Kind, kind_of, value_type
-from core.query.sql_parts import cast, cast_to, func, number
+from lamella.core.filters.kinds import Kind, kind_of, value_type
+from lamella.core.query.sql_parts import cast, cast_to, func, number
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from core.errors import BadData
-from core.jobs import Job
-from core.query.computing import computing
-from core.query.nodes import Needed, Node, Order, Running
-from core.query.pages import Page
-from core.query.returned import returned
-from core.query.source import OWN_NAMES
-from core.query.sql_parts import alias, cast, column, every, number, paren, quoted
+from lamella.core.errors import BadData
+from lamella.core.jobs import Job
+from lamella.core.query.computing import computing
+from lamella.core.query.nodes import Needed, Node, Order, Running
+from lamella.core.query.pages import Page
+from lamella.core.query.returned import returned
+from lamella.core.query.source import OWN_NAMES
+from lamella.core.query.sql_parts import alias, cast, column, every, number, paren, quoted
 
 _QUERY, _UUIDS = b"query", b"uuids"
 _AFTER = f"{OWN_NAMES}after"

@@ -12,16 +12,16 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from core.jobs import Job
-from core.query.computing import computing, fitting
-from core.query.decoded import Decodings
-from core.query.engine import memory_limit
-from core.query.explain import Explain
-from core.query.found import files_of, row_groups_of
-from core.query.nodes import Node, Running, counted, whole
-from core.query.prepared import prepared
-from core.query.returned import returned
-from core.query.streamed import ROWS_A_BATCH, collected, streamed
+from lamella.core.jobs import Job
+from lamella.core.query.computing import computing, fitting
+from lamella.core.query.decoded import Decodings
+from lamella.core.query.engine import memory_limit
+from lamella.core.query.explain import Explain
+from lamella.core.query.found import files_of, row_groups_of
+from lamella.core.query.nodes import Node, Running, counted, whole
+from lamella.core.query.prepared import prepared
+from lamella.core.query.returned import returned
+from lamella.core.query.streamed import ROWS_A_BATCH, collected, streamed
 
 
 @dataclass(frozen=True)

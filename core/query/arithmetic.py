@@ -9,10 +9,10 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.filters.kinds import Kind, kind_of
-from core.query.common_type import MOST_DIGITS, as_decimal, brought, common_type
-from core.query.operand import Value
-from core.query.sql_parts import case, cast, cast_to, func, number, paren, text
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.query.common_type import MOST_DIGITS, as_decimal, brought, common_type
+from lamella.core.query.operand import Value
+from lamella.core.query.sql_parts import case, cast, cast_to, func, number, paren, text
 
 Made = tuple[exp.Expr, pa.DataType] | None
 

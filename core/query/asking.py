@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from core.arguments import Condition, condition_of, count_of
-from core.errors import BadQuery
-from core.jobs import Job
-from core.query.fluent import Fluent
-from core.query.pipeline import Pipeline
-from core.query.plain import plain
-from core.query.steps import Facets, Group, Step
+from lamella.core.arguments import Condition, condition_of, count_of
+from lamella.core.errors import BadQuery
+from lamella.core.jobs import Job
+from lamella.core.query.fluent import Fluent
+from lamella.core.query.pipeline import Pipeline
+from lamella.core.query.plain import plain
+from lamella.core.query.steps import Facets, Group, Step
 
 if TYPE_CHECKING:
-    from core.dataset import Dataset
-    from core.query.explain import Explain
-    from core.query.nodes import Node
-    from core.query.pages import Page
-    from core.scan.snapshot import Snapshot
+    from lamella.core.dataset import Dataset
+    from lamella.core.query.explain import Explain
+    from lamella.core.query.nodes import Node
+    from lamella.core.query.pages import Page
+    from lamella.core.scan.snapshot import Snapshot
 
 
 class Asking(Fluent):
@@ -38,7 +38,7 @@ class Asking(Fluent):
 
         Raises `BadQuery` for what is none, `StoreProblem` for a version that has expired.
         """
-        from core.query.saved import opened
+        from lamella.core.query.saved import opened
 
         return opened(saved, find)
 
@@ -48,14 +48,14 @@ class Asking(Fluent):
         A page begins behind the last row of the one before, by its place in the order: what changes meanwhile
         makes no row come twice. Raises `BadData` for what is no cursor of this query.
         """
-        from core.query.answer_pages import page
+        from lamella.core.query.answer_pages import page
 
         rows, job = count_of(size, f"{self.name}: a page of", least=1), job or Job()
         return page(self._node(job, by_id=True), self.to_json(), rows, after, job)
 
     def explain(self, job: Job | None = None) -> Explain:
         """Find the answer, and say what of the files was read for it and what was left alone."""
-        from core.query import answers, explain
+        from lamella.core.query import answers, explain
 
         query, job = plain(self.pipeline.steps), job or Job()
         if query is not None:
@@ -67,7 +67,7 @@ class Asking(Fluent):
 
         Datasets are in it by their names, and old versions by their numbers.
         """
-        from core.query.saved import saved
+        from lamella.core.query.saved import saved
 
         return saved(self)
 
@@ -114,7 +114,7 @@ class Asking(Fluent):
         Raises `UnknownColumn`, `BadFilter` or `BadQuery` for a step that does not fit the rows before it, and
         `NoRoom` where neither memory nor disk suffice.
         """
-        from core.query import answers, local, statements
+        from lamella.core.query import answers, local, statements
 
         query, job = plain(self.pipeline.steps), job or Job()
         if query is not None:
@@ -134,14 +134,14 @@ class Asking(Fluent):
 
     def batches(self, job: Job | None = None) -> pa.RecordBatchReader:
         """The same rows streamed."""
-        from core.query import answers
+        from lamella.core.query import answers
 
         job = job or Job()
         return answers.batches(self._node(job), job)
 
     def count(self, job: Job | None = None) -> int:
         """How many rows the answer has."""
-        from core.query import answers, local
+        from lamella.core.query import answers, local
 
         query, job = plain(self.pipeline.steps), job or Job()
         if query is None or query.sort or query.columns is not None:
@@ -153,7 +153,7 @@ class Asking(Fluent):
         return Asking(self.sources, Pipeline(self.pipeline.source, steps))
 
     def _node(self, job: Job, by_id: bool = False) -> Node:
-        from core.query.compile import compiled
+        from lamella.core.query.compile import compiled
 
         return compiled(self.pipeline, lambda name: self._snapshot(name, job), job, by_id)
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.arrays import from_numpy
-from core.filters.kinds import Kind, kind_of, value_type
-from core.query.sql_parts import cast, func, text
-from core.query.time_functions import microseconds
-from core.scan.python_value import python_values
+from lamella.core.arrays import from_numpy
+from lamella.core.filters.kinds import Kind, kind_of, value_type
+from lamella.core.query.sql_parts import cast, func, text
+from lamella.core.query.time_functions import microseconds
+from lamella.core.scan.python_value import python_values
 
 Number = int | float
 WHOLE = "BIGINT"

@@ -10,22 +10,22 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.errors import BadQuery
-from core.filters.expr import Predicate
-from core.filters.kinds import ORDERED, Kind, kind_of, value_type
-from core.query import answers
-from core.query.aggregate import Aggregate
-from core.query.duckdb_types import sql_type
-from core.query.expressions import Named
-from core.query.fields import Field, Fields, refuse_twice
-from core.query.nodes import Chosen, Computed, Filtered, Needed, Node
-from core.query.ranges import Ends, given, spread
-from core.query.sql_parts import case, cast, column, func, number
-from core.query.steps import Buckets
-from core.query.typed import condition
+from lamella.core.errors import BadQuery
+from lamella.core.filters.expr import Predicate
+from lamella.core.filters.kinds import ORDERED, Kind, kind_of, value_type
+from lamella.core.query import answers
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.duckdb_types import sql_type
+from lamella.core.query.expressions import Named
+from lamella.core.query.fields import Field, Fields, refuse_twice
+from lamella.core.query.nodes import Chosen, Computed, Filtered, Needed, Node
+from lamella.core.query.ranges import Ends, given, spread
+from lamella.core.query.sql_parts import case, cast, column, func, number
+from lamella.core.query.steps import Buckets
+from lamella.core.query.typed import condition
 
 if TYPE_CHECKING:
-    from core.query.compile import Compiler
+    from lamella.core.query.compile import Compiler
 
 MOST = 1000
 LOW, HIGH = "low", "high"

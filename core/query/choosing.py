@@ -9,12 +9,12 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.filters.kinds import NUMBERS, ORDERED, Kind, kind_of
-from core.query.common_type import changed, common_type, in_common, or_error, per_second
-from core.query.duckdb_types import sql_type
-from core.query.operand import Value
-from core.query.read_text import left_out
-from core.query.sql_parts import case, cast_to, func, number, try_cast
+from lamella.core.filters.kinds import NUMBERS, ORDERED, Kind, kind_of
+from lamella.core.query.common_type import changed, common_type, in_common, or_error, per_second
+from lamella.core.query.duckdb_types import sql_type
+from lamella.core.query.operand import Value
+from lamella.core.query.read_text import left_out
+from lamella.core.query.sql_parts import case, cast_to, func, number, try_cast
 
 Made = tuple[exp.Expr, pa.DataType] | None
 _CASTABLE = NUMBERS | {Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIME}
@@ -43,7 +43,7 @@ def when(values: Sequence[Value]) -> Made:
 
 def as_type(values: Sequence[Value]) -> Made:
     """A value that the other type cannot hold exactly ends the query."""
-    from core.store.column_types import type_named
+    from lamella.core.store.column_types import type_named
 
     value, kind = values[0], type_named(values[1].given)
     if is_.is_null(value.type):

@@ -8,12 +8,12 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.filters.kinds import NUMBERS, Kind, kind_of
-from core.query.duckdb_types import sql_type
-from core.query.once import once
-from core.query.operand import Value
-from core.query.sql_parts import case, cast, cast_to, func, paren, text, try_cast
-from core.query.typed import written
+from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
+from lamella.core.query.duckdb_types import sql_type
+from lamella.core.query.once import once
+from lamella.core.query.operand import Value
+from lamella.core.query.sql_parts import case, cast, cast_to, func, paren, text, try_cast
+from lamella.core.query.typed import written
 
 MOST_DIGITS = 38
 DIGITS_OF_A_DOUBLE = 15

@@ -9,16 +9,16 @@ from itertools import count
 import pyarrow as pa
 from sqlglot import exp
 
-from core.errors import BadQuery
-from core.filters.expr import Filter
-from core.jobs import Job
-from core.query.aggregated import aggregated
-from core.query.buckets import bucketed
-from core.query.computing import not_too_deep
-from core.query.expressions import Named
-from core.query.fields import Field, Fields, refuse_twice
-from core.query.joining import joined
-from core.query.nodes import (
+from lamella.core.errors import BadQuery
+from lamella.core.filters.expr import Filter
+from lamella.core.jobs import Job
+from lamella.core.query.aggregated import aggregated
+from lamella.core.query.buckets import bucketed
+from lamella.core.query.computing import not_too_deep
+from lamella.core.query.expressions import Named
+from lamella.core.query.fields import Field, Fields, refuse_twice
+from lamella.core.query.joining import joined
+from lamella.core.query.nodes import (
     Chosen,
     Computed,
     Cut,
@@ -29,12 +29,12 @@ from core.query.nodes import (
     Rank,
     sampled,
 )
-from core.query.pipeline import Pipeline
-from core.query.pivoting import pivoted
-from core.query.reshaping import unpivoted, unwound
-from core.query.scanned import Scan
-from core.query.shared import Faceted, Shared
-from core.query.steps import (
+from lamella.core.query.pipeline import Pipeline
+from lamella.core.query.pivoting import pivoted
+from lamella.core.query.reshaping import unpivoted, unwound
+from lamella.core.query.scanned import Scan
+from lamella.core.query.shared import Faceted, Shared
+from lamella.core.query.steps import (
     Aggregates,
     Buckets,
     Compute,
@@ -51,8 +51,8 @@ from core.query.steps import (
     Unwind,
     Where,
 )
-from core.query.typed import condition, typed
-from core.scan.snapshot import Snapshot
+from lamella.core.query.typed import condition, typed
+from lamella.core.scan.snapshot import Snapshot
 
 Find = Callable[[str], Snapshot]
 DEEPEST = 200

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import duckdb
 
-from core.errors import BadQuery
-from core.jobs import Job
-from core.query.engine import cursor
+from lamella.core.errors import BadQuery
+from lamella.core.jobs import Job
+from lamella.core.query.engine import cursor
 
 _WHERE = re.compile(r" when casting from source column \S+| Use TRY\(.*")
 """Names of columns and functions that nobody has asked for."""

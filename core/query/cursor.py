@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.errors import BadData, shown
-from core.query.query import SortKey
-from core.scan.paths import chosen, named
-from core.scan.rows import take_rows
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.errors import BadData, shown
+from lamella.core.query.query import SortKey
+from lamella.core.scan.paths import chosen, named
+from lamella.core.scan.rows import take_rows
+from lamella.core.scan.snapshot import Column, Snapshot
 
 _SORT = b"sort"
 

@@ -12,13 +12,13 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy
-from core.jobs import Job
-from core.query.duckdb_types import same_in_memory
-from core.scan import whole
-from core.scan.caches import row_numbers
-from core.scan.footers import Footer, unchanged
-from core.scan.snapshot import Column, FileSegment
+from lamella.core.arrays import from_numpy
+from lamella.core.jobs import Job
+from lamella.core.query.duckdb_types import same_in_memory
+from lamella.core.scan import whole
+from lamella.core.scan.caches import row_numbers
+from lamella.core.scan.footers import Footer, unchanged
+from lamella.core.scan.snapshot import Column, FileSegment
 
 MOST_REMEMBERED = 1 << 14
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
-from core.filters.ordered_decimals import ordered
-from core.scan.footers import Footer
+from lamella.core.filters.ordered_decimals import ordered
+from lamella.core.scan.footers import Footer
 
 Test = Callable[[pa.DataType], bool]
 Made = Callable[[pa.Array], pa.Array]

@@ -16,11 +16,11 @@ import duckdb
 import psutil
 import pyarrow as pa
 
-from core.errors import Cancelled, LamellaError, NoRoom
-from core.forks import let_go_in_children, never_finalize
-from core.jobs import Job
-from core.query.recent import Recent
-from core.query.stop import Stop
+from lamella.core.errors import Cancelled, LamellaError, NoRoom
+from lamella.core.forks import let_go_in_children, never_finalize
+from lamella.core.jobs import Job
+from lamella.core.query.recent import Recent
+from lamella.core.query.stop import Stop
 
 KEPT_CONFINED = 4
 MOST_KEPT = 16

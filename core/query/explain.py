@@ -8,18 +8,18 @@ from functools import partial
 
 import numpy as np
 
-from core.ascending import EMPTY
-from core.filters.binding import bind
-from core.filters.walk import columns_read
-from core.jobs import Job
-from core.query.found import Found, Reads, files_of, found_in
-from core.query.local import search
-from core.query.pruning import may_meet
-from core.query.query import Query
-from core.scan.paths import chosen
-from core.scan.pieces import pieces
-from core.scan.rows import live_positions
-from core.scan.snapshot import Snapshot
+from lamella.core.ascending import EMPTY
+from lamella.core.filters.binding import bind
+from lamella.core.filters.walk import columns_read
+from lamella.core.jobs import Job
+from lamella.core.query.found import Found, Reads, files_of, found_in
+from lamella.core.query.local import search
+from lamella.core.query.pruning import may_meet
+from lamella.core.query.query import Query
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.pieces import pieces
+from lamella.core.scan.rows import live_positions
+from lamella.core.scan.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import types as is_
 
-from core.errors import BadQuery, NoTruthValue
+from lamella.core.errors import BadQuery, NoTruthValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from core.filters.expr import Filter
+    from lamella.core.filters.expr import Filter
 
 LONGEST_READ = 500
 """Characters of a text that is looked at for what it computes."""
@@ -178,7 +178,7 @@ class Computable:
 
     def cast(self, kind: Any) -> Expression:
         """As another type, `"float64"` say; a query fails at a value that does not fit it exactly."""
-        from core.store.column_types import type_named
+        from lamella.core.store.column_types import type_named
 
         named = type_named(kind)
         return call("cast", self, "float32" if is_.is_float32(named) else str(named))
@@ -246,8 +246,8 @@ def call(function: str, *arguments: Any) -> Expression:
 
 def expression_of(given: Any) -> Expression:
     """What `given` means where a value is computed: a column, a condition, or itself as a constant."""
-    from core.filters.column import Column
-    from core.filters.expr import Filter
+    from lamella.core.filters.column import Column
+    from lamella.core.filters.expr import Filter
 
     if isinstance(given, Expression):
         return given
@@ -292,6 +292,6 @@ def greatest(*values: Any) -> Expression:
 
 def when(condition: Filter | str | Mapping[str, Any], value: Any, otherwise: Any = None) -> Expression:
     """`value` in rows that meet the condition, `otherwise` in the others; more cases nest in `otherwise`."""
-    from core.arguments import condition_of
+    from lamella.core.arguments import condition_of
 
     return call("when", condition_of(condition, "when"), value, otherwise)

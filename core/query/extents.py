@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
-from core.nested import type_at
-from core.scan.footers import Footer, unchanged
-from core.scan.snapshot import Column, FileSegment
+from lamella.core.nested import type_at
+from lamella.core.scan.footers import Footer, unchanged
+from lamella.core.scan.snapshot import Column, FileSegment
 
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from core.arguments import names_of
-from core.errors import BadQuery
-from core.query.aggregate import Aggregate
-from core.query.asking import Asking
-from core.query.pipeline import Pipeline
-from core.query.query import SortKey
-from core.query.steps import Facets, Group, Sort, Step
-from core.query.together import steps_renamed, together
+from lamella.core.arguments import names_of
+from lamella.core.errors import BadQuery
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.asking import Asking
+from lamella.core.query.pipeline import Pipeline
+from lamella.core.query.query import SortKey
+from lamella.core.query.steps import Facets, Group, Sort, Step
+from lamella.core.query.together import steps_renamed, together
 
 Question = str | Iterable[str] | Callable[[Asking], Asking]
 

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from core.arrays import from_numpy
-from core.jobs import Job
-from core.query.duckdb_types import comes_back
-from core.query.engine import cursor
-from core.query.source import POSITION, identifier, is_misread, stored_relation
-from core.scan.pieces import piece_at, schema_of
-from core.scan.rows import live_positions, patch_scattered, read_rows, take_rows
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.arrays import from_numpy
+from lamella.core.jobs import Job
+from lamella.core.query.duckdb_types import comes_back
+from lamella.core.query.engine import cursor
+from lamella.core.query.source import POSITION, identifier, is_misread, stored_relation
+from lamella.core.scan.pieces import piece_at, schema_of
+from lamella.core.scan.rows import live_positions, patch_scattered, read_rows, take_rows
+from lamella.core.scan.snapshot import Column, Snapshot
 
 DECODED_CELLS = 8_000_000
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from core.errors import BadQuery, UnknownColumn
-from core.filters.to_sql import field_in
-from core.nested import Place, names_within, place_of
-from core.query.sql_parts import column
+from lamella.core.errors import BadQuery, UnknownColumn
+from lamella.core.filters.to_sql import field_in
+from lamella.core.nested import Place, names_within, place_of
+from lamella.core.query.sql_parts import column
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from core.query.duckdb_types import holds
-from core.query.found import files_of
-from core.query.source import POSITION, identifier
-from core.scan.footers import unchanged
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.query.duckdb_types import holds
+from lamella.core.query.found import files_of
+from lamella.core.query.source import POSITION, identifier
+from lamella.core.scan.footers import unchanged
+from lamella.core.scan.snapshot import Column, Snapshot
 
 
 def without_statistics(snapshot: Snapshot, column: Column) -> exp.Expr:

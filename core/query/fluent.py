@@ -9,12 +9,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from core.arguments import Condition, condition_of, count_of, names_of, text_of
-from core.errors import BadQuery, shown
-from core.query.aggregate import Aggregate
-from core.query.expressions import computes_from, expression_of
-from core.query.query import SortKey
-from core.query.steps import (
+from lamella.core.arguments import Condition, condition_of, count_of, names_of, text_of
+from lamella.core.errors import BadQuery, shown
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.expressions import computes_from, expression_of
+from lamella.core.query.query import SortKey
+from lamella.core.query.steps import (
     Aggregates,
     Buckets,
     Compute,
@@ -31,7 +31,7 @@ from core.query.steps import (
 )
 
 if TYPE_CHECKING:
-    from core.query.asking import Asking
+    from lamella.core.query.asking import Asking
 
 
 class Fluent:
@@ -144,7 +144,7 @@ class Fluent:
         A query is a column, or columns, whose values are counted, the most frequent first, or a function:
         `.facets(carrier="carrier", late=lambda rows: rows.where(col("delay") > 60).agg(n=count()))`.
         """
-        from core.query.facets import faceted
+        from lamella.core.query.facets import faceted
 
         return faceted(self.asking(), queries)
 
@@ -168,7 +168,7 @@ class Fluent:
         another is given. `how`: "inner", "left", "right", "full", "semi" for the rows that have a partner,
         "anti" for those that have none.
         """
-        from core.query.joins import join, keys, other_side
+        from lamella.core.query.joins import join, keys, other_side
 
         left = self.asking()
         right = other_side(left, other)
@@ -179,7 +179,7 @@ class Fluent:
 
         Raises `BadQuery` and the like for a stage that is not known, or not written as it has to be.
         """
-        from core.query.mongo import aggregated
+        from lamella.core.query.mongo import aggregated
 
         return aggregated(self.asking(), stages)
 

@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from core.scan.footers import unchanged
-from core.scan.pieces import Piece
-from core.scan.snapshot import FileSegment, Snapshot
+from lamella.core.scan.footers import unchanged
+from lamella.core.scan.pieces import Piece
+from lamella.core.scan.snapshot import FileSegment, Snapshot
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from core.errors import BadQuery
-from core.query import arithmetic, choosing
-from core.query import number_functions as numbers
-from core.query import text_functions as texts
-from core.query import time_functions as times
-from core.query.once import once
-from core.query.operand import Value
+from lamella.core.errors import BadQuery
+from lamella.core.query import arithmetic, choosing
+from lamella.core.query import number_functions as numbers
+from lamella.core.query import text_functions as texts
+from lamella.core.query import time_functions as times
+from lamella.core.query.once import once
+from lamella.core.query.operand import Value
 
 Made = tuple[exp.Expr, pa.DataType] | None
 

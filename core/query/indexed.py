@@ -7,12 +7,12 @@ from functools import partial
 
 import numpy as np
 
-from core.filters.expr import Filter
-from core.index.planning import serve
-from core.query.found import Found, Reads, reads_in
-from core.query.query import SortKey
-from core.scan.pieces import Piece, piece_at
-from core.scan.snapshot import Snapshot
+from lamella.core.filters.expr import Filter
+from lamella.core.index.planning import serve
+from lamella.core.query.found import Found, Reads, reads_in
+from lamella.core.query.query import SortKey
+from lamella.core.scan.pieces import Piece, piece_at
+from lamella.core.scan.snapshot import Snapshot
 
 
 def find_by_index(

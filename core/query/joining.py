@@ -8,18 +8,18 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.errors import BadQuery
-from core.filters.kinds import value_type
-from core.query.common_type import brought, changed, common_type, may_round
-from core.query.duckdb_types import sql_type
-from core.query.fields import Field, Fields, refuse_twice
-from core.query.nodes import Chosen, Computed, Joined, Needed, Node, Rank
-from core.query.operand import Value
-from core.query.sql_parts import case, column, func, number, paren, try_cast
-from core.query.steps import Join
+from lamella.core.errors import BadQuery
+from lamella.core.filters.kinds import value_type
+from lamella.core.query.common_type import brought, changed, common_type, may_round
+from lamella.core.query.duckdb_types import sql_type
+from lamella.core.query.fields import Field, Fields, refuse_twice
+from lamella.core.query.nodes import Chosen, Computed, Joined, Needed, Node, Rank
+from lamella.core.query.operand import Value
+from lamella.core.query.sql_parts import case, column, func, number, paren, try_cast
+from lamella.core.query.steps import Join
 
 if TYPE_CHECKING:
-    from core.query.compile import Compiler
+    from lamella.core.query.compile import Compiler
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 

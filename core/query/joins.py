@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from core.arguments import names_of
-from core.errors import BadQuery, shown
-from core.query.asking import Asking
-from core.query.pipeline import Pipeline
-from core.query.steps import How, Join
-from core.query.together import renamed, together
+from lamella.core.arguments import names_of
+from lamella.core.errors import BadQuery, shown
+from lamella.core.query.asking import Asking
+from lamella.core.query.pipeline import Pipeline
+from lamella.core.query.steps import How, Join
+from lamella.core.query.together import renamed, together
 
 if TYPE_CHECKING:
-    from core.query.fluent import Fluent
+    from lamella.core.query.fluent import Fluent
 
 Keys = str | Iterable[str] | None
 Names = tuple[str, ...]
@@ -29,8 +29,8 @@ def join(left: Asking, right: Asking, on: tuple[Names, Names], how: How, suffix:
 
 def other_side(left: Asking, other: Fluent | str) -> Asking:
     """What is joined: a name is that of a table of the same store."""
-    from core.query.fluent import Fluent
-    from core.store.handle import TableHandle
+    from lamella.core.query.fluent import Fluent
+    from lamella.core.store.handle import TableHandle
 
     if isinstance(other, Fluent):
         return other.asking()
@@ -62,7 +62,7 @@ def keys(
 
 
 def _related(left: Asking, right: Asking, through: str | None) -> tuple[Names, Names]:
-    from core.store.handle import TableHandle
+    from lamella.core.store.handle import TableHandle
 
     ours, theirs = left.sources[left.pipeline.source], right.sources[right.pipeline.source]
     if (

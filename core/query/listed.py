@@ -7,11 +7,11 @@ from typing import cast
 
 import pyarrow as pa
 
-from core.filters.expr import Filter, Predicate, any_of
-from core.filters.kinds import Kind, kind_of
-from core.filters.operators import OPERATORS
-from core.scan.python_value import python_value
-from core.scan.snapshot import Column
+from lamella.core.filters.expr import Filter, Predicate, any_of
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.filters.operators import OPERATORS
+from lamella.core.scan.python_value import python_value
+from lamella.core.scan.snapshot import Column
 
 
 def is_one_of(column: Column, values: pa.ChunkedArray) -> Filter:

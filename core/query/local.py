@@ -8,22 +8,22 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import Condition, condition_of, count_of, names_of
-from core.ascending import among
-from core.filters.binding import bind_to
-from core.filters.expr import Filter
-from core.index.candidates import meeting
-from core.index.sorting import in_sort_order, key_columns
-from core.jobs import Job
-from core.query import masks, orders, positions
-from core.query.found import Found
-from core.query.indexed import find_by_index
-from core.query.query import Query, SortKey
-from core.scan.paths import chosen
-from core.scan.pieces import schema_of
-from core.scan.rows import read_rows, take_rows
-from core.scan.snapshot import Column, Snapshot
-from core.scan.stream import read_all, stream_columns
+from lamella.core.arguments import Condition, condition_of, count_of, names_of
+from lamella.core.ascending import among
+from lamella.core.filters.binding import bind_to
+from lamella.core.filters.expr import Filter
+from lamella.core.index.candidates import meeting
+from lamella.core.index.sorting import in_sort_order, key_columns
+from lamella.core.jobs import Job
+from lamella.core.query import masks, orders, positions
+from lamella.core.query.found import Found
+from lamella.core.query.indexed import find_by_index
+from lamella.core.query.query import Query, SortKey
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.pieces import schema_of
+from lamella.core.scan.rows import read_rows, take_rows
+from lamella.core.scan.snapshot import Column, Snapshot
+from lamella.core.scan.stream import read_all, stream_columns
 
 CELLS_A_BATCH = 1 << 22
 FEW_TO_ORDER = 10_000

@@ -7,7 +7,7 @@ import tempfile
 
 import numpy as np
 
-from core.query.engine import no_room
+from lamella.core.query.engine import no_room
 
 MAPPED_ABOVE = 1 << 23
 

@@ -8,19 +8,19 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import to_numpy
-from core.ascending import EMPTY, without
-from core.filters import bind, mask
-from core.filters.expr import Filter
-from core.filters.walk import columns_read
-from core.jobs import Job
-from core.query.found import Found, found_in
-from core.query.pruning import may_meet
-from core.scan.caches import cache
-from core.scan.paths import chosen
-from core.scan.pieces import Piece, runs
-from core.scan.rows import with_changes
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.arrays import to_numpy
+from lamella.core.ascending import EMPTY, without
+from lamella.core.filters import bind, mask
+from lamella.core.filters.expr import Filter
+from lamella.core.filters.walk import columns_read
+from lamella.core.jobs import Job
+from lamella.core.query.found import Found, found_in
+from lamella.core.query.pruning import may_meet
+from lamella.core.scan.caches import cache
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.pieces import Piece, runs
+from lamella.core.scan.rows import with_changes
+from lamella.core.scan.snapshot import Column, Snapshot
 
 LARGEST_ROWS = 2_000_000
 ROWS_AT_ONCE = 500_000

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 import duckdb
 from sqlglot import exp
 
-from core.jobs import Job
-from core.query.decoded import Decodings
-from core.query.fields import Fields
-from core.query.sql_parts import alias, column, every, func, leaf, number, paren
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.jobs import Job
+from lamella.core.query.decoded import Decodings
+from lamella.core.query.fields import Fields
+from lamella.core.query.sql_parts import alias, column, every, func, leaf, number, paren
+from lamella.core.scan.snapshot import Column, Snapshot
 
 Needed = frozenset[str]
 

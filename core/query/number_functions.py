@@ -8,9 +8,9 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.query.common_type import MOST_DIGITS, as_decimal
-from core.query.operand import Value
-from core.query.sql_parts import case, cast, cast_to, func, number
+from lamella.core.query.common_type import MOST_DIGITS, as_decimal
+from lamella.core.query.operand import Value
+from lamella.core.query.sql_parts import case, cast, cast_to, func, number
 
 Made = tuple[exp.Expr, pa.DataType] | None
 MOST_PLACES = 30

@@ -9,14 +9,14 @@ import numpy as np
 import psutil
 import pyarrow as pa
 
-from core.arrays import to_numpy
-from core.ascending import EMPTY
-from core.index.ordering import as_numbers, can_be_ordered, is_bytes
-from core.jobs import Job
-from core.query.mapped import room_for
-from core.query.query import SortKey
-from core.scan.snapshot import Snapshot
-from core.stable_order import comparable, stable_order
+from lamella.core.arrays import to_numpy
+from lamella.core.ascending import EMPTY
+from lamella.core.index.ordering import as_numbers, can_be_ordered, is_bytes
+from lamella.core.jobs import Job
+from lamella.core.query.mapped import room_for
+from lamella.core.query.query import SortKey
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.stable_order import comparable, stable_order
 
 BYTES_A_ROW = 48
 """Taken while rows are put in order."""

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from core.query.operand import Value
-from core.query.sql_parts import func, number
+from lamella.core.query.operand import Value
+from lamella.core.query.sql_parts import func, number
 
 LONG = 200
 """Characters. What is shorter is written again: DuckDB computes it once by itself, and faster."""

@@ -7,10 +7,10 @@ from collections import OrderedDict
 
 import numpy as np
 
-from core.filters.expr import Filter
-from core.query.query import SortKey
-from core.scan.lru import LruCache
-from core.scan.snapshot import Snapshot
+from lamella.core.filters.expr import Filter
+from lamella.core.query.query import SortKey
+from lamella.core.scan.lru import LruCache
+from lamella.core.scan.snapshot import Snapshot
 
 MOST_BYTES = 64 << 20
 SMALL_ROWS = 500_000

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from core.filters.expr import Filter
-from core.jobs import Job
-from core.query import masks, orders
-from core.query.cursor import Cursor, compared, parsed, refuse_unordered, written
-from core.query.indexed import find_by_index
-from core.query.local import find
-from core.query.query import SortKey
-from core.scan.one_row import cells_at
-from core.scan.paths import chosen
-from core.scan.rows import live_positions, read_rows, take_rows
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.filters.expr import Filter
+from lamella.core.jobs import Job
+from lamella.core.query import masks, orders
+from lamella.core.query.cursor import Cursor, compared, parsed, refuse_unordered, written
+from lamella.core.query.indexed import find_by_index
+from lamella.core.query.local import find
+from lamella.core.query.query import SortKey
+from lamella.core.scan.one_row import cells_at
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.rows import live_positions, read_rows, take_rows
+from lamella.core.scan.snapshot import Column, Snapshot
 
 
 @dataclass(frozen=True)

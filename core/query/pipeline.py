@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from core.query.steps import Facets, Join, Step
+from lamella.core.query.steps import Facets, Join, Step
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.arguments import MOST_ROWS
-from core.errors import BadFilter, BadQuery, shown
-from core.filters import expr_json
-from core.filters.expr import Filter
-from core.query.aggregate import Aggregate
-from core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
-from core.query.pipeline import Pipeline
-from core.query.query import SortKey
-from core.query.steps import (
+from lamella.core.arguments import MOST_ROWS
+from lamella.core.errors import BadFilter, BadQuery, shown
+from lamella.core.filters import expr_json
+from lamella.core.filters.expr import Filter
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
+from lamella.core.query.pipeline import Pipeline
+from lamella.core.query.query import SortKey
+from lamella.core.query.steps import (
     Aggregates,
     Buckets,
     Compute,

@@ -9,22 +9,22 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.errors import BadQuery, shown
-from core.filters.expr import Predicate
-from core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
-from core.filters.narrowing import float_width, nearest_float
-from core.filters.values import convert
-from core.query import answers
-from core.query.aggregate import Aggregate
-from core.query.aggregates import AGGREGATES
-from core.query.fields import Field, Fields, refuse_twice
-from core.query.nodes import Computed, Grouped, Needed, Node
-from core.query.sql_parts import cast, column, func, number
-from core.query.steps import Pivot
-from core.query.typed import condition
+from lamella.core.errors import BadQuery, shown
+from lamella.core.filters.expr import Predicate
+from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
+from lamella.core.filters.narrowing import float_width, nearest_float
+from lamella.core.filters.values import convert
+from lamella.core.query import answers
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.aggregates import AGGREGATES
+from lamella.core.query.fields import Field, Fields, refuse_twice
+from lamella.core.query.nodes import Computed, Grouped, Needed, Node
+from lamella.core.query.sql_parts import cast, column, func, number
+from lamella.core.query.steps import Pivot
+from lamella.core.query.typed import condition
 
 if TYPE_CHECKING:
-    from core.query.compile import Compiler
+    from lamella.core.query.compile import Compiler
 
 MOST_COLUMNS = 1000
 COUNTED = (("n", Aggregate("count")),)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.filters.expr import Filter, all_of
-from core.query.query import Query, SortKey
-from core.query.steps import Limit, Select, Sort, Step, Where
+from lamella.core.filters.expr import Filter, all_of
+from lamella.core.query.query import Query, SortKey
+from lamella.core.query.steps import Limit, Select, Sort, Step, Where
 
 
 def plain(steps: Sequence[Step]) -> Query | None:

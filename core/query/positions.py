@@ -10,22 +10,22 @@ import duckdb
 import numpy as np
 from sqlglot import exp
 
-from core.arrays import to_numpy
-from core.filters.binding import bind
-from core.filters.expr import Filter
-from core.filters.to_sql import to_sql
-from core.filters.walk import columns_read
-from core.jobs import Job
-from core.query.engine import cursor
-from core.query.found import Found, Reads, files_of, row_groups_of
-from core.query.indexed import find_by_index
-from core.query.mapped import room_for
-from core.query.number_sort import is_sorted_here, number_order
-from core.query.query import SortKey
-from core.query.source import POSITION, identifier, relation
-from core.query.streamed import streamed
-from core.scan.paths import chosen
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.arrays import to_numpy
+from lamella.core.filters.binding import bind
+from lamella.core.filters.expr import Filter
+from lamella.core.filters.to_sql import to_sql
+from lamella.core.filters.walk import columns_read
+from lamella.core.jobs import Job
+from lamella.core.query.engine import cursor
+from lamella.core.query.found import Found, Reads, files_of, row_groups_of
+from lamella.core.query.indexed import find_by_index
+from lamella.core.query.mapped import room_for
+from lamella.core.query.number_sort import is_sorted_here, number_order
+from lamella.core.query.query import SortKey
+from lamella.core.query.source import POSITION, identifier, relation
+from lamella.core.query.streamed import streamed
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.snapshot import Column, Snapshot
 
 ROWS_A_BATCH = 1 << 20
 

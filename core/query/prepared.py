@@ -10,9 +10,9 @@ from typing import Any, Generic, TypeVar
 import duckdb
 import pyarrow as pa
 
-from core.jobs import Job
-from core.query.decoded import Decodings
-from core.query.engine import Confined, engine_of, interruptible
+from lamella.core.jobs import Job
+from lamella.core.query.decoded import Decodings
+from lamella.core.query.engine import Confined, engine_of, interruptible
 
 T = TypeVar("T")
 

@@ -11,18 +11,18 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.filters.expr import Filter
-from core.filters.kinds import COMPARABLE, NUMBERS, kind_of, value_type
-from core.jobs import Job
-from core.query.axis import Number, axis_of
-from core.query.engine import cursor
-from core.query.nodes import Running
-from core.query.returned import returned
-from core.query.scanned import Scan
-from core.query.sql_parts import alias, cast, column, every, func, number
-from core.scan.lru import LruCache
-from core.scan.python_value import python_value, python_values
-from core.scan.snapshot import Snapshot
+from lamella.core.filters.expr import Filter
+from lamella.core.filters.kinds import COMPARABLE, NUMBERS, kind_of, value_type
+from lamella.core.jobs import Job
+from lamella.core.query.axis import Number, axis_of
+from lamella.core.query.engine import cursor
+from lamella.core.query.nodes import Running
+from lamella.core.query.returned import returned
+from lamella.core.query.scanned import Scan
+from lamella.core.query.sql_parts import alias, cast, column, every, func, number
+from lamella.core.scan.lru import LruCache
+from lamella.core.scan.python_value import python_value, python_values
+from lamella.core.scan.snapshot import Snapshot
 
 EXACT_ROWS = 1_000_000
 """Of more values, distinct ones and quantiles are estimated: the latter from so many of them."""

@@ -11,18 +11,18 @@ from typing import Any, NoReturn, cast
 
 import pyarrow as pa
 
-from core.filters.binding import Bound
-from core.filters.expr import And, Branch, Filter, Not, Predicate
-from core.filters.like import ESCAPE
-from core.filters.narrowing import Narrowed, narrow, narrow_each
-from core.filters.operand import Operand
-from core.filters.operators import OPERATORS
-from core.filters.values import value_range
-from core.filters.walk import columns_read, fold
-from core.query.extents import UNKNOWN, Extent, extents_of
-from core.scan.paths import chosen
-from core.scan.pieces import Piece, changed_cells
-from core.scan.snapshot import FileSegment, Snapshot
+from lamella.core.filters.binding import Bound
+from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate
+from lamella.core.filters.like import ESCAPE
+from lamella.core.filters.narrowing import Narrowed, narrow, narrow_each
+from lamella.core.filters.operand import Operand
+from lamella.core.filters.operators import OPERATORS
+from lamella.core.filters.values import value_range
+from lamella.core.filters.walk import columns_read, fold
+from lamella.core.query.extents import UNKNOWN, Extent, extents_of
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.pieces import Piece, changed_cells
+from lamella.core.scan.snapshot import FileSegment, Snapshot
 
 _NUMBERS = (int, float, Fraction)
 

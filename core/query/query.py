@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.filters.expr import Filter
+from lamella.core.filters.expr import Filter
 
 
 @dataclass(frozen=True)

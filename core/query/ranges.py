@@ -13,15 +13,15 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.filters.expr import Predicate
-from core.filters.kinds import COUNTED, Kind, kind_of, value_type
-from core.filters.narrowing import float_width, nearest_float
-from core.filters.sql_literals import in_sql_units, literal, sql_range, sql_unit_ns
-from core.filters.temporal import unit_ns
-from core.filters.values import convert, value_range
-from core.query.fields import Field, Fields
-from core.query.sql_parts import cast, cast_to, column, number
-from core.query.typed import condition
+from lamella.core.filters.expr import Predicate
+from lamella.core.filters.kinds import COUNTED, Kind, kind_of, value_type
+from lamella.core.filters.narrowing import float_width, nearest_float
+from lamella.core.filters.sql_literals import in_sql_units, literal, sql_range, sql_unit_ns
+from lamella.core.filters.temporal import unit_ns
+from lamella.core.filters.values import convert, value_range
+from lamella.core.query.fields import Field, Fields
+from lamella.core.query.sql_parts import cast, cast_to, column, number
+from lamella.core.query.typed import condition
 
 Exact = Any
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.query.sql_parts import cast, func, paren, text, try_cast
+from lamella.core.query.sql_parts import cast, func, paren, text, try_cast
 
 _SHORT = r"^\s*[+-]?[0-9.]{1,16}[eE][+-]?[0-9]+\s*$"
 """With an exponent, and of so few digits that a double tells them apart."""

@@ -9,16 +9,16 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.errors import BadQuery
-from core.query.common_type import in_common
-from core.query.fields import Field, Fields, refuse_twice
-from core.query.nodes import Needed, Node, Unnested
-from core.query.operand import Value
-from core.query.sql_parts import case, cast_to, column, func, number, text
-from core.query.steps import Unpivot, Unwind
+from lamella.core.errors import BadQuery
+from lamella.core.query.common_type import in_common
+from lamella.core.query.fields import Field, Fields, refuse_twice
+from lamella.core.query.nodes import Needed, Node, Unnested
+from lamella.core.query.operand import Value
+from lamella.core.query.sql_parts import case, cast_to, column, func, number, text
+from lamella.core.query.steps import Unpivot, Unwind
 
 if TYPE_CHECKING:
-    from core.query.compile import Compiler
+    from lamella.core.query.compile import Compiler
 
 
 def unpivoted(compiler: Compiler, step: Unpivot, rows: Node) -> Node:

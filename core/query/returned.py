@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.filters.ordered_decimals import decimals
+from lamella.core.filters.ordered_decimals import decimals
 
 
 def returned(found: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from core.errors import BadQuery
-from core.query.asking import Asking
-from core.query.pipeline_json import from_json, to_json
+from lamella.core.errors import BadQuery
+from lamella.core.query.asking import Asking
+from lamella.core.query.pipeline_json import from_json, to_json
 
 if TYPE_CHECKING:
-    from core.dataset import Dataset
+    from lamella.core.dataset import Dataset
 
 Json = dict[str, Any]
 DATASETS, NAME, AS_OF = "datasets", "name", "as_of"
@@ -33,14 +33,14 @@ def opened(obj: Any, find: Callable[[str], Dataset]) -> Asking:
 
 
 def _told(called: str, dataset: Dataset) -> Json:
-    from core.store.old_version import OldVersion
+    from lamella.core.store.old_version import OldVersion
 
     told: Json = {} if dataset.name == called else {NAME: dataset.name}
     return {**told, AS_OF: dataset.version} if isinstance(dataset, OldVersion) else told
 
 
 def _found(called: str, told: Mapping[str, Any], find: Callable[[str], Dataset]) -> Dataset:
-    from core.store.table_history import TableHistory
+    from lamella.core.store.table_history import TableHistory
 
     name, version = told.get(NAME, called), told.get(AS_OF)
     if not isinstance(name, str) or not isinstance(version, int | None) or isinstance(version, bool):

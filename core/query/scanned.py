@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.filters.binding import bind
-from core.filters.expr import Filter, all_of
-from core.filters.to_sql import to_sql
-from core.query.duckdb_types import holds
-from core.query.fields import Field, Fields
-from core.query.float_statistics import without_statistics
-from core.query.indexed import find_by_index
-from core.query.masks import pays
-from core.query.nodes import Needed, Node, Rank, Running
-from core.query.source import POSITION, identifier, relation, relation_at
-from core.query.sql_parts import alias, cast_to, column
-from core.scan.paths import chosen
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.filters.binding import bind
+from lamella.core.filters.expr import Filter, all_of
+from lamella.core.filters.to_sql import to_sql
+from lamella.core.query.duckdb_types import holds
+from lamella.core.query.fields import Field, Fields
+from lamella.core.query.float_statistics import without_statistics
+from lamella.core.query.indexed import find_by_index
+from lamella.core.query.masks import pays
+from lamella.core.query.nodes import Needed, Node, Rank, Running
+from lamella.core.query.source import POSITION, identifier, relation, relation_at
+from lamella.core.query.sql_parts import alias, cast_to, column
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.snapshot import Column, Snapshot
 
 MOST_TAKEN = 10_000
 """So many rows that an index finds are taken into memory; of more, the engine reads the files."""
@@ -89,6 +89,6 @@ class Scan(Node):
         return bind(all_of(self.where), self.fields.schema, self.fields.place)
 
     def _filtered(self) -> Sequence[Column]:
-        from core.query.typed import columns_of
+        from lamella.core.query.typed import columns_of
 
         return chosen(self.snapshot, columns_of(self._bound())) if self.where else ()

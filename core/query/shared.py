@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from core.query.fields import Fields
-from core.query.nodes import Needed, Node, Running
-from core.query.sql_parts import alias, column, func, number, quoted
+from lamella.core.query.fields import Fields
+from lamella.core.query.nodes import Needed, Node, Running
+from lamella.core.query.sql_parts import alias, column, func, number, quoted
 
 
 class Shared(Node):

@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from core.arrays import from_numpy
-from core.ascending import EMPTY, union, without
-from core.filters.to_sql import field_in
-from core.jobs import Job
-from core.nested import type_at
-from core.query import engine
-from core.query.decoded import DecodedRows, Decodings
-from core.query.duckdb_types import (
+from lamella.core.arrays import from_numpy
+from lamella.core.ascending import EMPTY, union, without
+from lamella.core.filters.to_sql import field_in
+from lamella.core.jobs import Job
+from lamella.core.nested import type_at
+from lamella.core.query import engine
+from lamella.core.query.decoded import DecodedRows, Decodings
+from lamella.core.query.duckdb_types import (
     handed,
     holds,
     is_adjusted_time,
@@ -30,11 +30,11 @@ from core.query.duckdb_types import (
     misreads,
     sql_type,
 )
-from core.scan.footers import Footer, check_whole, unchanged
-from core.scan.pieces import changed_cells, in_memory, schema_of
-from core.scan.rows import live_positions, take_rows
-from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
-from core.scan.stream import read_all
+from lamella.core.scan.footers import Footer, check_whole, unchanged
+from lamella.core.scan.pieces import changed_cells, in_memory, schema_of
+from lamella.core.scan.rows import live_positions, take_rows
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
+from lamella.core.scan.stream import read_all
 
 POSITION = "pos"
 OWN_NAMES = "__lamella_"

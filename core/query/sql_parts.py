@@ -8,7 +8,7 @@ from functools import reduce
 import pyarrow as pa
 from sqlglot import exp
 
-from core.query.duckdb_types import sql_type
+from lamella.core.query.duckdb_types import sql_type
 
 
 def column(identifier: str, table: str | None = None) -> exp.Column:

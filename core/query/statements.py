@@ -9,18 +9,18 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from core.jobs import Job
-from core.query import answers
-from core.query.aggregate import Aggregate
-from core.query.answers import Statement
-from core.query.compile import compiled
-from core.query.expressions import Named
-from core.query.found import files_of
-from core.query.pipeline import Pipeline
-from core.query.source import ONCE
-from core.query.steps import Group, Limit, Select, Sort, Step, Where
-from core.scan.footers import unchanged
-from core.scan.snapshot import Snapshot
+from lamella.core.jobs import Job
+from lamella.core.query import answers
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.answers import Statement
+from lamella.core.query.compile import compiled
+from lamella.core.query.expressions import Named
+from lamella.core.query.found import files_of
+from lamella.core.query.pipeline import Pipeline
+from lamella.core.query.source import ONCE
+from lamella.core.query.steps import Group, Limit, Select, Sort, Step, Where
+from lamella.core.scan.footers import unchanged
+from lamella.core.scan.snapshot import Snapshot
 
 MOST_KEPT = 64
 LONGEST = 16_384

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from core.filters.expr import Filter
-from core.query.aggregate import Aggregate
-from core.query.expressions import Expression
-from core.query.query import SortKey
+from lamella.core.filters.expr import Filter
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.expressions import Expression
+from lamella.core.query.query import SortKey
 
 if TYPE_CHECKING:
-    from core.query.pipeline import Pipeline
+    from lamella.core.query.pipeline import Pipeline
 
 Values = tuple[tuple[str, Expression], ...]
 Aggregates = tuple[tuple[str, Aggregate], ...]

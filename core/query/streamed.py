@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import duckdb
 import pyarrow as pa
 
-from core.errors import NoRoom
-from core.jobs import Job
+from lamella.core.errors import NoRoom
+from lamella.core.jobs import Job
 
 ROWS_A_BATCH = 1 << 17
 _RAISED: dict[str, type[duckdb.Error]] = {

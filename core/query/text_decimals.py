@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from core.scan.snapshot import Snapshot
+from lamella.core.scan.snapshot import Snapshot
 
 _ORDERS = (exp.Ordered, exp.Min, exp.Max, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _EQUALS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from core.filters.kinds import Kind, kind_of
-from core.query.operand import Value
-from core.query.sql_parts import func, number
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.query.operand import Value
+from lamella.core.query.sql_parts import func, number
 
 Made = tuple[exp.Expr, pa.DataType] | None
 WHITE_SPACE = " \t\n\r\v\f"

@@ -9,9 +9,9 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
-from core.filters.temporal import zone_named
-from core.query.operand import Value
-from core.query.sql_parts import case, cast, cast_to, func, number, paren, text
+from lamella.core.filters.temporal import zone_named
+from lamella.core.query.operand import Value
+from lamella.core.query.sql_parts import case, cast, cast_to, func, number, paren, text
 
 Made = tuple[exp.Expr, pa.DataType] | None
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")

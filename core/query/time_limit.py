@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from core.errors import BadData, Cancelled, TookTooLong, shown
-from core.jobs import Job
+from lamella.core.errors import BadData, Cancelled, TookTooLong, shown
+from lamella.core.jobs import Job
 
 
 @contextmanager

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from core.query.pipeline import Pipeline
-from core.query.steps import Facets, Join, Step
+from lamella.core.query.pipeline import Pipeline
+from lamella.core.query.steps import Facets, Join, Step
 
 if TYPE_CHECKING:
-    from core.dataset import Dataset
+    from lamella.core.dataset import Dataset
 
 Sources = Mapping[str, "Dataset"]
 

@@ -12,17 +12,17 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from core.errors import BadQuery, instead_of, shown
-from core.filters.binding import bind
-from core.filters.kinds import value_type
-from core.filters.sql_literals import in_sql_units, literal
-from core.filters.to_sql import to_sql
-from core.filters.values import convert, natural
-from core.filters.walk import columns_read
-from core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
-from core.query.fields import Fields
-from core.query.operand import Value
-from core.query.sql_parts import case, cast, leaf, number
+from lamella.core.errors import BadQuery, instead_of, shown
+from lamella.core.filters.binding import bind
+from lamella.core.filters.kinds import value_type
+from lamella.core.filters.sql_literals import in_sql_units, literal
+from lamella.core.filters.to_sql import to_sql
+from lamella.core.filters.values import convert, natural
+from lamella.core.filters.walk import columns_read
+from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
+from lamella.core.query.fields import Fields
+from lamella.core.query.operand import Value
+from lamella.core.query.sql_parts import case, cast, leaf, number
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _condition(expression: Condition, fields: Fields) -> Typed:
 
 
 def _call(expression: Call, fields: Fields, depth: int) -> Typed:
-    from core.query.functions import FUNCTIONS
+    from lamella.core.query.functions import FUNCTIONS
 
     function = FUNCTIONS.get(expression.function)
     if function is None:

@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import condition_of
-from core.jobs import Job
-from core.query.explain import Explain, explained
-from core.query.fetch import fetch, fetch_next
-from core.query.found import Found
-from core.query.positions import find
-from core.query.query import Query
-from core.scan.paths import chosen
-from core.scan.pieces import schema_of
-from core.scan.rows import live_positions
-from core.scan.snapshot import Snapshot
+from lamella.core.arguments import condition_of
+from lamella.core.jobs import Job
+from lamella.core.query.explain import Explain, explained
+from lamella.core.query.fetch import fetch, fetch_next
+from lamella.core.query.found import Found
+from lamella.core.query.positions import find
+from lamella.core.query.query import Query
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.pieces import schema_of
+from lamella.core.scan.rows import live_positions
+from lamella.core.scan.snapshot import Snapshot
 
 
 class View:

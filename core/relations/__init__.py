@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from core.relations.relation import Direction, Link, Relation
+from lamella.core.relations.relation import Direction, Link, Relation
 
 __all__ = ["Direction", "Link", "Relation"]

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take, to_numpy
-from core.jobs import Job
-from core.relations.matching import Keys, key_rows, valid_in_all
-from core.relations.relation import Relation
-from core.scan.key_codes import KeyCodes
-from core.scan.python_value import python_values
-from core.scan.snapshot import Column, Snapshot
-from core.store.ids import ID_COLUMN
+from lamella.core.arrays import take, to_numpy
+from lamella.core.jobs import Job
+from lamella.core.relations.matching import Keys, key_rows, valid_in_all
+from lamella.core.relations.relation import Relation
+from lamella.core.scan.key_codes import KeyCodes
+from lamella.core.scan.python_value import python_values
+from lamella.core.scan.snapshot import Column, Snapshot
+from lamella.core.store.ids import ID_COLUMN
 
 EXAMPLES = 5
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.arrays import from_numpy, in_one, to_numpy
-from core.widening import common_type
+from lamella.core.arrays import from_numpy, in_one, to_numpy
+from lamella.core.widening import common_type
 
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 

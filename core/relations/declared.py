@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from core.arguments import text_of
-from core.errors import BadData, StoreProblem, UnknownRelation, UnknownTable, shown
-from core.relations.ends import End, apart, end_of, refuse_apart
-from core.relations.relation import DIRECTIONS, Direction, Link, Relation
-from core.scan.snapshot import Column
-from core.store.catalog import Catalog
-from core.store.catalog_relations import ColumnIds, RelationRow, column_now, last_name
-from core.store.ids import ID_COLUMN
-from core.store.rows_by_id import RowsById
+from lamella.core.arguments import text_of
+from lamella.core.errors import BadData, StoreProblem, UnknownRelation, UnknownTable, shown
+from lamella.core.relations.ends import End, apart, end_of, refuse_apart
+from lamella.core.relations.relation import DIRECTIONS, Direction, Link, Relation
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.catalog_relations import ColumnIds, RelationRow, column_now, last_name
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.rows_by_id import RowsById
 
 TableOf = Callable[[int], RowsById]
 

@@ -6,10 +6,10 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from core.errors import BadData, StoreProblem, UnknownTable
-from core.relations.relation import Link
-from core.scan.snapshot import Snapshot
-from core.store.versions import When
+from lamella.core.errors import BadData, StoreProblem, UnknownTable
+from lamella.core.relations.relation import Link
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.store.versions import When
 
 AsOf = When | Mapping[str, When]
 """A time, or a name that a version of both tables has; a version of each, by the table's name."""

@@ -9,23 +9,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arguments import Condition, condition_of, text_of
-from core.ascending import union
-from core.errors import BadData, StoreProblem, UnknownRelation
-from core.filters.expr import Filter, Predicate, all_of, any_of
-from core.jobs import Job
-from core.query.local import answer, asked, find
-from core.relations.checking import RelationCheck
-from core.relations.following import COUNT, Chosen, condition, counts, of_keys
-from core.relations.relation import Relation
-from core.scan.rows import take_rows
-from core.schema import ID
-from core.store.state import State
-from core.store.table import Table
+from lamella.core.arguments import Condition, condition_of, text_of
+from lamella.core.ascending import union
+from lamella.core.errors import BadData, StoreProblem, UnknownRelation
+from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
+from lamella.core.jobs import Job
+from lamella.core.query.local import answer, asked, find
+from lamella.core.relations.checking import RelationCheck
+from lamella.core.relations.following import COUNT, Chosen, condition, counts, of_keys
+from lamella.core.relations.relation import Relation
+from lamella.core.scan.rows import take_rows
+from lamella.core.schema import ID
+from lamella.core.store.state import State
+from lamella.core.store.table import Table
 
 if TYPE_CHECKING:
-    from core.relations.graphs import Missing
-    from core.store.store import Store
+    from lamella.core.relations.graphs import Missing
+    from lamella.core.store.store import Store
 
 Way = Literal["out", "in", "both"]
 """Along the edges, against them, or either way."""
@@ -139,7 +139,7 @@ class Edges:
         or with that of another, and for edges that point at nothing: with `missing="keep"` those lead to
         nodes without attributes, with "drop" they are left out.
         """
-        from core.relations.graphs import graph_of
+        from lamella.core.relations.graphs import graph_of
 
         return graph_of(
             self, condition_of(where, f"{self.table.name}: where", self.table), directed, missing, key, job

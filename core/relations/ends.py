@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.errors import BadData, TypeConflict, UnknownColumn, UnknownTable, shown
-from core.relations.comparing import meeting_type
-from core.scan.snapshot import Column
-from core.store.rows_by_id import RowsById
+from lamella.core.errors import BadData, TypeConflict, UnknownColumn, UnknownTable, shown
+from lamella.core.relations.comparing import meeting_type
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.rows_by_id import RowsById
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy, to_numpy
-from core.ascending import distinct
-from core.filters.expr import Filter, Predicate, all_of, any_of
-from core.jobs import Job
-from core.relations.matching import Keys, of_one_key
-from core.relations.relation import Link
-from core.scan.one_row import cells_at
-from core.scan.rows import take_rows
-from core.scan.snapshot import Snapshot
-from core.schema import ID
-from core.store.row_ids import ids_at, ids_of, refuse_unknown
-from core.store.state import State
+from lamella.core.arrays import from_numpy, to_numpy
+from lamella.core.ascending import distinct
+from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
+from lamella.core.jobs import Job
+from lamella.core.relations.matching import Keys, of_one_key
+from lamella.core.relations.relation import Link
+from lamella.core.scan.one_row import cells_at
+from lamella.core.scan.rows import take_rows
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.schema import ID
+from lamella.core.store.row_ids import ids_at, ids_of, refuse_unknown
+from lamella.core.store.state import State
 
 COUNT = "count"
 

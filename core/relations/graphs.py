@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import names_of
-from core.arrays import take
-from core.documents import whole
-from core.errors import BadData, LamellaError, shown
-from core.filters.expr import Filter
-from core.jobs import Job
-from core.relations.edges import Edges
-from core.relations.matching import Keys, valid_in_all
-from core.relations.relation import Relation
-from core.scan.python_value import python_rows, python_values
-from core.scan.snapshot import Column
-from core.schema import ID
+from lamella.core.arguments import names_of
+from lamella.core.arrays import take
+from lamella.core.documents import whole
+from lamella.core.errors import BadData, LamellaError, shown
+from lamella.core.filters.expr import Filter
+from lamella.core.jobs import Job
+from lamella.core.relations.edges import Edges
+from lamella.core.relations.matching import Keys, valid_in_all
+from lamella.core.relations.relation import Relation
+from lamella.core.scan.python_value import python_rows, python_values
+from lamella.core.scan.snapshot import Column
+from lamella.core.schema import ID
 
 if TYPE_CHECKING:
-    from core.store.store import Store
+    from lamella.core.store.store import Store
 
 Missing = Literal["refuse", "keep", "drop"]
 MISSING = ("refuse", "keep", "drop")

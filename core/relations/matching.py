@@ -11,20 +11,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import take, to_numpy
-from core.ascending import EMPTY, without
-from core.filters.expr import Filter, Predicate, all_of, any_of
-from core.filters.kinds import Kind, kind_of
-from core.filters.operators import OPERATORS
-from core.jobs import Job
-from core.query.listed import is_one_of
-from core.query.local import find
-from core.relations.comparing import brought, meeting_type
-from core.scan.key_codes import KeyCodes
-from core.scan.pieces import pieces
-from core.scan.python_value import python_value
-from core.scan.rows import finish, take_rows
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.arrays import take, to_numpy
+from lamella.core.ascending import EMPTY, without
+from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.filters.operators import OPERATORS
+from lamella.core.jobs import Job
+from lamella.core.query.listed import is_one_of
+from lamella.core.query.local import find
+from lamella.core.relations.comparing import brought, meeting_type
+from lamella.core.scan.key_codes import KeyCodes
+from lamella.core.scan.pieces import pieces
+from lamella.core.scan.python_value import python_value
+from lamella.core.scan.rows import finish, take_rows
+from lamella.core.scan.snapshot import Column, Snapshot
 
 MOST_LISTED = 1_000
 """So many keys are looked for by a condition, which an index may serve; for more every row is looked at."""

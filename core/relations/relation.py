@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from core.errors import StoreProblem
+from lamella.core.errors import StoreProblem
 
 Direction = Literal["out", "in"]
 """Out goes to the rows that a row points at, in to the rows that point at it."""

@@ -10,16 +10,16 @@ from itertools import permutations
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take
-from core.filters.kinds import Kind, kind_of
-from core.jobs import Job
-from core.relations.comparing import meeting_type
-from core.relations.likeness import likeness
-from core.relations.matching import Keys, key_rows
-from core.relations.relation import Relation
-from core.scan.rows import live_positions, take_rows
-from core.scan.snapshot import Column, Snapshot
-from core.schema import ID
+from lamella.core.arrays import take
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.jobs import Job
+from lamella.core.relations.comparing import meeting_type
+from lamella.core.relations.likeness import likeness
+from lamella.core.relations.matching import Keys, key_rows
+from lamella.core.relations.relation import Relation
+from lamella.core.scan.rows import live_positions, take_rows
+from lamella.core.scan.snapshot import Column, Snapshot
+from lamella.core.schema import ID
 
 SAMPLE_ROWS = 10_000
 LARGEST_ROWS = 2_000_000

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from core.errors import StoreProblem
+from lamella.core.errors import StoreProblem
 
 
 class BatchValues(Mapping[int, pa.Array]):

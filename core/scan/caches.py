@@ -10,8 +10,8 @@ import numpy as np
 import psutil
 import pyarrow as pa
 
-from core.scan.footers import Footer
-from core.scan.lru import LruCache
+from lamella.core.scan.footers import Footer
+from lamella.core.scan.lru import LruCache
 
 Leaf = tuple[str, ...]
 """A column of a file by its name, or a field inside one by the names that lead to it."""

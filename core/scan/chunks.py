@@ -9,14 +9,14 @@ from contextlib import nullcontext
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take
-from core.errors import FileProblem
-from core.nested import project, type_at
-from core.scan.caches import ChunkCache, ChunkKey, Leaf, cache
-from core.scan.footers import REFUSALS, Footer, unchanged
-from core.scan.open_file import OpenFile
-from core.scan.parallel import each
-from core.scan.snapshot import Column, FileSegment
+from lamella.core.arrays import take
+from lamella.core.errors import FileProblem
+from lamella.core.nested import project, type_at
+from lamella.core.scan.caches import ChunkCache, ChunkKey, Leaf, cache
+from lamella.core.scan.footers import REFUSALS, Footer, unchanged
+from lamella.core.scan.open_file import OpenFile
+from lamella.core.scan.parallel import each
+from lamella.core.scan.snapshot import Column, FileSegment
 
 TEXTS_AT_ONCE = 1 << 16
 """What a thread looks up in dictionaries."""

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.checksums import checksum_of_open
-from core.errors import DamagedFile, FileProblem
-from core.scan.file_checks import (
+from lamella.core.checksums import checksum_of_open
+from lamella.core.errors import DamagedFile, FileProblem
+from lamella.core.scan.file_checks import (
     OTHER_FOOTER,
     OTHER_PAGES,
     FileCheck,
@@ -26,7 +26,7 @@ from core.scan.file_checks import (
     identity_of,
     record_of,
 )
-from core.scan.snapshot import FileSegment
+from lamella.core.scan.snapshot import FileSegment
 
 KEPT_FOOTERS = 4096
 LENGTH_BYTES = 4

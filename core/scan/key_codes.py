@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_numpy, to_numpy
-from core.filters.arrow_values import scalar_of
+from lamella.core.arrays import from_numpy, to_numpy
+from lamella.core.filters.arrow_values import scalar_of
 
 
 class KeyCodes:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.scan.caches import cache
-from core.scan.chunks import column_chunks, leaf_of
-from core.scan.footers import unchanged
-from core.scan.pieces import in_memory
-from core.scan.python_value import python_value
-from core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
+from lamella.core.scan.caches import cache
+from lamella.core.scan.chunks import column_chunks, leaf_of
+from lamella.core.scan.footers import unchanged
+from lamella.core.scan.pieces import in_memory
+from lamella.core.scan.python_value import python_value
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
 
 
 def row_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.scan.footers import REFUSALS, Footer
+from lamella.core.scan.footers import REFUSALS, Footer
 
 
 class OpenFile:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy, take, to_numpy
+from lamella.core.arrays import from_numpy, take, to_numpy
 
 FEW_GAPS = 16
 """Up to so many rows are left out by slices of the same memory; more would make too many chunks."""

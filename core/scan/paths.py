@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from core.errors import BadData, UnknownColumn
-from core.nested import names_within, place_of, refuse_twins
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.errors import BadData, UnknownColumn
+from lamella.core.nested import names_within, place_of, refuse_twins
+from lamella.core.scan.snapshot import Column, Snapshot
 
 
 def chosen(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = False) -> tuple[Column, ...]:

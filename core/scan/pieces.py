@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from core.nested import project, type_at
-from core.scan.caches import ChunkCache, cache
-from core.scan.chunks import run_chunks
-from core.scan.footers import unchanged
-from core.scan.open_file import OpenFile
-from core.scan.overlay import Changed
-from core.scan.patch import patched
-from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
+from lamella.core.nested import project, type_at
+from lamella.core.scan.caches import ChunkCache, cache
+from lamella.core.scan.chunks import run_chunks
+from lamella.core.scan.footers import unchanged
+from lamella.core.scan.open_file import OpenFile
+from lamella.core.scan.overlay import Changed
+from lamella.core.scan.patch import patched
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take
-from core.scan.caches import browsed
-from core.scan.open_file import OpenFile
-from core.scan.patch import Gaps, patched
-from core.scan.pieces import (
+from lamella.core.arrays import take
+from lamella.core.scan.caches import browsed
+from lamella.core.scan.open_file import OpenFile
+from lamella.core.scan.patch import Gaps, patched
+from lamella.core.scan.pieces import (
     Pending,
     Piece,
     changed_cells,
@@ -20,8 +20,8 @@ from core.scan.pieces import (
     put_changes_together,
     schema_of,
 )
-from core.scan.snapshot import Column, FileSegment, Snapshot
-from core.scan.taken import take_each, taken
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
+from lamella.core.scan.taken import take_each, taken
 
 
 def read_range(snapshot: Snapshot, first: int, stop: int, columns: Sequence[Column]) -> pa.Table:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from core.errors import UnknownColumn
-from core.scan.overlay import Overlay
+from lamella.core.errors import UnknownColumn
+from lamella.core.scan.overlay import Overlay
 
 if TYPE_CHECKING:
-    from core.index.opened import OpenIndexes
+    from lamella.core.index.opened import OpenIndexes
 
 
 @dataclass(frozen=True)

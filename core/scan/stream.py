@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from core.jobs import Job
-from core.scan.open_file import OpenFile
-from core.scan.parallel import cells_at_once, each, rows_at_once
-from core.scan.patch import Gaps
-from core.scan.pieces import Piece, pieces, put_changes_together, runs, schema_of
-from core.scan.rows import gaps_of, live, read_piece
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.jobs import Job
+from lamella.core.scan.open_file import OpenFile
+from lamella.core.scan.parallel import cells_at_once, each, rows_at_once
+from lamella.core.scan.patch import Gaps
+from lamella.core.scan.pieces import Piece, pieces, put_changes_together, runs, schema_of
+from lamella.core.scan.rows import gaps_of, live, read_piece
+from lamella.core.scan.snapshot import Column, Snapshot
 
 ROWS_AT_ONCE = 1 << 17
 """Where nothing is done but to decode. Memory of longer columns is not used again when they are let go."""

@@ -11,13 +11,13 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy, take
-from core.scan.caches import ChunkKey, KeptRows, Leaf, cache, few_rows
-from core.scan.chunks import decode, keep, leaf_of, typed
-from core.scan.footers import Footer, unchanged
-from core.scan.open_file import OpenFile
-from core.scan.parallel import cells_at_once, each, rows_at_once
-from core.scan.snapshot import Column, FileSegment
+from lamella.core.arrays import from_numpy, take
+from lamella.core.scan.caches import ChunkKey, KeptRows, Leaf, cache, few_rows
+from lamella.core.scan.chunks import decode, keep, leaf_of, typed
+from lamella.core.scan.footers import Footer, unchanged
+from lamella.core.scan.open_file import OpenFile
+from lamella.core.scan.parallel import cells_at_once, each, rows_at_once
+from lamella.core.scan.snapshot import Column, FileSegment
 
 MOST_CELLS = 1 << 19
 """What one thread decodes at once: it should lie in the processor's cache still when rows are taken."""

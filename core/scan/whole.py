@@ -8,10 +8,10 @@ from functools import lru_cache
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.jobs import Job
-from core.scan.caches import ChunkCache, cache, coded
-from core.scan.chunks import keep
-from core.scan.footers import REFUSALS, Footer
+from lamella.core.jobs import Job
+from lamella.core.scan.caches import ChunkCache, cache, coded
+from lamella.core.scan.chunks import keep
+from lamella.core.scan.footers import REFUSALS, Footer
 
 SHARE = 4
 """One in so many bytes of a cache is for one reader."""

@@ -1,5 +1,5 @@
-from core.store.commit import Commit
-from core.store.store import Store
-from core.store.table import Table
+from lamella.core.store.commit import Commit
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
 
 __all__ = ["Commit", "Store", "Table"]

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from core.arguments import count_of
-from core.errors import StoreProblem, VersionConflict
-from core.forks import let_go_in_children
-from core.store.catalog import Catalog
-from core.store.publish import Overtaken
-from core.store.reader import Reader
-from core.store.state import State
+from lamella.core.arguments import count_of
+from lamella.core.errors import StoreProblem, VersionConflict
+from lamella.core.forks import let_go_in_children
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.publish import Overtaken
+from lamella.core.store.reader import Reader
+from lamella.core.store.state import State
 
 ATTEMPTS = 5
 

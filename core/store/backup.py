@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.checksums import checksum_of
-from core.errors import FileProblem, StoreProblem
-from core.jobs import Job
-from core.store.backup_files import PART, copy_files
-from core.store.backup_mark import mark, refuse_open, refuse_other
-from core.store.catalog import Catalog
-from core.store.catalog_copy import PARTS
-from core.store.layout import Layout, sync
-from core.store.paths import CATALOG, StorePaths, entries
+from lamella.core.checksums import checksum_of
+from lamella.core.errors import FileProblem, StoreProblem
+from lamella.core.jobs import Job
+from lamella.core.store.backup_files import PART, copy_files
+from lamella.core.store.backup_mark import mark, refuse_open, refuse_other
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.catalog_copy import PARTS
+from lamella.core.store.layout import Layout, sync
+from lamella.core.store.paths import CATALOG, StorePaths, entries
 
 ATTEMPTS = 5
 

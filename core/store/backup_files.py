@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.checksums import checksum_of
-from core.errors import FileProblem
-from core.jobs import Job
-from core.store.layout import sync
-from core.store.paths import StorePaths
+from lamella.core.checksums import checksum_of
+from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job
+from lamella.core.store.layout import sync
+from lamella.core.store.paths import StorePaths
 
 PART = ".part"
 

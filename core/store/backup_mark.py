@@ -9,11 +9,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from core.checksums import checksum_of
-from core.errors import StoreBusy, StoreProblem
-from core.store.connection import is_busy
-from core.store.layout import sync
-from core.store.paths import CATALOG, StorePaths
+from lamella.core.checksums import checksum_of
+from lamella.core.errors import StoreBusy, StoreProblem
+from lamella.core.store.connection import is_busy
+from lamella.core.store.layout import sync
+from lamella.core.store.paths import CATALOG, StorePaths
 
 MARK = "backup.json"
 DRAFT = f"{MARK}.part"

@@ -10,16 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.errors import StoreProblem
-from core.forks import let_go_in_children
-from core.store.catalog_access import CatalogAccess
-from core.store.catalog_copy import write_copy
-from core.store.catalog_format import settle_format
-from core.store.catalog_relations import CatalogRelations
-from core.store.catalog_retention import FILES, RemovedFile
-from core.store.catalog_schema import CHECKED, checked_rows, damaged_entry
-from core.store.catalog_versions import CatalogVersions
-from core.store.connection import BUSY_SECONDS
+from lamella.core.errors import StoreProblem
+from lamella.core.forks import let_go_in_children
+from lamella.core.store.catalog_access import CatalogAccess
+from lamella.core.store.catalog_copy import write_copy
+from lamella.core.store.catalog_format import settle_format
+from lamella.core.store.catalog_relations import CatalogRelations
+from lamella.core.store.catalog_retention import FILES, RemovedFile
+from lamella.core.store.catalog_schema import CHECKED, checked_rows, damaged_entry
+from lamella.core.store.catalog_versions import CatalogVersions
+from lamella.core.store.connection import BUSY_SECONDS
 
 NO_VERSION = -1
 _ALL = "tables"

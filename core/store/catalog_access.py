@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
-from core.store.catalog_transaction import Transaction
-from core.store.connection import (
+from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
+from lamella.core.store.catalog_transaction import Transaction
+from lamella.core.store.connection import (
     BUSY_SECONDS,
     SQLITE_ERRORS,
     Closed,
@@ -25,9 +25,9 @@ from core.store.connection import (
     settle_journal,
     unopened,
 )
-from core.store.log_room import LogRoom, Reserve
-from core.store.paths import CATALOG, NO_FILE, FileIdentity, StorePaths, file_identity
-from core.store.together import TakenBack, Together
+from lamella.core.store.log_room import LogRoom, Reserve
+from lamella.core.store.paths import CATALOG, NO_FILE, FileIdentity, StorePaths, file_identity
+from lamella.core.store.together import TakenBack, Together
 
 WORTH_SHRINKING_BYTES = 1 << 20
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from shutil import copyfile
 
-from core.errors import StoreBusy, StoreProblem
+from lamella.core.errors import StoreBusy, StoreProblem
 
 PARTS = ("", "-wal", "-journal")
 """The catalog, and what may lie beside it: what is not in it yet, or is to be taken back."""

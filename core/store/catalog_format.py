@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 
-from core.errors import StoreProblem, StoreTooNew
-from core.store.catalog_access import CatalogAccess
-from core.store.catalog_schema import APPLICATION_ID, FORMAT_VERSION, MIGRATIONS, TABLES
-from core.store.connection import not_a_catalog, unopened
+from lamella.core.errors import StoreProblem, StoreTooNew
+from lamella.core.store.catalog_access import CatalogAccess
+from lamella.core.store.catalog_schema import APPLICATION_ID, FORMAT_VERSION, MIGRATIONS, TABLES
+from lamella.core.store.connection import not_a_catalog, unopened
 
 
 def settle_format(catalog: CatalogAccess) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.store.catalog_schema import FOREVER, checked_rows, whole_numbers
-from core.store.ids import ID_COLUMN
+from lamella.core.store.catalog_schema import FOREVER, checked_rows, whole_numbers
+from lamella.core.store.ids import ID_COLUMN
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 ColumnIds = tuple[int, ...]

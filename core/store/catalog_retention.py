@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from core.store.catalog_relations import RelationEntries
-from core.store.catalog_schema import VERSIONED
+from lamella.core.store.catalog_relations import RelationEntries
+from lamella.core.store.catalog_schema import VERSIONED
 
 FILES = ("data_files", "change_files")
 _GONE = (

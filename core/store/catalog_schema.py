@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.errors import DamagedStore
-from core.schema import type_from_bytes
+from lamella.core.errors import DamagedStore
+from lamella.core.schema import type_from_bytes
 
 FORMAT_VERSION = 3
 APPLICATION_ID = 0x4C414D45  # "LAME", so that `file` and other programs can tell the catalog apart

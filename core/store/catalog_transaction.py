@@ -6,10 +6,10 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from core.store.catalog_relations import RelationEntries
-from core.store.catalog_retention import Retention
-from core.store.catalog_schema import FOREVER, VERSIONED
-from core.store.together import Together
+from lamella.core.store.catalog_relations import RelationEntries
+from lamella.core.store.catalog_retention import Retention
+from lamella.core.store.catalog_schema import FOREVER, VERSIONED
+from lamella.core.store.together import Together
 
 
 class Transaction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from core.store.catalog_schema import checked_rows
+from lamella.core.store.catalog_schema import checked_rows
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 

@@ -11,11 +11,11 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import in_one, take
-from core.integer_rows import integers_end_to_end
-from core.scan.batch_values import BatchValues, named_by_key
-from core.scan.snapshot import Column
-from core.store.catalog_schema import whole_numbers
+from lamella.core.arrays import in_one, take
+from lamella.core.integer_rows import integers_end_to_end
+from lamella.core.scan.batch_values import BatchValues, named_by_key
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.catalog_schema import whole_numbers
 
 
 @dataclass(frozen=True, eq=False)

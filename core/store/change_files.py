@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy, in_one, to_numpy
-from core.errors import FileProblem
-from core.scan.chunks import run_chunks
-from core.scan.footers import unchanged
-from core.scan.overlay import StoredValues
-from core.scan.snapshot import Column, FileSegment
-from core.store.cells import Cells
-from core.store.data_file import WrittenFile
-from core.store.ids import ID_COLUMN
-from core.store.layout import Staging
-from core.store.writer import ROWS_A_GROUP, write_files
+from lamella.core.arrays import from_numpy, in_one, to_numpy
+from lamella.core.errors import FileProblem
+from lamella.core.scan.chunks import run_chunks
+from lamella.core.scan.footers import unchanged
+from lamella.core.scan.overlay import StoredValues
+from lamella.core.scan.snapshot import Column, FileSegment
+from lamella.core.store.cells import Cells
+from lamella.core.store.data_file import WrittenFile
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.layout import Staging
+from lamella.core.store.writer import ROWS_A_GROUP, write_files
 
 SUFFIX = ".cells"
 

@@ -7,24 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import in_one, take, to_numpy
-from core.block import as_block
-from core.errors import BadData
-from core.given import Given
-from core.scan.one_row import arrays_at
-from core.scan.rows import take_rows
-from core.scan.snapshot import Column
-from core.schema import ID
-from core.store.cells import Cells, as_type
-from core.store.commit import Change
-from core.store.differing import differs
-from core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
-from core.store.keys import known_matches
-from core.store.operators import Assignment, applied, columns_read
-from core.store.partial_values import merge_parts, parts_of
-from core.store.row_ids import ids_given, refuse_duplicates, refuse_unknown
-from core.store.state import State
-from core.store.stored_values import refuse_stored_misfits
+from lamella.core.arrays import in_one, take, to_numpy
+from lamella.core.block import as_block
+from lamella.core.errors import BadData
+from lamella.core.given import Given
+from lamella.core.scan.one_row import arrays_at
+from lamella.core.scan.rows import take_rows
+from lamella.core.scan.snapshot import Column
+from lamella.core.schema import ID
+from lamella.core.store.cells import Cells, as_type
+from lamella.core.store.commit import Change
+from lamella.core.store.differing import differs
+from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
+from lamella.core.store.keys import known_matches
+from lamella.core.store.operators import Assignment, applied, columns_read
+from lamella.core.store.partial_values import merge_parts, parts_of
+from lamella.core.store.row_ids import ids_given, refuse_duplicates, refuse_unknown
+from lamella.core.store.state import State
+from lamella.core.store.stored_values import refuse_stored_misfits
 
 TakeIds = Callable[[int], int]
 

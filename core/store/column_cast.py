@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from core.arrays import from_values, take, to_numpy
-from core.casts import exact_cast
-from core.cells import parse_cell
-from core.errors import BadData, TypeConflict
-from core.widening import common_type
+from lamella.core.arrays import from_values, take, to_numpy
+from lamella.core.casts import exact_cast
+from lamella.core.cells import parse_cell
+from lamella.core.errors import BadData, TypeConflict
+from lamella.core.widening import common_type
 
 Convert = Callable[[pa.Array], pa.Array | None]
 """An array as the type wanted, or None where one of its values does not survive."""

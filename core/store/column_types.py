@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from core.arrays import checked
-from core.errors import BadData, UnknownName, shown
+from lamella.core.arrays import checked
+from lamella.core.errors import BadData, UnknownName, shown
 
 TypeName: TypeAlias = pa.DataType | str | type[Any]
 _PYTHON: dict[type, pa.DataType] = {

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import text_of
-from core.arrays import from_values, take, to_numpy
-from core.errors import BadData, UnknownColumn
-from core.jobs import Job
-from core.scan.snapshot import Column
-from core.scan.stream import tables
-from core.schema import ID, stored_type
-from core.store.cells import Cells
-from core.store.column_cast import Cast, Lost, converted, is_carried, refuse_unrelated
-from core.store.commit import Change, Metadata
-from core.store.ids import ID_COLUMN
-from core.store.state import State
+from lamella.core.arguments import text_of
+from lamella.core.arrays import from_values, take, to_numpy
+from lamella.core.errors import BadData, UnknownColumn
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Column
+from lamella.core.scan.stream import tables
+from lamella.core.schema import ID, stored_type
+from lamella.core.store.cells import Cells
+from lamella.core.store.column_cast import Cast, Lost, converted, is_carried, refuse_unrelated
+from lamella.core.store.commit import Change, Metadata
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.state import State
 
 TakeIds = Callable[[int], int]
 CAST_FROM = b"lamella.cast_from"

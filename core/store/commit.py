@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from core.ascending import EMPTY, union
-from core.errors import StoreProblem
-from core.scan.snapshot import Column
-from core.store.cells import Cells
-from core.store.data_file import WrittenFile
+from lamella.core.ascending import EMPTY, union
+from lamella.core.errors import StoreProblem
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.cells import Cells
+from lamella.core.store.data_file import WrittenFile
 
 Metadata = dict[tuple[int, bytes], bytes]
 """By column id (0 for the table itself) and key."""

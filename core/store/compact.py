@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.arguments import count_of
-from core.errors import BadData
-from core.scan.footers import unchanged
-from core.scan.snapshot import FileSegment, Segment
-from core.store.catalog import IdsUnderWay
-from core.store.ids import ID_COLUMN
-from core.store.rewrite import apart, segments_with_pending
-from core.store.state import Held, State
-from core.store.writer import ROWS_A_FILE, FileShape, rows_a_group
+from lamella.core.arguments import count_of
+from lamella.core.errors import BadData
+from lamella.core.scan.footers import unchanged
+from lamella.core.scan.snapshot import FileSegment, Segment
+from lamella.core.store.catalog import IdsUnderWay
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.rewrite import apart, segments_with_pending
+from lamella.core.store.state import Held, State
+from lamella.core.store.writer import ROWS_A_FILE, FileShape, rows_a_group
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
-from core.forks import never_finalize
-from core.store.catalog_copy import read_into_memory
-from core.store.medium import network_type
+from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
+from lamella.core.forks import never_finalize
+from lamella.core.store.catalog_copy import read_into_memory
+from lamella.core.store.medium import network_type
 
 BUSY_SECONDS = 10.0
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)

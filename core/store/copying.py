@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.errors import FileProblem, UnknownTable
-from core.store.catalog import Catalog, TableRow
-from core.store.catalog_schema import VERSIONED, whole_numbers
-from core.store.catalog_transaction import Transaction
-from core.store.creating import taken
-from core.store.layout import Layout, Staging
-from core.store.paths import new_folder_name
-from core.store.publish import commit_row
+from lamella.core.errors import FileProblem, UnknownTable
+from lamella.core.store.catalog import Catalog, TableRow
+from lamella.core.store.catalog_schema import VERSIONED, whole_numbers
+from lamella.core.store.catalog_transaction import Transaction
+from lamella.core.store.creating import taken
+from lamella.core.store.layout import Layout, Staging
+from lamella.core.store.paths import new_folder_name
+from lamella.core.store.publish import commit_row
 
 FILES = ("data_files", "change_files")
 PENDING = ("pending_rows", "pending_cells")

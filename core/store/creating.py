@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import text_of
-from core.arrays import to_numpy
-from core.block import Block, without_columns
-from core.errors import StoreProblem
-from core.jobs import Job
-from core.rows import blocks
-from core.schema import ID
-from core.store import metadata
-from core.store.catalog import Catalog
-from core.store.commit import Change
-from core.store.evolution import plan_columns, stored_as
-from core.store.incoming import Intake, few_change, few_or_many, refuse_ids
-from core.store.layout import Layout, Staging
-from core.store.paths import new_folder_name
-from core.store.publish import Publication, commit_row
-from core.store.writer import ROWS_A_GROUP
+from lamella.core.arguments import text_of
+from lamella.core.arrays import to_numpy
+from lamella.core.block import Block, without_columns
+from lamella.core.errors import StoreProblem
+from lamella.core.jobs import Job
+from lamella.core.rows import blocks
+from lamella.core.schema import ID
+from lamella.core.store import metadata
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.commit import Change
+from lamella.core.store.evolution import plan_columns, stored_as
+from lamella.core.store.incoming import Intake, few_change, few_or_many, refuse_ids
+from lamella.core.store.layout import Layout, Staging
+from lamella.core.store.paths import new_folder_name
+from lamella.core.store.publish import Publication, commit_row
+from lamella.core.store.writer import ROWS_A_GROUP
 
 
 def create(catalog: Catalog, layout: Layout, name: str, data: Any, message: str, job: Job) -> int:

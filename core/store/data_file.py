@@ -12,14 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.arrays import to_numpy
-from core.checksums import RunningChecksum
-from core.errors import StoreProblem
-from core.scan.footers import BODY
-from core.scan.snapshot import Column
-from core.schema import ID
-from core.store.encodings import ZSTD, ZSTD_LEVEL, choose_for_all, leaves_of
-from core.store.layout import disk_problems, sync
+from lamella.core.arrays import to_numpy
+from lamella.core.checksums import RunningChecksum
+from lamella.core.errors import StoreProblem
+from lamella.core.scan.footers import BODY
+from lamella.core.scan.snapshot import Column
+from lamella.core.schema import ID
+from lamella.core.store.encodings import ZSTD, ZSTD_LEVEL, choose_for_all, leaves_of
+from lamella.core.store.layout import disk_problems, sync
 
 SYNC_BYTES = 8 << 20
 MOST_CHUNKS = 16

@@ -9,16 +9,16 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy, take, to_numpy
-from core.errors import UnknownColumn
-from core.jobs import Job
-from core.scan.pieces import schema_of
-from core.scan.rows import take_rows
-from core.scan.snapshot import Column, Snapshot
-from core.schema import ID
-from core.store.diff_rows import Block, blocks, column_pairs
-from core.store.differing import differs
-from core.store.state import State
+from lamella.core.arrays import from_numpy, take, to_numpy
+from lamella.core.errors import UnknownColumn
+from lamella.core.jobs import Job
+from lamella.core.scan.pieces import schema_of
+from lamella.core.scan.rows import take_rows
+from lamella.core.scan.snapshot import Column, Snapshot
+from lamella.core.schema import ID
+from lamella.core.store.diff_rows import Block, blocks, column_pairs
+from lamella.core.store.differing import differs
+from lamella.core.store.state import State
 
 
 @dataclass(frozen=True)

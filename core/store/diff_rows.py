@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.scan.pieces import pieces
-from core.scan.snapshot import Column, FileSegment, Snapshot
-from core.store.cells import Cells
-from core.store.columns_change import cast_from
-from core.store.commit import NO_IDS
-from core.store.ids import ids_between
-from core.store.state import Held, State
+from lamella.core.scan.pieces import pieces
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
+from lamella.core.store.cells import Cells
+from lamella.core.store.columns_change import cast_from
+from lamella.core.store.commit import NO_IDS
+from lamella.core.store.ids import ids_between
+from lamella.core.store.state import Held, State
 
 ROWS_A_BLOCK = 100_000
 

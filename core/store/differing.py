@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import take, to_numpy
-from core.store.lists import is_list, lists_of
+from lamella.core.arrays import take, to_numpy
+from lamella.core.store.lists import is_list, lists_of
 
 
 def differs(a: pa.Array, b: pa.Array) -> np.ndarray:

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 from sqlglot import exp
 
-from core.arguments import text_of
-from core.arrays import to_numpy
-from core.ascending import without
-from core.errors import BadData
-from core.jobs import Job
-from core.query.engine import cursor
-from core.query.source import POSITION, identifier, relation
-from core.scan.rows import live_positions
-from core.scan.snapshot import Column
-from core.store.row_ids import ids_at
-from core.store.state import State
+from lamella.core.arguments import text_of
+from lamella.core.arrays import to_numpy
+from lamella.core.ascending import without
+from lamella.core.errors import BadData
+from lamella.core.jobs import Job
+from lamella.core.query.engine import cursor
+from lamella.core.query.source import POSITION, identifier, relation
+from lamella.core.scan.rows import live_positions
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.row_ids import ids_at
+from lamella.core.store.state import State
 
 _KEPT = {"first": exp.Min, "last": exp.Max}
 

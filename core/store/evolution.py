@@ -9,16 +9,16 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import in_one, to_numpy
-from core.block import Block, as_block
-from core.casts import exact_cast, inexact
-from core.documents import folded
-from core.errors import BadData, TypeConflict
-from core.scan.batch_values import BatchValues
-from core.scan.python_value import python_value
-from core.scan.snapshot import Column
-from core.schema import ID, stored_type
-from core.widening import wider_type
+from lamella.core.arrays import in_one, to_numpy
+from lamella.core.block import Block, as_block
+from lamella.core.casts import exact_cast, inexact
+from lamella.core.documents import folded
+from lamella.core.errors import BadData, TypeConflict
+from lamella.core.scan.batch_values import BatchValues
+from lamella.core.scan.python_value import python_value
+from lamella.core.scan.snapshot import Column
+from lamella.core.schema import ID, stored_type
+from lamella.core.widening import wider_type
 
 DEEPEST = 50
 """Levels of nesting; Arrow cannot read back more than 63."""

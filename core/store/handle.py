@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.jobs import Job
-from core.store.reader import Reader
-from core.store.rows_by_id import RowsById
-from core.store.writing import TableWriter
+from lamella.core.jobs import Job
+from lamella.core.store.reader import Reader
+from lamella.core.store.rows_by_id import RowsById
+from lamella.core.store.writing import TableWriter
 
 if TYPE_CHECKING:
-    from core.store.store import Store
+    from lamella.core.store.store import Store
 
 
 class TableHandle(RowsById):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.store.commit import Commit
+from lamella.core.store.commit import Commit
 
 Counts = tuple[int, int, int]
 """Rows inserted, updated and deleted."""

@@ -9,20 +9,20 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy
-from core.block import Block, as_block
-from core.errors import BadData
-from core.jobs import Job
-from core.rows import together, unified
-from core.scan.snapshot import Column
-from core.schema import ID
-from core.store.commit import Change
-from core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
-from core.store.ids import ID_COLUMN
-from core.store.layout import Staging
-from core.store.partial_values import names_inside, with_paths_inside
-from core.store.stored_values import refuse_misfits
-from core.store.writer import ROWS_A_GROUP, Encoder, FileSeries
+from lamella.core.arrays import from_numpy
+from lamella.core.block import Block, as_block
+from lamella.core.errors import BadData
+from lamella.core.jobs import Job
+from lamella.core.rows import together, unified
+from lamella.core.scan.snapshot import Column
+from lamella.core.schema import ID
+from lamella.core.store.commit import Change
+from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.layout import Staging
+from lamella.core.store.partial_values import names_inside, with_paths_inside
+from lamella.core.store.stored_values import refuse_misfits
+from lamella.core.store.writer import ROWS_A_GROUP, Encoder, FileSeries
 
 FEW_ROWS = 1_000
 FIRST_ROWS = 10_000

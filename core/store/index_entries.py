@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from core.errors import BadData
-from core.index.registry import Index, Options, entry_of, index_of, kind_of
-from core.store.catalog import Catalog
-from core.store.state import State
+from lamella.core.errors import BadData
+from lamella.core.index.registry import Index, Options, entry_of, index_of, kind_of
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.state import State
 
 
 @dataclass(frozen=True)

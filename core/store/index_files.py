@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from core.index.registry import DRAFT, index_of, kind_of
-from core.store.catalog import Catalog
-from core.store.layout import remove_empty
-from core.store.paths import StorePaths, entries, is_index_entry, is_link
-from core.store.state import State
+from lamella.core.index.registry import DRAFT, index_of, kind_of
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.layout import remove_empty
+from lamella.core.store.paths import StorePaths, entries, is_index_entry, is_link
+from lamella.core.store.state import State
 
 LONGEST_MAKING = 3600.0
 """Seconds without a byte written, after which nobody goes on with a draft."""

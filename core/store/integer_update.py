@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.integer_rows import IntegerRow
-from core.scan.batch_values import BatchValues
-from core.schema import ID
-from core.store.cells import Cells
-from core.store.changes import own_columns
-from core.store.commit import Change
-from core.store.row_ids import refuse_unknown
-from core.store.state import State
+from lamella.core.integer_rows import IntegerRow
+from lamella.core.scan.batch_values import BatchValues
+from lamella.core.schema import ID
+from lamella.core.store.cells import Cells
+from lamella.core.store.changes import own_columns
+from lamella.core.store.commit import Change
+from lamella.core.store.row_ids import refuse_unknown
+from lamella.core.store.state import State
 
 
 def integers_updated(state: State, row: IntegerRow, message: str) -> Change | None:

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import to_numpy
-from core.errors import BadData, UnknownRow
-from core.filters.expr import Filter, Predicate, all_of, any_of
-from core.filters.kinds import COUNTED, kind_of
-from core.index.planning import serve
-from core.query.listed import is_one_of
-from core.scan.key_codes import KeyCodes
-from core.scan.pieces import pieces
-from core.scan.python_value import python_value
-from core.scan.rows import finish, take_rows
-from core.scan.snapshot import Column
-from core.store.evolution import as_keys
-from core.store.ids import ID_COLUMN
-from core.store.state import State
+from lamella.core.arrays import to_numpy
+from lamella.core.errors import BadData, UnknownRow
+from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
+from lamella.core.filters.kinds import COUNTED, kind_of
+from lamella.core.index.planning import serve
+from lamella.core.query.listed import is_one_of
+from lamella.core.scan.key_codes import KeyCodes
+from lamella.core.scan.pieces import pieces
+from lamella.core.scan.python_value import python_value
+from lamella.core.scan.rows import finish, take_rows
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.evolution import as_keys
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.state import State
 
 ROWS_AT_ONCE = 1_000_000
 ROWS_A_KEY = 1_000

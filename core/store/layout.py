@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
-from core.file_lock import FileLock
-from core.store.paths import CATALOG, StorePaths, entries, new_name
+from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
+from lamella.core.file_lock import FileLock
+from lamella.core.store.paths import CATALOG, StorePaths, entries, new_name
 
 SWEEP_SECONDS = 30.0
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_numpy, to_numpy
+from lamella.core.arrays import from_numpy, to_numpy
 
 _LAYOUTS = (
     pa.types.is_list,

@@ -11,7 +11,7 @@ import logging
 import os
 from pathlib import Path
 
-from core.store.paths import NO_FILE, FileIdentity, StorePaths
+from lamella.core.store.paths import NO_FILE, FileIdentity, StorePaths
 
 LEAST_BYTES, MOST_BYTES = 128 << 10, 1 << 20
 LEAST_RESERVE, MOST_RESERVE = 256 << 10, 4 << 20

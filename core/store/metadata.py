@@ -9,14 +9,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.arguments import text_of
-from core.errors import BadData, shown
-from core.scan.snapshot import Column
-from core.store.columns_change import CAST_FROM, known
-from core.store.commit import Change, Metadata
-from core.store.data_file import WrittenFile
-from core.store.ids import ID_COLUMN
-from core.store.state import State
+from lamella.core.arguments import text_of
+from lamella.core.errors import BadData, shown
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.columns_change import CAST_FROM, known
+from lamella.core.store.commit import Change, Metadata
+from lamella.core.store.data_file import WrittenFile
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.state import State
 
 TABLE = 0
 """The column id under which the table's own are kept."""

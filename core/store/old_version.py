@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from core.errors import BadData
-from core.store.rows_by_id import RowsById
-from core.store.state import State
-from core.store.versions import When
+from lamella.core.errors import BadData
+from lamella.core.store.rows_by_id import RowsById
+from lamella.core.store.state import State
+from lamella.core.store.versions import When
 
 
 class OldVersion(RowsById):

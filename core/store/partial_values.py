@@ -14,18 +14,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_numpy, in_one, take, to_numpy
-from core.documents import whole
-from core.errors import BadData
-from core.given import Given
-from core.layouts import REST, REST_FIELD
-from core.scan.python_value import python_value
-from core.store.lists import is_list
-from core.store.operators.assignments import Path, path_to
-from core.store.operators.in_documents import changed_at
-from core.store.operators.meeting import array_of, chosen, nulls
-from core.store.operators.refusal import Refusal
-from core.widening import wider_type
+from lamella.core.arrays import from_numpy, in_one, take, to_numpy
+from lamella.core.documents import whole
+from lamella.core.errors import BadData
+from lamella.core.given import Given
+from lamella.core.layouts import REST, REST_FIELD
+from lamella.core.scan.python_value import python_value
+from lamella.core.store.lists import is_list
+from lamella.core.store.operators.assignments import Path, path_to
+from lamella.core.store.operators.in_documents import changed_at
+from lamella.core.store.operators.meeting import array_of, chosen, nulls
+from lamella.core.store.operators.refusal import Refusal
+from lamella.core.widening import wider_type
 
 Types = Mapping[str, pa.DataType]
 

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.errors import DamagedStore, StoreProblem
+from lamella.core.errors import DamagedStore, StoreProblem
 
 CATALOG = "catalog.sqlite"
 DATA_FOLDER, STAGING_FOLDER, INDEX_FOLDER, READERS_FOLDER = "data", "tmp", "index", "readers"

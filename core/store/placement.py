@@ -11,15 +11,15 @@ from enum import Enum, auto
 
 import numpy as np
 
-from core.jobs import Job
-from core.store.catalog import IdsUnderWay
-from core.store.change_files import write_cells
-from core.store.commit import Change
-from core.store.data_file import WrittenFile
-from core.store.ids import ID_COLUMN
-from core.store.layout import Staging
-from core.store.rewrite import Applied, Rewrite, rewrite, segments_of
-from core.store.state import State
+from lamella.core.jobs import Job
+from lamella.core.store.catalog import IdsUnderWay
+from lamella.core.store.change_files import write_cells
+from lamella.core.store.commit import Change
+from lamella.core.store.data_file import WrittenFile
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.layout import Staging
+from lamella.core.store.rewrite import Applied, Rewrite, rewrite, segments_of
+from lamella.core.store.state import State
 
 SMALL_ROWS = 10_000
 SMALL_CELLS = 200_000

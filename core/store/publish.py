@@ -8,18 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import text_of
-from core.checksums import checksum_of_bytes
-from core.scan.snapshot import stored_keys
-from core.schema import type_to_bytes
-from core.store.catalog import Catalog
-from core.store.catalog_transaction import Transaction
-from core.store.cells import Cells, to_batch
-from core.store.commit import Change
-from core.store.data_file import WrittenFile
-from core.store.placement import Staged
-from core.store.rewrite import Rewrite
-from core.store.state import Held, PendingRows, State
+from lamella.core.arguments import text_of
+from lamella.core.checksums import checksum_of_bytes
+from lamella.core.scan.snapshot import stored_keys
+from lamella.core.schema import type_to_bytes
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.catalog_transaction import Transaction
+from lamella.core.store.cells import Cells, to_batch
+from lamella.core.store.commit import Change
+from lamella.core.store.data_file import WrittenFile
+from lamella.core.store.placement import Staged
+from lamella.core.store.rewrite import Rewrite
+from lamella.core.store.state import Held, PendingRows, State
 
 
 class Publication:

@@ -12,19 +12,19 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from core.checksums import checksum_of_bytes
-from core.errors import DamagedStore, StoreProblem
-from core.forks import let_go_in_children
-from core.index.opened import OpenIndexes
-from core.index.registry import Place, index_of
-from core.scan.snapshot import Column, FileSegment, MemorySegment
-from core.store.catalog import Catalog, TableRow
-from core.store.catalog_schema import CHECKED, column_type, names_by_key, row_ids
-from core.store.cells import BatchColumns, Cells, from_batch
-from core.store.change_files import read_cells
-from core.store.paths import StorePaths
-from core.store.readers import Claim, Readers, Reading
-from core.store.state import Held, PendingRows, State, state_of
+from lamella.core.checksums import checksum_of_bytes
+from lamella.core.errors import DamagedStore, StoreProblem
+from lamella.core.forks import let_go_in_children
+from lamella.core.index.opened import OpenIndexes
+from lamella.core.index.registry import Place, index_of
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment
+from lamella.core.store.catalog import Catalog, TableRow
+from lamella.core.store.catalog_schema import CHECKED, column_type, names_by_key, row_ids
+from lamella.core.store.cells import BatchColumns, Cells, from_batch
+from lamella.core.store.change_files import read_cells
+from lamella.core.store.paths import StorePaths
+from lamella.core.store.readers import Claim, Readers, Reading
+from lamella.core.store.state import Held, PendingRows, State, state_of
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.file_lock import LOCKED_BYTES, FileLock
-from core.store.paths import StorePaths, entries, is_link, is_own_name, new_name
+from lamella.core.file_lock import LOCKED_BYTES, FileLock
+from lamella.core.store.paths import StorePaths, entries, is_link, is_own_name, new_name
 
 _SLOT = struct.Struct("<qqq")
 _FREE = _SLOT.pack(0, 0, 0)

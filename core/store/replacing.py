@@ -10,21 +10,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import to_numpy
-from core.block import Block
-from core.jobs import Job
-from core.scan.pieces import schema_of
-from core.scan.rows import read_rows
-from core.scan.snapshot import Column
-from core.schema import ID
-from core.store.evolution import narrowed
-from core.store.ids import ID_COLUMN
-from core.store.layout import Staging
-from core.store.placement import LARGE_SHARE, SMALL_ROWS
-from core.store.rewrite import Rewrite, contained, segments_of
-from core.store.row_ids import ids_given
-from core.store.state import State
-from core.store.writer import Encoder, FileSeries
+from lamella.core.arrays import to_numpy
+from lamella.core.block import Block
+from lamella.core.jobs import Job
+from lamella.core.scan.pieces import schema_of
+from lamella.core.scan.rows import read_rows
+from lamella.core.scan.snapshot import Column
+from lamella.core.schema import ID
+from lamella.core.store.evolution import narrowed
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.layout import Staging
+from lamella.core.store.placement import LARGE_SHARE, SMALL_ROWS
+from lamella.core.store.rewrite import Rewrite, contained, segments_of
+from lamella.core.store.row_ids import ids_given
+from lamella.core.store.state import State
+from lamella.core.store.writer import Encoder, FileSeries
 
 Columns = tuple[Column, ...]
 

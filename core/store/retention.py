@@ -7,9 +7,9 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.arguments import count_of
-from core.errors import BadData, shown
-from core.store.versions import seconds_of
+from lamella.core.arguments import count_of
+from lamella.core.errors import BadData, shown
+from lamella.core.store.versions import seconds_of
 
 Stamp = tuple[int, float]
 """A version and when it was made, in seconds since 1970."""

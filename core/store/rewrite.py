@@ -9,18 +9,18 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from core.ascending import union
-from core.jobs import Job
-from core.scan.snapshot import Column, Snapshot
-from core.scan.stream import tables_between
-from core.store.catalog import IdsUnderWay
-from core.store.cells import Cells
-from core.store.commit import NO_IDS
-from core.store.data_file import WrittenFile
-from core.store.ids import distinct, lie_between
-from core.store.layout import Staging
-from core.store.state import Held, State, overlaid
-from core.store.writer import FileShape, write_files
+from lamella.core.ascending import union
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Column, Snapshot
+from lamella.core.scan.stream import tables_between
+from lamella.core.store.catalog import IdsUnderWay
+from lamella.core.store.cells import Cells
+from lamella.core.store.commit import NO_IDS
+from lamella.core.store.data_file import WrittenFile
+from lamella.core.store.ids import distinct, lie_between
+from lamella.core.store.layout import Staging
+from lamella.core.store.state import Held, State, overlaid
+from lamella.core.store.writer import FileShape, write_files
 
 Entries = tuple[tuple[str, int], ...]
 

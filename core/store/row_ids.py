@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import to_numpy
-from core.casts import exact_cast
-from core.errors import BadData, UnknownRow, shown
-from core.filters.expr import Filter
-from core.jobs import Job
-from core.query.local import find
-from core.scan.rows import live_positions, take_rows
-from core.schema import ID
-from core.store.ids import ID_COLUMN
-from core.store.state import State
+from lamella.core.arrays import to_numpy
+from lamella.core.casts import exact_cast
+from lamella.core.errors import BadData, UnknownRow, shown
+from lamella.core.filters.expr import Filter
+from lamella.core.jobs import Job
+from lamella.core.query.local import find
+from lamella.core.scan.rows import live_positions, take_rows
+from lamella.core.schema import ID
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.state import State
 
 Where = Filter | Sequence[int] | None
 """A condition, `_id`s, or None for all rows."""

@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import Condition, condition_of, count_of, ids_listed, names_of
-from core.arrays import from_numpy
-from core.dataset import Dataset
-from core.documents import whole
-from core.jobs import Job
-from core.query import local
-from core.query.pages import Asked, Page
-from core.scan.one_row import row_at
-from core.scan.paths import chosen
-from core.scan.pieces import schema_of
-from core.scan.snapshot import Snapshot
-from core.schema import ID
-from core.store.ids import ID_COLUMN
-from core.store.row_ids import ids_at, ids_of, known_ids
-from core.store.state import State
-from core.store.versions import When
+from lamella.core.arguments import Condition, condition_of, count_of, ids_listed, names_of
+from lamella.core.arrays import from_numpy
+from lamella.core.dataset import Dataset
+from lamella.core.documents import whole
+from lamella.core.jobs import Job
+from lamella.core.query import local
+from lamella.core.query.pages import Asked, Page
+from lamella.core.scan.one_row import row_at
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.pieces import schema_of
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.schema import ID
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.row_ids import ids_at, ids_of, known_ids
+from lamella.core.store.state import State
+from lamella.core.store.versions import When
 
 
 class RowsById(Dataset):

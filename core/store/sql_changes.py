@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_values, to_numpy
-from core.errors import BadSql, UnknownColumn
-from core.jobs import Job
-from core.query.sql.changing import Changing
-from core.schema import ID
-from core.store.commit import Commit
-from core.store.table import Table
+from lamella.core.arrays import from_values, to_numpy
+from lamella.core.errors import BadSql, UnknownColumn
+from lamella.core.jobs import Job
+from lamella.core.query.sql.changing import Changing
+from lamella.core.schema import ID
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
 
 if TYPE_CHECKING:
-    from core.store.store import Store
+    from lamella.core.store.store import Store
 
 Answer = Callable[[str], pa.Table]
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy
-from core.ascending import among, union
-from core.scan.batch_values import named_by_key
-from core.scan.overlay import Overlay, Part
-from core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
-from core.store.catalog import TableRow
-from core.store.cells import Cells
-from core.store.commit import Metadata
-from core.store.evolution import KnownPlans
-from core.store.ids import ID_COLUMN, IdRanges
+from lamella.core.arrays import from_numpy
+from lamella.core.ascending import among, union
+from lamella.core.scan.batch_values import named_by_key
+from lamella.core.scan.overlay import Overlay, Part
+from lamella.core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
+from lamella.core.store.catalog import TableRow
+from lamella.core.store.cells import Cells
+from lamella.core.store.commit import Metadata
+from lamella.core.store.evolution import KnownPlans
+from lamella.core.store.ids import ID_COLUMN, IdRanges
 
 
 @dataclass(frozen=True)

@@ -12,35 +12,35 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from core.arguments import path_of, text_of
-from core.errors import BadData, DamagedStore, ReadOnlyStore, StoreProblem, UnknownTable, shown
-from core.jobs import Job
-from core.store import creating
-from core.store.backup import Backup, back_up, restore
-from core.store.catalog import Catalog, TableRow
-from core.store.commit import Commit
-from core.store.compact import Compaction
-from core.store.connection import BUSY_SECONDS, no_room
-from core.store.copying import copy_table
-from core.store.index_files import sweep
-from core.store.layout import Layout
-from core.store.log_room import Reserve
-from core.store.paths import CATALOG, OWN_NAMES, StorePaths
-from core.store.reader import Reader
-from core.store.readers import Readers
-from core.store.rows_by_id import RowsById
-from core.store.store_relations import StoreRelations
-from core.store.table import Table
-from core.store.table_history import TableHistory
-from core.store.together import Together
-from core.store.transactions import committed_together, step_together
-from core.store.vacuum import Vacuum, VacuumReport
-from core.store.verify import Report, verify
-from core.store.versions import When
-from core.store.writing import TableWriter
+from lamella.core.arguments import path_of, text_of
+from lamella.core.errors import BadData, DamagedStore, ReadOnlyStore, StoreProblem, UnknownTable, shown
+from lamella.core.jobs import Job
+from lamella.core.store import creating
+from lamella.core.store.backup import Backup, back_up, restore
+from lamella.core.store.catalog import Catalog, TableRow
+from lamella.core.store.commit import Commit
+from lamella.core.store.compact import Compaction
+from lamella.core.store.connection import BUSY_SECONDS, no_room
+from lamella.core.store.copying import copy_table
+from lamella.core.store.index_files import sweep
+from lamella.core.store.layout import Layout
+from lamella.core.store.log_room import Reserve
+from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths
+from lamella.core.store.reader import Reader
+from lamella.core.store.readers import Readers
+from lamella.core.store.rows_by_id import RowsById
+from lamella.core.store.store_relations import StoreRelations
+from lamella.core.store.table import Table
+from lamella.core.store.table_history import TableHistory
+from lamella.core.store.together import Together
+from lamella.core.store.transactions import committed_together, step_together
+from lamella.core.store.vacuum import Vacuum, VacuumReport
+from lamella.core.store.verify import Report, verify
+from lamella.core.store.versions import When
+from lamella.core.store.writing import TableWriter
 
 if TYPE_CHECKING:
-    from core.query.sql.run import Parameters
+    from lamella.core.query.sql.run import Parameters
 
 
 log = logging.getLogger(__name__)
@@ -305,9 +305,9 @@ class Store(StoreRelations):
 
         Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
         """
-        from core.query.sql import Asked, Sources, run_sql
-        from core.query.sql.changing import changing
-        from core.store.sql_changes import change
+        from lamella.core.query.sql import Asked, Sources, run_sql
+        from lamella.core.query.sql.changing import changing
+        from lamella.core.store.sql_changes import change
 
         text = text_of(text, f"store {self.name}: the statement")
         sources = Sources(f"store {self.name}", self.tables, self._at, (f"{self._layout.data}{os.sep}",))

@@ -6,17 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from core.jobs import Job
-from core.store.catalog import Catalog
-from core.store.table import Table
+from lamella.core.jobs import Job
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.table import Table
 
 if TYPE_CHECKING:
-    from core.relations import Direction, Link, Relation
-    from core.relations.checking import RelationCheck
-    from core.relations.declared import DeclaredRelations
-    from core.relations.edges import Edges
-    from core.relations.suggesting import Suggestion
-    from core.store.store import Store
+    from lamella.core.relations import Direction, Link, Relation
+    from lamella.core.relations.checking import RelationCheck
+    from lamella.core.relations.declared import DeclaredRelations
+    from lamella.core.relations.edges import Edges
+    from lamella.core.relations.suggesting import Suggestion
+    from lamella.core.store.store import Store
 
 
 class StoreRelations(ABC):
@@ -69,7 +69,7 @@ class StoreRelations(ABC):
 
         Raises `UnknownRelation`.
         """
-        from core.relations.checking import check
+        from lamella.core.relations.checking import check
 
         declared = self._relations()
         asked = [declared.named(name) for name in names] if names else declared.all()
@@ -84,7 +84,7 @@ class StoreRelations(ABC):
         several columns of the same names in another table. Text says enough by itself; numbers and dates may
         coincide, so they have to be called like what they point at.
         """
-        from core.relations.suggesting import suggestions
+        from lamella.core.relations.suggesting import suggestions
 
         asked = [self[name].snapshot() for name in tables or self.tables]
         return suggestions(asked, self.relations, job or Job())
@@ -95,7 +95,7 @@ class StoreRelations(ABC):
 
         Raises `UnknownTable`, `UnknownRelation`, and `StoreProblem` where it is not clear which are meant.
         """
-        from core.relations.edges import edges_of
+        from lamella.core.relations.edges import edges_of
 
         return edges_of(cast("Store", self), table, source, target)
 
@@ -116,7 +116,7 @@ class StoreRelations(ABC):
         parallel edges are in a column `key` where networkx did not number them itself. Raises `BadData` for
         names of nodes that have no type in common, `TypeConflict` for nested ones.
         """
-        from core.relations.graphs import tables_of
+        from lamella.core.relations.graphs import tables_of
 
         return tables_of(cast("Store", self), graph, nodes, edges, key, ends, job)
 
@@ -127,6 +127,6 @@ class StoreRelations(ABC):
     def _table(self, table_id: int) -> Table: ...
 
     def _relations(self) -> DeclaredRelations:
-        from core.relations.declared import DeclaredRelations
+        from lamella.core.relations.declared import DeclaredRelations
 
         return DeclaredRelations(self.catalog, self._table)

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.casts import exact_cast, inexact
-from core.scan.chunks import column_chunks
-from core.scan.footers import Footer, unchanged
-from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
-from core.store.data_file import WrittenFile
-from core.store.state import State
-from core.widening import always_fits
+from lamella.core.casts import exact_cast, inexact
+from lamella.core.scan.chunks import column_chunks
+from lamella.core.scan.footers import Footer, unchanged
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
+from lamella.core.store.data_file import WrittenFile
+from lamella.core.store.state import State
+from lamella.core.widening import always_fits
 
 LARGEST_DOUBLE_INTEGER = 2**53
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
 
-from core.scan.footers import unchanged
-from core.scan.snapshot import Column, FileSegment
-from core.store.catalog import Catalog
-from core.store.index_entries import described, listed
-from core.store.state import State
+from lamella.core.scan.footers import unchanged
+from lamella.core.scan.snapshot import Column, FileSegment
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.index_entries import described, listed
+from lamella.core.store.state import State
 
 MOST_COLUMNS = 40
 WIDEST = 40

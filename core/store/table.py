@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from core.store.state import State
-from core.store.table_changes import TableChanges
-from core.store.table_columns import TableColumns
-from core.store.table_history import TableHistory
-from core.store.table_indexes import TableIndexes
-from core.store.table_relations import TableRelations
-from core.store.table_search import TableSearch
-from core.store.table_upkeep import TableUpkeep
-from core.store.versions import When
+from lamella.core.store.state import State
+from lamella.core.store.table_changes import TableChanges
+from lamella.core.store.table_columns import TableColumns
+from lamella.core.store.table_history import TableHistory
+from lamella.core.store.table_indexes import TableIndexes
+from lamella.core.store.table_relations import TableRelations
+from lamella.core.store.table_search import TableSearch
+from lamella.core.store.table_upkeep import TableUpkeep
+from lamella.core.store.versions import When
 
 
 class Table(TableChanges, TableColumns, TableHistory, TableIndexes, TableRelations, TableSearch, TableUpkeep):

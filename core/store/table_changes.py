@@ -8,23 +8,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.arguments import Condition, condition_of, ids_listed, names_of, rows_chosen
-from core.block import KeptBlocks
-from core.errors import BadData
-from core.given import given, given_in, is_given_by_key, repeatable
-from core.jobs import Job
-from core.rows import blocks
-from core.schema import ID
-from core.store import changes
-from core.store.commit import Change, Commit
-from core.store.duplicates import duplicate_ids
-from core.store.handle import TableHandle
-from core.store.integer_update import integers_updated
-from core.store.operators import Operators, assignments, told
-from core.store.row_ids import chosen_ids
-from core.store.state import State
-from core.store.transforms import transformed
-from core.store.upserts import inserted_instead, upserted
+from lamella.core.arguments import Condition, condition_of, ids_listed, names_of, rows_chosen
+from lamella.core.block import KeptBlocks
+from lamella.core.errors import BadData
+from lamella.core.given import given, given_in, is_given_by_key, repeatable
+from lamella.core.jobs import Job
+from lamella.core.rows import blocks
+from lamella.core.schema import ID
+from lamella.core.store import changes
+from lamella.core.store.commit import Change, Commit
+from lamella.core.store.duplicates import duplicate_ids
+from lamella.core.store.handle import TableHandle
+from lamella.core.store.integer_update import integers_updated
+from lamella.core.store.operators import Operators, assignments, told
+from lamella.core.store.row_ids import chosen_ids
+from lamella.core.store.state import State
+from lamella.core.store.transforms import transformed
+from lamella.core.store.upserts import inserted_instead, upserted
 
 
 class TableChanges(TableHandle):

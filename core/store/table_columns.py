@@ -7,19 +7,19 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from core.arguments import names_of, text_of
-from core.errors import BadData, shown
-from core.jobs import Job
-from core.scan.snapshot import Column
-from core.schema import stored_type
-from core.store import columns_change, metadata
-from core.store.column_cast import Cast
-from core.store.column_types import TypeName, type_named, type_of
-from core.store.commit import Change, Commit
-from core.store.handle import TableHandle
-from core.store.index_entries import follow
-from core.store.metadata import Values
-from core.store.state import State
+from lamella.core.arguments import names_of, text_of
+from lamella.core.errors import BadData, shown
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Column
+from lamella.core.schema import stored_type
+from lamella.core.store import columns_change, metadata
+from lamella.core.store.column_cast import Cast
+from lamella.core.store.column_types import TypeName, type_named, type_of
+from lamella.core.store.commit import Change, Commit
+from lamella.core.store.handle import TableHandle
+from lamella.core.store.index_entries import follow
+from lamella.core.store.metadata import Values
+from lamella.core.store.state import State
 
 
 class TableColumns(TableHandle):

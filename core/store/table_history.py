@@ -5,15 +5,15 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 
-from core.arguments import text_of
-from core.errors import StoreProblem
-from core.jobs import Job
-from core.store.catalog_transaction import Transaction
-from core.store.catalog_versions import CatalogVersions
-from core.store.commit import Commit
-from core.store.diff import Diff
-from core.store.handle import TableHandle
-from core.store.history import (
+from lamella.core.arguments import text_of
+from lamella.core.errors import StoreProblem
+from lamella.core.jobs import Job
+from lamella.core.store.catalog_transaction import Transaction
+from lamella.core.store.catalog_versions import CatalogVersions
+from lamella.core.store.commit import Commit
+from lamella.core.store.diff import Diff
+from lamella.core.store.handle import TableHandle
+from lamella.core.store.history import (
     Restored,
     brought_back,
     commit_from_row,
@@ -22,10 +22,10 @@ from core.store.history import (
     taken_back,
     undo_target,
 )
-from core.store.old_version import OldVersion
-from core.store.retention import ExpireReport, FileSpan, Policy, report
-from core.store.state import State
-from core.store.versions import When, version_of
+from lamella.core.store.old_version import OldVersion
+from lamella.core.store.retention import ExpireReport, FileSpan, Policy, report
+from lamella.core.store.state import State
+from lamella.core.store.versions import When, version_of
 
 
 class TableHistory(TableHandle):

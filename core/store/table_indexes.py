@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.arguments import names_of, text_of
-from core.errors import BadData, ReadOnlyStore
-from core.index.registry import Index, entry_of, kind_of
-from core.jobs import Job
-from core.scan.paths import chosen
-from core.scan.snapshot import Column
-from core.store.handle import TableHandle
-from core.store.index_entries import TableIndex, described, entered, listed
-from core.store.layout import disk_problems
-from core.store.state import State
+from lamella.core.arguments import names_of, text_of
+from lamella.core.errors import BadData, ReadOnlyStore
+from lamella.core.index.registry import Index, entry_of, kind_of
+from lamella.core.jobs import Job
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.handle import TableHandle
+from lamella.core.store.index_entries import TableIndex, described, entered, listed
+from lamella.core.store.layout import disk_problems
+from lamella.core.store.state import State
 
 
 class TableIndexes(TableHandle):

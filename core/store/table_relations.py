@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from core.arguments import Condition, condition_of, ids_listed
-from core.filters.expr import Filter, all_of
-from core.jobs import Job
-from core.query.local import answer, asked
-from core.query.pages import Page
-from core.store.handle import TableHandle
+from lamella.core.arguments import Condition, condition_of, ids_listed
+from lamella.core.filters.expr import Filter, all_of
+from lamella.core.jobs import Job
+from lamella.core.query.local import answer, asked
+from lamella.core.query.pages import Page
+from lamella.core.store.handle import TableHandle
 
 if TYPE_CHECKING:
-    from core.relations import Direction, Link
-    from core.relations.earlier import AsOf
-    from core.store.state import State
-    from core.store.table import Table
+    from lamella.core.relations import Direction, Link
+    from lamella.core.relations.earlier import AsOf
+    from lamella.core.store.state import State
+    from lamella.core.store.table import Table
 
 
 class TableRelations(TableHandle):
@@ -49,7 +49,7 @@ class TableRelations(TableHandle):
         as_of: AsOf | None = None,
     ) -> pa.Table:
         """The rows of the table `to` that are related to the row with this `_id`; all else as for `read`."""
-        from core.relations.following import related
+        from lamella.core.relations.following import related
 
         _, link, state, other = self._ends(to, through, direction, as_of)
         query = asked(other.snapshot, columns, where, sort, limit, offset)
@@ -92,7 +92,7 @@ class TableRelations(TableHandle):
 
         Rows come in the order given. All of them are counted at once.
         """
-        from core.relations.following import counts
+        from lamella.core.relations.following import counts
 
         ids = ids_listed(row_ids, f"{self.name}: ids")
         _, link, state, other = self._ends(to, through, direction, as_of)
@@ -106,7 +106,7 @@ class TableRelations(TableHandle):
         link, other = self.store.relation_between(self.name, to, through, direction), self.store[to]
         if as_of is None:
             return other, link, self.state(), other.state()
-        from core.relations.earlier import link_at, versions
+        from lamella.core.relations.earlier import link_at, versions
 
         when, other_when = versions(link, as_of)
         here, there = self.state(when), other.state(other_when)
@@ -117,7 +117,7 @@ class TableRelations(TableHandle):
 def _related(
     link: Link, state: State, row_id: int, other: State, where: Condition | None, job: Job | None
 ) -> Filter:
-    from core.relations.following import condition
+    from lamella.core.relations.following import condition
 
     met = condition_of(where, f"{other.row.name}: where", other.snapshot)
     pointed = condition(link, state, row_id, other, job or Job())

@@ -9,27 +9,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import MOST_ROWS, Condition, condition_of, count_of, names_of, text_of
-from core.arrays import from_numpy, from_values
-from core.errors import BadData, BadSearch, UnknownColumn
-from core.index.fulltext.kind import is_text
-from core.index.fulltext.opened import language_of
-from core.index.fulltext.reading import read
-from core.index.fulltext.searching import Hits, search
-from core.index.fulltext.snippets import Highlight, snippet
-from core.index.fulltext.tree import Node, leaves
-from core.index.opened import FULLTEXT
-from core.index.registry import Index
-from core.jobs import Job
-from core.query import local
-from core.scan.paths import chosen
-from core.scan.rows import take_rows
-from core.scan.snapshot import Column, Snapshot
-from core.store.handle import TableHandle
-from core.store.ids import ID_COLUMN
-from core.store.row_ids import ids_at
-from core.store.state import State
-from core.store.versions import When
+from lamella.core.arguments import MOST_ROWS, Condition, condition_of, count_of, names_of, text_of
+from lamella.core.arrays import from_numpy, from_values
+from lamella.core.errors import BadData, BadSearch, UnknownColumn
+from lamella.core.index.fulltext.kind import is_text
+from lamella.core.index.fulltext.opened import language_of
+from lamella.core.index.fulltext.reading import read
+from lamella.core.index.fulltext.searching import Hits, search
+from lamella.core.index.fulltext.snippets import Highlight, snippet
+from lamella.core.index.fulltext.tree import Node, leaves
+from lamella.core.index.opened import FULLTEXT
+from lamella.core.index.registry import Index
+from lamella.core.jobs import Job
+from lamella.core.query import local
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.rows import take_rows
+from lamella.core.scan.snapshot import Column, Snapshot
+from lamella.core.store.handle import TableHandle
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.row_ids import ids_at
+from lamella.core.store.state import State
+from lamella.core.store.versions import When
 
 ROW_ID, SCORE = pa.field(ID_COLUMN.name, ID_COLUMN.type), pa.field("_score", pa.float64())
 SNIPPET = "_snippet_"

@@ -6,16 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.jobs import Job
-from core.store.compact import Compaction, Compactor, nullable_after, shape_of
-from core.store.handle import TableHandle
-from core.store.state import State
-from core.store.summary import summary
-from core.store.tidying import Tidier
-from core.store.verify import Report, verify
+from lamella.core.jobs import Job
+from lamella.core.store.compact import Compaction, Compactor, nullable_after, shape_of
+from lamella.core.store.handle import TableHandle
+from lamella.core.store.state import State
+from lamella.core.store.summary import summary
+from lamella.core.store.tidying import Tidier
+from lamella.core.store.verify import Report, verify
 
 if TYPE_CHECKING:
-    from core.transfer.exporting import Export
+    from lamella.core.transfer.exporting import Export
 
 FILE_KINDS = ("data_files", "change_files")
 
@@ -72,7 +72,7 @@ class TableUpkeep(TableHandle):
 
         The options are those of `core.transfer.exporting.ExportOptions`: columns, where, format, …
         """
-        from core.transfer.exporting import export, options_of
+        from lamella.core.transfer.exporting import export, options_of
 
         return export(self, path, options_of(options), job)
 

@@ -12,21 +12,21 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import in_one
-from core.ascending import union
-from core.jobs import Job
-from core.scan.pieces import in_memory
-from core.scan.snapshot import Column, MemorySegment
-from core.store.catalog import Catalog, IdsUnderWay
-from core.store.catalog_transaction import Transaction
-from core.store.cells import Cells, end_to_end, latest
-from core.store.change_files import write_cells
-from core.store.commit import NO_IDS
-from core.store.layout import Layout, Staging
-from core.store.publish import Publication, still_at, version_holding
-from core.store.rewrite import Applied, Rewrite, rewrite, segments_with_pending
-from core.store.state import Held, PendingRows, State
-from core.store.writer import FileShape
+from lamella.core.arrays import in_one
+from lamella.core.ascending import union
+from lamella.core.jobs import Job
+from lamella.core.scan.pieces import in_memory
+from lamella.core.scan.snapshot import Column, MemorySegment
+from lamella.core.store.catalog import Catalog, IdsUnderWay
+from lamella.core.store.catalog_transaction import Transaction
+from lamella.core.store.cells import Cells, end_to_end, latest
+from lamella.core.store.change_files import write_cells
+from lamella.core.store.commit import NO_IDS
+from lamella.core.store.layout import Layout, Staging
+from lamella.core.store.publish import Publication, still_at, version_holding
+from lamella.core.store.rewrite import Applied, Rewrite, rewrite, segments_with_pending
+from lamella.core.store.state import Held, PendingRows, State
+from lamella.core.store.writer import FileShape
 
 FLUSH_ROWS_ABOVE = 50_000
 FLUSH_CELLS_ABOVE = 2_000_000

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from core.errors import StoreProblem
-from core.store.catalog import Catalog
-from core.store.commit import Commit
-from core.store.layout import Layout
-from core.store.together import TakenBack, Together
+from lamella.core.errors import StoreProblem
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.commit import Commit
+from lamella.core.store.layout import Layout
+from lamella.core.store.together import TakenBack, Together
 
 if TYPE_CHECKING:
-    from core.store.table_history import TableHistory
+    from lamella.core.store.table_history import TableHistory
 
 
 @contextmanager

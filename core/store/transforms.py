@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take, to_numpy
-from core.casts import exact_cast
-from core.errors import BadData, Cancelled
-from core.filters.expr import Filter
-from core.jobs import Job
-from core.rows import aligned, fitted, unified
-from core.scan.rows import take_rows
-from core.scan.snapshot import Column
-from core.scan.stream import tables
-from core.schema import ID
-from core.store import changes
-from core.store.cells import Cells
-from core.store.changes import TakeIds
-from core.store.commit import Change
-from core.store.differing import differs
-from core.store.ids import ID_COLUMN
-from core.store.row_ids import chosen_ids
-from core.store.state import State
+from lamella.core.arrays import take, to_numpy
+from lamella.core.casts import exact_cast
+from lamella.core.errors import BadData, Cancelled
+from lamella.core.filters.expr import Filter
+from lamella.core.jobs import Job
+from lamella.core.rows import aligned, fitted, unified
+from lamella.core.scan.rows import take_rows
+from lamella.core.scan.snapshot import Column
+from lamella.core.scan.stream import tables
+from lamella.core.schema import ID
+from lamella.core.store import changes
+from lamella.core.store.cells import Cells
+from lamella.core.store.changes import TakeIds
+from lamella.core.store.commit import Change
+from lamella.core.store.differing import differs
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.row_ids import chosen_ids
+from lamella.core.store.state import State
 
 Function = Callable[[pa.Table], Any]
 ROWS_AT_ONCE = 100_000

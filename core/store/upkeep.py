@@ -8,15 +8,15 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from core.errors import Cancelled, LamellaError
-from core.forks import let_go_in_children
-from core.jobs import Job
-from core.store.attempts import Attempts
-from core.store.catalog import Catalog
-from core.store.layout import Layout
-from core.store.reader import Reader
-from core.store.state import State
-from core.store.tidying import Tidier, Tidying
+from lamella.core.errors import Cancelled, LamellaError
+from lamella.core.forks import let_go_in_children
+from lamella.core.jobs import Job
+from lamella.core.store.attempts import Attempts
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.layout import Layout
+from lamella.core.store.reader import Reader
+from lamella.core.store.state import State
+from lamella.core.store.tidying import Tidier, Tidying
 
 T = TypeVar("T")
 

@@ -9,26 +9,33 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arguments import text_of
-from core.arrays import in_one
-from core.block import as_block
-from core.errors import BadData, shown
-from core.filters.expr import And, Filter, Predicate, Reference, thawed
-from core.filters.kinds import NESTED, Kind, kind_of
-from core.filters.values import convert, number_text
-from core.given import Given, taken
-from core.rows import together
-from core.schema import ID
-from core.store.cells import Cells
-from core.store.changes import TakeIds, completed, fitted, refuse_keys, refuse_missing_keys, whole_values
-from core.store.commit import Change
-from core.store.evolution import ColumnPlan
-from core.store.keys import Matches, matches
-from core.store.operators import Assignment, applied, assignments
-from core.store.operators.meeting import array_of, as_held, repeated
-from core.store.partial_values import parts_of, refuse_overlaps, with_paths_inside
-from core.store.row_ids import Where
-from core.store.state import State
+from lamella.core.arguments import text_of
+from lamella.core.arrays import in_one
+from lamella.core.block import as_block
+from lamella.core.errors import BadData, shown
+from lamella.core.filters.expr import And, Filter, Predicate, Reference, thawed
+from lamella.core.filters.kinds import NESTED, Kind, kind_of
+from lamella.core.filters.values import convert, number_text
+from lamella.core.given import Given, taken
+from lamella.core.rows import together
+from lamella.core.schema import ID
+from lamella.core.store.cells import Cells
+from lamella.core.store.changes import (
+    TakeIds,
+    completed,
+    fitted,
+    refuse_keys,
+    refuse_missing_keys,
+    whole_values,
+)
+from lamella.core.store.commit import Change
+from lamella.core.store.evolution import ColumnPlan
+from lamella.core.store.keys import Matches, matches
+from lamella.core.store.operators import Assignment, applied, assignments
+from lamella.core.store.operators.meeting import array_of, as_held, repeated
+from lamella.core.store.partial_values import parts_of, refuse_overlaps, with_paths_inside
+from lamella.core.store.row_ids import Where
+from lamella.core.store.state import State
 
 
 def upserted(

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from core.errors import StoreBusy, StoreProblem
-from core.store.catalog import Catalog
-from core.store.catalog_retention import RemovedFile
-from core.store.catalog_transaction import Transaction
-from core.store.index_files import sweep
-from core.store.layout import Layout
-from core.store.readers import Readers, Reading
+from lamella.core.errors import StoreBusy, StoreProblem
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.catalog_retention import RemovedFile
+from lamella.core.store.catalog_transaction import Transaction
+from lamella.core.store.index_files import sweep
+from lamella.core.store.layout import Layout
+from lamella.core.store.readers import Readers, Reading
 
 READ = "a version that has it is being read"
 

@@ -9,24 +9,24 @@ from pathlib import Path
 
 import numpy as np
 
-from core.arrays import to_numpy
-from core.checksums import checksum_of, checksum_of_bytes
-from core.errors import DamagedStore, LamellaError
-from core.jobs import Job
-from core.scan.chunks import column_chunks
-from core.scan.footers import footer
-from core.scan.snapshot import FileSegment
-from core.schema import ID
-from core.store.catalog import Catalog, TableRow
-from core.store.catalog_schema import CHECKED, names_by_key
-from core.store.ids import ID_COLUMN
-from core.store.index_files import problems as index_problems
-from core.store.layout import Layout
-from core.store.log_check import log_damage
-from core.store.paths import StorePaths
-from core.store.reader import UNREADABLE, Reader
-from core.store.readers import Readers
-from core.store.verify_state import problems
+from lamella.core.arrays import to_numpy
+from lamella.core.checksums import checksum_of, checksum_of_bytes
+from lamella.core.errors import DamagedStore, LamellaError
+from lamella.core.jobs import Job
+from lamella.core.scan.chunks import column_chunks
+from lamella.core.scan.footers import footer
+from lamella.core.scan.snapshot import FileSegment
+from lamella.core.schema import ID
+from lamella.core.store.catalog import Catalog, TableRow
+from lamella.core.store.catalog_schema import CHECKED, names_by_key
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.index_files import problems as index_problems
+from lamella.core.store.layout import Layout
+from lamella.core.store.log_check import log_damage
+from lamella.core.store.paths import StorePaths
+from lamella.core.store.reader import UNREADABLE, Reader
+from lamella.core.store.readers import Readers
+from lamella.core.store.verify_state import problems
 
 LABELS = {"data_files": "data file", "change_files": "change file"}
 

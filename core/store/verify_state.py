@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take
-from core.scan.chunks import column_chunks
-from core.scan.footers import footer
-from core.scan.snapshot import Column, FileSegment, MemorySegment
-from core.schema import ID
-from core.store.cells import Cells
-from core.store.state import Held, State
-from core.widening import always_fits
+from lamella.core.arrays import take
+from lamella.core.scan.chunks import column_chunks
+from lamella.core.scan.footers import footer
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment
+from lamella.core.schema import ID
+from lamella.core.store.cells import Cells
+from lamella.core.store.state import Held, State
+from lamella.core.widening import always_fits
 
 
 def problems(state: State, damaged: Collection[Path]) -> Iterator[str]:

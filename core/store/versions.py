@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 
-from core.arguments import text_of
-from core.errors import BadData, StoreProblem, UnknownVersion, shown
-from core.store.catalog_versions import CatalogVersions
+from lamella.core.arguments import text_of
+from lamella.core.errors import BadData, StoreProblem, UnknownVersion, shown
+from lamella.core.store.catalog_versions import CatalogVersions
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 When = int | str | dt.datetime

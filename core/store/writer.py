@@ -11,12 +11,12 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from core.errors import BadData
-from core.scan.snapshot import Column
-from core.schema import ID
-from core.store.data_file import DataFile, WrittenFile, id_at, may_hold_null
-from core.store.evolution import stored_as
-from core.store.layout import Staging
+from lamella.core.errors import BadData
+from lamella.core.scan.snapshot import Column
+from lamella.core.schema import ID
+from lamella.core.store.data_file import DataFile, WrittenFile, id_at, may_hold_null
+from lamella.core.store.evolution import stored_as
+from lamella.core.store.layout import Staging
 
 ROWS_A_GROUP = 100_000
 CELLS_A_GROUP = 2_000_000

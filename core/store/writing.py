@@ -11,29 +11,29 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from core.block import Block, KeptBlocks
-from core.errors import BadData, LamellaError
-from core.jobs import Job
-from core.scan.snapshot import Column
-from core.store.attempts import Attempts, expected
-from core.store.catalog import Catalog
-from core.store.catalog_schema import VERSIONED
-from core.store.cells import Cells
-from core.store.changes import fitted
-from core.store.commit import Change, Commit
-from core.store.evolution import wider_columns
-from core.store.history import Restored, commit_from_row
-from core.store.incoming import Intake, few_change, few_or_many, has_many_rows, refuse_ids, rows_of
-from core.store.layout import Layout, Staging
-from core.store.metadata import with_nulls_noted
-from core.store.partial_values import with_paths_inside
-from core.store.placement import Place, Staged, place, stage
-from core.store.publish import Overtaken, Publication, commit_row, still_at
-from core.store.reader import Reader
-from core.store.replacing import few, replaced
-from core.store.state import State
-from core.store.stored_values import refuse_stored_misfits
-from core.store.upkeep import Upkeep
+from lamella.core.block import Block, KeptBlocks
+from lamella.core.errors import BadData, LamellaError
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.attempts import Attempts, expected
+from lamella.core.store.catalog import Catalog
+from lamella.core.store.catalog_schema import VERSIONED
+from lamella.core.store.cells import Cells
+from lamella.core.store.changes import fitted
+from lamella.core.store.commit import Change, Commit
+from lamella.core.store.evolution import wider_columns
+from lamella.core.store.history import Restored, commit_from_row
+from lamella.core.store.incoming import Intake, few_change, few_or_many, has_many_rows, refuse_ids, rows_of
+from lamella.core.store.layout import Layout, Staging
+from lamella.core.store.metadata import with_nulls_noted
+from lamella.core.store.partial_values import with_paths_inside
+from lamella.core.store.placement import Place, Staged, place, stage
+from lamella.core.store.publish import Overtaken, Publication, commit_row, still_at
+from lamella.core.store.reader import Reader
+from lamella.core.store.replacing import few, replaced
+from lamella.core.store.state import State
+from lamella.core.store.stored_values import refuse_stored_misfits
+from lamella.core.store.upkeep import Upkeep
 
 ATTEMPTS = 5
 

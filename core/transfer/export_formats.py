@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.documents import whole
-from core.errors import TypeConflict
-from core.json_text import json_text
-from core.scan.python_value import python_rows, python_values
+from lamella.core.documents import whole
+from lamella.core.errors import TypeConflict
+from lamella.core.json_text import json_text
+from lamella.core.scan.python_value import python_rows, python_values
 
 ROWS_A_GROUP = 100_000
 ROWS_A_STEP = 10_000

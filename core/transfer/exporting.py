@@ -10,23 +10,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.arguments import Condition, condition_of, names_of, path_of
-from core.dataset import Dataset
-from core.datasets.hive import TYPES
-from core.errors import BadData, FileProblem, UnknownName
-from core.filters.expr import Filter
-from core.jobs import Job
-from core.query.positions import find
-from core.scan.footers import footer
-from core.scan.paths import chosen
-from core.scan.rows import take_rows
-from core.scan.snapshot import Snapshot
-from core.scan.stream import tables
-from core.schema import ID
-from core.transfer.export_formats import FORMATS, Format, Writer
-from core.transfer.import_progress import Unreported
-from core.transfer.partitions import PartitionedFolder
-from core.transfer.publishing import published, refuse_special
+from lamella.core.arguments import Condition, condition_of, names_of, path_of
+from lamella.core.dataset import Dataset
+from lamella.core.datasets.hive import TYPES
+from lamella.core.errors import BadData, FileProblem, UnknownName
+from lamella.core.filters.expr import Filter
+from lamella.core.jobs import Job
+from lamella.core.query.positions import find
+from lamella.core.scan.footers import footer
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.rows import take_rows
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.scan.stream import tables
+from lamella.core.schema import ID
+from lamella.core.transfer.export_formats import FORMATS, Format, Writer
+from lamella.core.transfer.import_progress import Unreported
+from lamella.core.transfer.partitions import PartitionedFolder
+from lamella.core.transfer.publishing import published, refuse_special
 
 ROWS_A_STEP = 100_000
 OF_OTHER_COLUMNS = (b"pandas", TYPES)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from core.jobs import Job
+from lamella.core.jobs import Job
 
 
 class ImportProgress:

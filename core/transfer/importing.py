@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.dataset import Dataset
-from core.datasets import open_dataset
-from core.datasets.options import Checksums, Ragged
-from core.datasets.text.dataset import TextDataset
-from core.datasets.text.reading import TypesWidened
-from core.jobs import Job
-from core.schema import ID
-from core.store.store import Store
-from core.store.table import Table
-from core.transfer.import_progress import ImportProgress, Unreported
+from lamella.core.dataset import Dataset
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.options import Checksums, Ragged
+from lamella.core.datasets.text.dataset import TextDataset
+from lamella.core.datasets.text.reading import TypesWidened
+from lamella.core.jobs import Job
+from lamella.core.schema import ID
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
+from lamella.core.transfer.import_progress import ImportProgress, Unreported
 
 Batches = Generator[pa.RecordBatch, None, None]
 

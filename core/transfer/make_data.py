@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.arguments import path_of
-from core.datasets.contents import look_into
-from core.datasets.parquet import is_parquet
-from core.errors import FileProblem, UnknownName
-from core.jobs import Job
-from core.transfer.mixed_data import GROUP_ROWS, MIXED, group_of
-from core.transfer.publishing import published, refuse_special
+from lamella.core.arguments import path_of
+from lamella.core.datasets.contents import look_into
+from lamella.core.datasets.parquet import is_parquet
+from lamella.core.errors import FileProblem, UnknownName
+from lamella.core.jobs import Job
+from lamella.core.transfer.mixed_data import GROUP_ROWS, MIXED, group_of
+from lamella.core.transfer.publishing import published, refuse_special
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 KINDS = {"mixed": (MIXED, group_of)}

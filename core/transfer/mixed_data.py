@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_numpy, from_values
+from lamella.core.arrays import from_numpy, from_values
 
 SEED = 20
 GROUP_ROWS = 100_000

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take, to_numpy
-from core.datasets.hive import folder_name, types_note
-from core.errors import BadData, TypeConflict
-from core.transfer.export_formats import ParquetFile
+from lamella.core.arrays import take, to_numpy
+from lamella.core.datasets.hive import folder_name, types_note
+from lamella.core.errors import BadData, TypeConflict
+from lamella.core.transfer.export_formats import ParquetFile
 
 MOST_FOLDERS = 10_000
 MOST_HELD_ROWS = 500_000

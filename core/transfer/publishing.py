@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.errors import FileProblem
+from lamella.core.errors import FileProblem
 
 
 @contextmanager

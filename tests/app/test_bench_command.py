@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from app import cli, paths, servers
-from app.bench_options import byte_count
-from app.commands import bench_choice
-from app.commands.bench_screen import bar, left
-from core.bench import mongo
-from core.bench.backends import ENTRIES, unready
-from core.bench.kept import Kept
-from core.bench.results import write_json
-from core.jobs import Progress
+from lamella.app import cli, paths, servers
+from lamella.app.bench_options import byte_count
+from lamella.app.commands import bench_choice
+from lamella.app.commands.bench_screen import bar, left
+from lamella.core.bench import mongo
+from lamella.core.bench.backends import ENTRIES, unready
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.results import write_json
+from lamella.core.jobs import Progress
 from tests.bench.made_records import record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -211,7 +211,7 @@ def test_all_backends_are_those_that_are_ready_for_the_workload() -> None:
 
 def test_ctrl_c_ends_the_race_and_what_was_measured_is_kept(tmp_path: Path) -> None:
     words = (*FEW[:2], "--rows", "3", "--backends", f"{ODD}Sleeper", "--repeats", "1", "--folder", tmp_path)
-    command = [sys.executable, "-m", "app", "bench", *map(str, words)]
+    command = [sys.executable, "-m", "lamella.app", "bench", *map(str, words)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as race:
         assert race.stdout is not None
         assert any("read, repeat 1" in line for line in race.stdout)
@@ -225,7 +225,7 @@ def test_ctrl_c_ends_the_race_and_what_was_measured_is_kept(tmp_path: Path) -> N
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo-terminal")
 def test_on_a_terminal_one_line_tells_how_far_it_is(tmp_path: Path) -> None:
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "app", "bench", *FEW, "--folder", str(tmp_path)]
+    command = [sys.executable, "-m", "lamella.app", "bench", *FEW, "--folder", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=slave, text=True, check=True)
     os.close(slave)
     shown = os.read(master, 100_000).decode()

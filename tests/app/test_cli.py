@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-import resources
-from app import __version__, cli, options
-from app.commands.importing import split_target
+from lamella import resources
+from lamella.app import __version__, cli, options
+from lamella.app.commands.importing import split_target
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def lamella(*words: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "app", *map(str, words)]
+    command = [sys.executable, "-m", "lamella.app", *map(str, words)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, encoding="utf8")
 
 
@@ -34,7 +34,7 @@ def store(tmp_path) -> Path:
 
 
 def test_the_version_is_told_without_loading_anything_heavy():
-    code = "import sys; from app.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
+    code = "import sys; from lamella.app.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
     heavy = "print(sorted({'PySide6', 'pyarrow', 'duckdb', 'numpy', 'core'} & sys.modules.keys()))"
     done = subprocess.run(
         [sys.executable, "-c", code + heavy], cwd=ROOT, capture_output=True, text=True, check=True
@@ -62,7 +62,7 @@ def test_the_table_can_be_given_a_name(tmp_path):
 
 def test_a_reader_that_has_seen_enough_is_no_error(store):
     sql = "select * from range(1000000)"
-    words = [sys.executable, "-m", "app", "query", store, sql, "--format", "csv"]
+    words = [sys.executable, "-m", "lamella.app", "query", store, sql, "--format", "csv"]
     with subprocess.Popen(
         words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -9,9 +9,9 @@ import threading
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from app import crash, logs
-from app.crash_dialog import CrashReporter
-from core.errors import FileProblem
+from lamella.app import crash, logs
+from lamella.app.crash_dialog import CrashReporter
+from lamella.core.errors import FileProblem
 
 uncaught = pytest.mark.qt_no_exception_capture  # these tests raise what pytest-qt would count as a failure
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app import cli
-from core import Store
-from core.scan import file_checks
-from core.scan.page_checksums import header_at
+from lamella import Store
+from lamella.app import cli
+from lamella.core.scan import file_checks
+from lamella.core.scan.page_checksums import header_at
 
 ROWS = 4_000
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
-from app.settings import SETTINGS
-from core.datasets.text.blocks import LONGEST_ROW
-from core.datasets.text.jsonlines import MOST_LEVELS
+from lamella.app import cli
+from lamella.app.settings import SETTINGS
+from lamella.core.datasets.text.blocks import LONGEST_ROW
+from lamella.core.datasets.text.jsonlines import MOST_LEVELS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf8")

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
-from core import col
-from core.errors import BadFilter, UnknownColumn
-from core.filters import OPERATORS, Filter, from_mongo, parse
-from core.filters.kinds import ALL, COMPARABLE, ORDERED, Kind
-from core.filters.text.spellings import ALSO
+from lamella import col
+from lamella.app import cli
+from lamella.core.errors import BadFilter, UnknownColumn
+from lamella.core.filters import OPERATORS, Filter, from_mongo, parse
+from lamella.core.filters.kinds import ALL, COMPARABLE, ORDERED, Kind
+from lamella.core.filters.text.spellings import ALSO
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "filters.md").read_text(encoding="utf8")
 ASKED_OF = {
@@ -110,7 +110,7 @@ def test_conditions_on_null_are_not_met_and_their_opposites_are(shop):
 def test_a_zone_that_duckdb_wrote_is_utc(tmp_path):
     import duckdb
 
-    from core import open_dataset
+    from lamella import open_dataset
 
     with duckdb.connect() as engine:
         engine.execute("set timezone = 'America/New_York'")

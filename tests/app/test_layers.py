@@ -1,18 +1,29 @@
-"""core knows no Qt, whatever is imported of it."""
+"""core knows no Qt, and the checks see a fault wherever it is put."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("app", "core", "ui", "resources")
+MYPY = [sys.executable, "-m", "mypy"]
+LINT_IMPORTS = [str(Path(sysconfig.get_path("scripts")) / "lint-imports"), "--no-cache"]
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
-import core
-names = [m.name for m in pkgutil.walk_packages(core.__path__, "core.")]
+import lamella.core
+names = [m.name for m in pkgutil.walk_packages(lamella.core.__path__, "lamella.core.")]
 for name in names:
     importlib.import_module(name)
-strangers = {m.partition(".")[0] for m in sys.modules} & {"PySide6", "shiboken6", "pyqtgraph", "ui", "app"}
-print(len(names), *sorted(strangers))
+above = ("PySide6", "shiboken6", "pyqtgraph", "lamella.ui", "lamella.app")
+print(len(names), *sorted(m for m in sys.modules if m.startswith(above)))
 """
 
 
@@ -21,3 +32,44 @@ def test_importing_all_of_core_brings_no_qt_along():
     assert done.returncode == 0, done.stderr
     count, *strangers = done.stdout.split()
     assert int(count) > 30 and strangers == []
+
+
+@pytest.fixture
+def empty_house(tmp_path: Path) -> Path:
+    """The project's layout and settings, with one empty module in each room."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "packaging" / "lamella").mkdir(parents=True)
+    (tmp_path / "packaging" / "lamella" / "__init__.py").touch()
+    for room in ROOMS:
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "__init__.py").touch()
+        (tmp_path / "packaging" / "lamella" / room).symlink_to(Path("../..") / room)
+    return tmp_path
+
+
+def check(command: list[str], house: Path) -> subprocess.CompletedProcess[str]:
+    where = os.environ | {"PYTHONPATH": str(house / "packaging")}
+    return subprocess.run(command, cwd=house, env=where, capture_output=True, text=True, check=False)
+
+
+def test_mypy_sees_a_type_error_in_core(empty_house):
+    assert check(MYPY, empty_house).returncode == 0
+    (empty_house / "core" / "planted.py").write_text("size: int = 'large'\n")
+    done = check(MYPY, empty_house)
+    assert done.returncode == 1 and "planted.py:1: error" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("room", "line"),
+    [
+        ("core", "import lamella.ui"),
+        ("core", "def later():\n    import lamella.app"),
+        ("ui", "from lamella import app"),
+        ("core", "import PySide6"),
+    ],
+)
+def test_import_linter_sees_an_import_of_what_is_above(empty_house, room, line):
+    assert check(LINT_IMPORTS, empty_house).returncode == 0
+    (empty_house / room / "planted.py").write_text(line + "\n")
+    done = check(LINT_IMPORTS, empty_house)
+    assert done.returncode == 1 and f"lamella.{room}.planted" in done.stdout

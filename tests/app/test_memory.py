@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app import settings_file
-from app.memory import Memory
-from app.settings import Settings
-from app.state import RECENT_KEPT, State, state_path
+from lamella.app import settings_file
+from lamella.app.memory import Memory
+from lamella.app.settings import Settings
+from lamella.app.state import RECENT_KEPT, State, state_path
 
 
 def memory(trouble=None) -> Memory:

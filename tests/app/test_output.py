@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.commands.terminal import CLEAR_LINE
-from app.output import FORMATS, NULL, WIDEST
+from lamella.app.commands.terminal import CLEAR_LINE
+from lamella.app.output import FORMATS, NULL, WIDEST
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = pa.table(
@@ -110,7 +110,7 @@ def in_terminal(*words: str) -> str:
     ours, theirs = os.openpty()
     environment = os.environ | {"PYTHONIOENCODING": "utf8"}
     with subprocess.Popen(
-        [sys.executable, "-m", "app", *words],
+        [sys.executable, "-m", "lamella.app", *words],
         stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, cwd=ROOT, env=environment,
     ) as process:  # fmt: skip
         os.close(theirs)
@@ -152,7 +152,16 @@ def test_a_terminal_gets_no_control_characters_of_names_and_cells(tmp_path, word
 def test_a_pipe_gets_csv_as_it_is(tmp_path):
     file = tmp_path / "hostile.parquet"
     pq.write_table(HOSTILE, file)
-    command = [sys.executable, "-m", "app", "query", str(file), "select * from hostile", "--format", "csv"]
+    command = [
+        sys.executable,
+        "-m",
+        "lamella.app",
+        "query",
+        str(file),
+        "select * from hostile",
+        "--format",
+        "csv",
+    ]
     environment = os.environ | {"PYTHONIOENCODING": "utf8"}
     said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True).stdout
     assert list(csv.reader(io.StringIO(said.decode("utf8"), newline=""))) == [

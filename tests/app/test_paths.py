@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from app import paths
-from core.errors import FileProblem
+from lamella.app import paths
+from lamella.core.errors import FileProblem
 
 FOLDERS = (paths.data_folder, paths.config_folder, paths.log_folder)
 

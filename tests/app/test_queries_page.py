@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
-from core.query.aggregates import AGGREGATES
-from core.query.functions import FUNCTIONS
-from core.query.mongo.accumulators import ACCUMULATORS
-from core.query.mongo.operators import OPERATORS
-from core.query.mongo.reading import CONDITIONS, RAW
-from core.query.mongo.stages import LOOKUP, STAGES
+from lamella.app import cli
+from lamella.core.query.aggregates import AGGREGATES
+from lamella.core.query.functions import FUNCTIONS
+from lamella.core.query.mongo.accumulators import ACCUMULATORS
+from lamella.core.query.mongo.operators import OPERATORS
+from lamella.core.query.mongo.reading import CONDITIONS, RAW
+from lamella.core.query.mongo.stages import LOOKUP, STAGES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "queries.md").read_text(encoding="utf8")
 

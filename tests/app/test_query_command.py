@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from app import cli
-from core import Store, agg
+from lamella import Store, agg
+from lamella.app import cli
 
 Asked = Callable[..., list[dict[str, Any]]]
 

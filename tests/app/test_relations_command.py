@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
-from core import Store
+from lamella import Store
+from lamella.app import cli
 
 
 @pytest.fixture

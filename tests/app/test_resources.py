@@ -12,15 +12,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import resources
+from lamella import resources
 
 ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("app", "core", "ui", "resources")
 ROWS = {"flights": 336_776, "airlines": 16, "airports": 1_458, "planes": 3_322, "weather": 26_115}
 ICONS = sorted(resources.path("icons").glob("*.svg"))
 SVG = "{http://www.w3.org/2000/svg}"
 
 LOOK = """
-import pathlib, sys, resources
+import pathlib, sys
+from lamella import resources
 assert pathlib.Path(resources.__file__).is_relative_to(sys.argv[1]), resources.__file__
 for table in resources.SAMPLE_TABLES:
     print(table, resources.sample(table).stat().st_size)
@@ -55,10 +57,16 @@ def test_what_is_missing_is_named():
         resources.path("icons", "nothing.svg")
 
 
-def test_a_wheel_has_them_too(tmp_path):
+def files_below(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_wheel_has_every_file_of_the_package_and_nothing_else(tmp_path):
     source, unpacked = tmp_path / "source", tmp_path / "unpacked"
-    for name in ("app", "core", "ui", "resources"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("app", "core", "ui", "resources", "packaging/lamella"):
+        shutil.copytree(
+            ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
     build = ["pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), "."]
@@ -66,6 +74,12 @@ def test_a_wheel_has_them_too(tmp_path):
     (wheel,) = tmp_path.glob("lamella-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(unpacked)
+    (metadata,) = unpacked.glob("*.dist-info")
+    shutil.rmtree(metadata)
+    rooms = {
+        f"{name}/{file}" for name in ("app", "core", "ui", "resources") for file in files_below(source / name)
+    }
+    assert files_below(unpacked) == {f"lamella/{file}" for file in {"__init__.py", "py.typed"} | rooms}
     look = [sys.executable, "-c", LOOK, str(unpacked)]
     done = subprocess.run(look, cwd=unpacked, check=True, capture_output=True, text=True)
     *tables, icon = done.stdout.splitlines()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app import cli, sample
-from core import Store, col
-from core.jobs import Job
+from lamella import Store, col
+from lamella.app import cli, sample
+from lamella.core.jobs import Job
 
 
 def test_the_sample_tables_come_related(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app import settings_file
-from app.settings import SETTINGS, BadSetting, Settings, UnknownSetting, known
-from core.errors import FileProblem
+from lamella.app import settings_file
+from lamella.app.settings import SETTINGS, BadSetting, Settings, UnknownSetting, known
+from lamella.core.errors import FileProblem
 
 PATH = "settings.json"
 

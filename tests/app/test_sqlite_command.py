@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import resources
-from app import cli
-from core import Store
+from lamella import Store, resources
+from lamella.app import cli
 
 AIRLINES, PLANES = (str(resources.sample(name)) for name in ("airlines", "planes"))
 
@@ -54,7 +53,7 @@ def test_a_file_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) ->
 def test_a_script_comes_from_standard_input() -> None:
     """pandas, which takes long to import, stays out of it."""
     code = (
-        "import sys; from app import cli; code = cli.main(sys.argv[1:]);"
+        "import sys; from lamella.app import cli; code = cli.main(sys.argv[1:]);"
         "assert 'pandas' not in sys.modules; sys.exit(code)"
     )
     script = "select count(*) from planes where year between 1990 and '1999';\n.quit\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
-from core import Store, open_dataset
-from core.store.layout import CATALOG
+from lamella import Store, open_dataset
+from lamella.app import cli
+from lamella.core.store.layout import CATALOG
 from tests.mounts import seen_read_only
 
 

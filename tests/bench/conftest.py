@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app import servers
+from lamella.app import servers
 from tests.bench import mongo_server
 
 

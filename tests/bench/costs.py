@@ -12,10 +12,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-import resources
-from core.bench.costs import shipped, to_json
-from core.bench.kept import Kept
-from core.bench.results import write_text
+from lamella import resources
+from lamella.core.bench.costs import shipped, to_json
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.results import write_text
 
 
 def main(argv: Sequence[str] | None = None) -> int:

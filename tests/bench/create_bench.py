@@ -50,7 +50,7 @@ def sqlite(rows: Rows, folder: Path) -> Callable[[], None]:
 
 
 def lamella(rows: Rows, folder: Path) -> Callable[[], None]:
-    from core import Store
+    from lamella import Store
 
     store = Store.open(folder / "store")
     return lambda: store.create_table("t", rows) and None
@@ -69,7 +69,7 @@ def sample(system: str, count: int) -> float:
 
 
 def sampled(system: str, count: int) -> float:
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[2] / "packaging")
     asked = [sys.executable, __file__, "--sample", system, str(count)]
     told = subprocess.run(
         asked, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": root}

@@ -94,14 +94,14 @@ def candidates() -> list[tuple[str, str, str]]:
 
 def chosen(kind: str) -> tuple[str, str]:
     """What the store writes a column of this kind as."""
-    from core.store.encodings import choose, leaves_of
+    from lamella.core.store.encodings import choose, leaves_of
 
     encoding = choose(leaves_of(made(kind).select(["x0"]))["x0"][0])
     return encoding.name or DICTIONARY, encoding.codec
 
 
 def sample(kind: str, name: str, codec: str) -> Numbers:
-    from core.store.encodings import ZSTD, ZSTD_LEVEL
+    from lamella.core.store.encodings import ZSTD, ZSTD_LEVEL
 
     table, where = made(kind), KINDS[kind][2].replace("x", "x0")
     leaves = leaf_paths(table)
@@ -199,7 +199,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--sample"]:
         print(json.dumps(sample(*sys.argv[2:5])))
     elif len(sys.argv) in (2, 3):
-        sys.path.insert(0, str(Path(__file__).parents[2]))
+        sys.path.insert(0, str(Path(__file__).parents[2] / "packaging"))
         rounds = int(sys.argv[2]) if len(sys.argv) == 3 else ROUNDS
         Path(sys.argv[1]).write_text(report(measured(rounds), rounds))
     else:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.bench.backends import entry_named
-from core.bench.calls import FIRST, by_call
-from core.bench.ratios import shown_bytes, shown_seconds, shown_share
-from core.bench.report import ReportTable
-from core.bench.results import Point, Record, Summary, summaries
-from core.bench.workloads import workload_named
-from core.bench.workloads.entity_queries import DEPTHS
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.calls import FIRST, by_call
+from lamella.core.bench.ratios import shown_bytes, shown_seconds, shown_share
+from lamella.core.bench.report import ReportTable
+from lamella.core.bench.results import Point, Record, Summary, summaries
+from lamella.core.bench.workloads import workload_named
+from lamella.core.bench.workloads.entity_queries import DEPTHS
 
 OURS = "lamella"
 LARGE, MIDDLE = 1_000_000, 100_000

@@ -16,16 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.bench import runner
-from core.bench.backends import ENTRIES
-from core.bench.diary import Diary, write_results
-from core.bench.lost import lost_lines
-from core.bench.markdown import HOW_TO_READ, machine_and_systems, tables
-from core.bench.overview import overview_table
-from core.bench.protocol import Failure, Measured, Message, Unsupported
-from core.bench.results import Record, read_json
-from core.bench.workloads import ALL_SIZES, PARTIAL, WORKLOADS, Workload, workload_named
-from core.jobs import Job, Progress
+from lamella.core.bench import runner
+from lamella.core.bench.backends import ENTRIES
+from lamella.core.bench.diary import Diary, write_results
+from lamella.core.bench.lost import lost_lines
+from lamella.core.bench.markdown import HOW_TO_READ, machine_and_systems, tables
+from lamella.core.bench.overview import overview_table
+from lamella.core.bench.protocol import Failure, Measured, Message, Unsupported
+from lamella.core.bench.results import Record, read_json
+from lamella.core.bench.workloads import ALL_SIZES, PARTIAL, WORKLOADS, Workload, workload_named
+from lamella.core.jobs import Job, Progress
 from tests.bench.goals import goal_table, verdicts
 from tests.bench.page import put_into
 

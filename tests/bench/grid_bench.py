@@ -16,14 +16,14 @@ import numpy as np
 from PySide6.QtCore import QEvent, QEventLoop, QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
-from core import open_dataset
-from core.filters import col
-from core.query.query import Query, SortKey
-from core.query.view import View
-from ui import theme
-from ui.grid.pane import GridPane
-from ui.grid.view import GridView
-from ui.tasks import Tasks
+from lamella import open_dataset
+from lamella.core.filters import col
+from lamella.core.query.query import Query, SortKey
+from lamella.core.query.view import View
+from lamella.ui import theme
+from lamella.ui.grid.pane import GridPane
+from lamella.ui.grid.view import GridView
+from lamella.ui.tasks import Tasks
 
 JUMP_GOAL_MS, HELD_GOAL_MS = 60, 16
 FRAME_MS = 16

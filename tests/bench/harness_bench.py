@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from core.bench.backends.noop import Busy, NoOp
-from core.bench.protocol import Failure, Message
-from core.bench.ratios import shown_seconds
-from core.bench.report import ReportTable
-from core.bench.results import summaries
-from core.bench.runner import run
-from core.bench.table_cycle import TableCycle
-from core.bench.workloads import NEEDLE, SCATTERED, SINGLE, Workload
+from lamella.core.bench.backends.noop import Busy, NoOp
+from lamella.core.bench.protocol import Failure, Message
+from lamella.core.bench.ratios import shown_seconds
+from lamella.core.bench.report import ReportTable
+from lamella.core.bench.results import summaries
+from lamella.core.bench.runner import run
+from lamella.core.bench.table_cycle import TableCycle
+from lamella.core.bench.workloads import NEEDLE, SCATTERED, SINGLE, Workload
 
 ROWS = 1000
 MOST_SECONDS, MOST_SHARE = 50e-6, 0.02

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.bench.results import Record
+from lamella.core.bench.results import Record
 
 
 def record(

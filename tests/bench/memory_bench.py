@@ -20,17 +20,17 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import csv
 
-from core import Store
-from core.bench.backends.arrow import batches
-from core.bench.data import blocks
-from core.bench.environment import environment, sentence
-from core.bench.measure import measured
-from core.bench.ratios import shown_bytes, shown_seconds
-from core.bench.report import ReportTable
-from core.bench.results import write_text
-from core.bench.workloads import SMALL
-from core.transfer.importing import import_file
-from core.transfer.mixed_data import GROUP_ROWS, MIXED, group_of
+from lamella import Store
+from lamella.core.bench.backends.arrow import batches
+from lamella.core.bench.data import blocks
+from lamella.core.bench.environment import environment, sentence
+from lamella.core.bench.measure import measured
+from lamella.core.bench.ratios import shown_bytes, shown_seconds
+from lamella.core.bench.report import ReportTable
+from lamella.core.bench.results import write_text
+from lamella.core.bench.workloads import SMALL
+from lamella.core.transfer.importing import import_file
+from lamella.core.transfer.mixed_data import GROUP_ROWS, MIXED, group_of
 from tests.bench.page import put_into
 
 LIMIT_BYTES = 10**9

@@ -10,8 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from core.bench.backends.sqlite import SQLite, Tuples
-from core.bench.questions.backend import Question, QuestionBackend, Questions
+from lamella.core.bench.backends.sqlite import SQLite, Tuples
+from lamella.core.bench.questions.backend import Question, QuestionBackend, Questions
 
 EMPLOYED_SECONDS = "36017"
 """By which the process that `Employer` starts is found."""

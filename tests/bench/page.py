@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.bench.results import write_text
-from core.errors import BadData
+from lamella.core.bench.results import write_text
+from lamella.core.errors import BadData
 
 
 def put_into(page: Path, part: str, text: str) -> None:

@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core import Store, col
-from core.arrays import from_numpy
-from core.store import Table
+from lamella import Store, col
+from lamella.core.arrays import from_numpy
+from lamella.core.store import Table
 
 ROOT = Path(__file__).parents[2]
 NAMES = [f"col{i}" for i in range(100)]
@@ -94,7 +94,7 @@ def _first_queries(folder: Path, repeats: int) -> None:
     for _ in range(repeats):
         for name, code in FIRST.items():
             command = [sys.executable, "-c", code]
-            found = os.environ | {"PYTHONPATH": str(ROOT)}
+            found = os.environ | {"PYTHONPATH": str(ROOT / "packaging")}
             told = subprocess.run(
                 command,
                 cwd=folder,

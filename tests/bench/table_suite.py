@@ -12,11 +12,11 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from core.bench import backends, table_cycle
-from core.bench.backends import Backend
-from core.bench.cycle import Sample
-from core.bench.families import family_of
-from core.bench.workloads import PARTIAL, WORKLOADS, Workload
+from lamella.core.bench import backends, table_cycle
+from lamella.core.bench.backends import Backend
+from lamella.core.bench.cycle import Sample
+from lamella.core.bench.families import family_of
+from lamella.core.bench.workloads import PARTIAL, WORKLOADS, Workload
 
 ROWS = 250
 ROWS_ONE_BY_ONE = 40

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.bench import backends
-from core.bench.backends import ENTRIES, Backend, Entry, MissingBackend, UnknownBackend
-from core.bench.backends.base import TableBackend
-from core.bench.backends.noop import NoOp
-from core.bench.backends.sqlite import SQLite
-from core.bench.checksum import checksum
-from core.bench.families import family_of
-from core.bench.protocol import Failure, Message, Unsupported
-from core.bench.runner import run
-from core.bench.table_cycle import TableCycle
-from core.bench.workloads import FLOATS, SINGLE, SMALL, UPDATE_ALL, Values
+from lamella.core.bench import backends
+from lamella.core.bench.backends import ENTRIES, Backend, Entry, MissingBackend, UnknownBackend
+from lamella.core.bench.backends.base import TableBackend
+from lamella.core.bench.backends.noop import NoOp
+from lamella.core.bench.backends.sqlite import SQLite
+from lamella.core.bench.checksum import checksum
+from lamella.core.bench.families import family_of
+from lamella.core.bench.protocol import Failure, Message, Unsupported
+from lamella.core.bench.runner import run
+from lamella.core.bench.table_cycle import TableCycle
+from lamella.core.bench.workloads import FLOATS, SINGLE, SMALL, UPDATE_ALL, Values
 from tests.bench.table_suite import ENOUGH_SECONDS, ROWS, TABLES, asked, right_answer, rows_of, samples_of
 
 HEAVY = {"parquetdb"}
@@ -68,7 +68,7 @@ def test_every_operation_answers_rightly(
     name: str, workload: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usable(name)
-    monkeypatch.setattr("core.bench.table_cycle.ENOUGH_SECONDS", ENOUGH_SECONDS)
+    monkeypatch.setattr("lamella.core.bench.table_cycle.ENOUGH_SECONDS", ENOUGH_SECONDS)
     work, rows = asked(workload), rows_of(workload)
     backend = backends.load(name)(tmp_path / "db", work)
     samples = samples_of(backend, work, rows)
@@ -135,7 +135,7 @@ def test_a_vacuum_gives_back_what_the_changes_left(name: str, tmp_path: Path) ->
 def test_a_slow_system_ends_at_the_same_rows_as_a_quick_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.bench.table_cycle.ENOUGH_SECONDS", 0.0)
+    monkeypatch.setattr("lamella.core.bench.table_cycle.ENOUGH_SECONDS", 0.0)
     backend = backends.load("sqlite")(tmp_path / "db", SINGLE)
     samples = {sample.operation: sample for sample in samples_of(backend, SINGLE)}
     for name in ("update_one", "update_cell", "delete_one"):

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from core.bench import backends
-from core.bench.catalog import SYSTEMS
-from core.bench.catalog.answers import expected
-from core.bench.catalog.backend import CatalogBackend
-from core.bench.catalog.cycle import CatalogCycle
-from core.bench.catalog.files import Files
-from core.bench.catalog.sqlite import SQLiteCatalog
-from core.bench.cycle import Sample
-from core.bench.published import published, published_lines
-from core.bench.workloads.catalog import CALLS, CATALOG, OPENINGS
+from lamella.core.bench import backends
+from lamella.core.bench.catalog import SYSTEMS
+from lamella.core.bench.catalog.answers import expected
+from lamella.core.bench.catalog.backend import CatalogBackend
+from lamella.core.bench.catalog.cycle import CatalogCycle
+from lamella.core.bench.catalog.files import Files
+from lamella.core.bench.catalog.sqlite import SQLiteCatalog
+from lamella.core.bench.cycle import Sample
+from lamella.core.bench.published import published, published_lines
+from lamella.core.bench.workloads.catalog import CALLS, CATALOG, OPENINGS
 
 ROWS = 60
 Ran = tuple[str, dict[str, Sample]]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import _command_parser
-from app.commands.bench_choice import choice_of
-from core.bench.choice import Choice, Part, part_of, ready
-from core.bench.workloads import NEEDLE, PARTIAL, SMALL, WORKLOADS
+from lamella.app.cli import _command_parser
+from lamella.app.commands.bench_choice import choice_of
+from lamella.core.bench.choice import Choice, Part, part_of, ready
+from lamella.core.bench.workloads import NEEDLE, PARTIAL, SMALL, WORKLOADS
 
 SYSTEMS = ("lamella", "sqlite")
 

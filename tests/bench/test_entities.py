@@ -13,20 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.bench import backends
-from core.bench.backends import ENTRIES
-from core.bench.cycle import Sample
-from core.bench.entities import answers as changed
-from core.bench.entities import cycle as changing
-from core.bench.entities.data import SCHEMA, entities
-from core.bench.entities.fingerprint import fingerprint
-from core.bench.entity_queries.answers import page_start
-from core.bench.entity_queries.backend import EntityQueries
-from core.bench.entity_queries.sqlite import SQLiteEntityQueries
-from core.bench.entity_storage.backend import EntityStorage
-from core.bench.families import family_of
-from core.bench.questions.cycle import QuestionCycle
-from core.bench.workloads import (
+from lamella.core.bench import backends
+from lamella.core.bench.backends import ENTRIES
+from lamella.core.bench.cycle import Sample
+from lamella.core.bench.entities import answers as changed
+from lamella.core.bench.entities import cycle as changing
+from lamella.core.bench.entities.data import SCHEMA, entities
+from lamella.core.bench.entities.fingerprint import fingerprint
+from lamella.core.bench.entity_queries.answers import page_start
+from lamella.core.bench.entity_queries.backend import EntityQueries
+from lamella.core.bench.entity_queries.sqlite import SQLiteEntityQueries
+from lamella.core.bench.entity_storage.backend import EntityStorage
+from lamella.core.bench.families import family_of
+from lamella.core.bench.questions.cycle import QuestionCycle
+from lamella.core.bench.workloads import (
     ENTITY_CHANGES,
     ENTITY_MEMORY,
     ENTITY_QUERIES,
@@ -35,9 +35,9 @@ from core.bench.workloads import (
     Workload,
     workloads_named,
 )
-from core.bench.workloads import entities as counts
-from core.bench.workloads.entity_queries import DEPTHS, PAGE, by_cursor, by_offset
-from core.scan import caches
+from lamella.core.bench.workloads import entities as counts
+from lamella.core.bench.workloads.entity_queries import DEPTHS, PAGE, by_cursor, by_offset
+from lamella.core.scan import caches
 
 ROWS = 80
 WORKLOADS = {
@@ -59,7 +59,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(module, "CREATED", fewer)
     for module in (changed, changing):
         monkeypatch.setattr(module, "SINGLES", 40)
-    monkeypatch.setattr("core.bench.questions.cycle.CALLS", 2)
+    monkeypatch.setattr("lamella.core.bench.questions.cycle.CALLS", 2)
     changed._digests.cache_clear()
     yield
     changed._digests.cache_clear()

@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from core import Store
-from core.bench import backends
-from core.bench.backends import ENTRIES
-from core.bench.bridge_queries.data import FILES, GROUPS, as_sums
-from core.bench.bridge_queries.sqlite import OverParquet
-from core.bench.entity_indexes.lamella import LamellaIndexes
-from core.bench.entity_relations import data as related
-from core.bench.entity_text.data import CHANGED, compared, documents
-from core.bench.entity_text.lamella import LamellaText
-from core.bench.families import family_of
-from core.bench.protocol import Message, Unsupported
-from core.bench.published import published_lines
-from core.bench.questions.answers import digest
-from core.bench.questions.backend import QuestionBackend
-from core.bench.runner import run
-from core.bench.workloads import (
+from lamella import Store
+from lamella.core.bench import backends
+from lamella.core.bench.backends import ENTRIES
+from lamella.core.bench.bridge_queries.data import FILES, GROUPS, as_sums
+from lamella.core.bench.bridge_queries.sqlite import OverParquet
+from lamella.core.bench.entity_indexes.lamella import LamellaIndexes
+from lamella.core.bench.entity_relations import data as related
+from lamella.core.bench.entity_text.data import CHANGED, compared, documents
+from lamella.core.bench.entity_text.lamella import LamellaText
+from lamella.core.bench.families import family_of
+from lamella.core.bench.protocol import Message, Unsupported
+from lamella.core.bench.published import published_lines
+from lamella.core.bench.questions.answers import digest
+from lamella.core.bench.questions.backend import QuestionBackend
+from lamella.core.bench.runner import run
+from lamella.core.bench.workloads import (
     BRIDGE,
     ENTITY_INDEXES,
     ENTITY_RELATIONS,
@@ -31,8 +31,8 @@ from core.bench.workloads import (
     WORKLOADS,
     Workload,
 )
-from core.bench.workloads.entity_indexes import INDEXED, KEYS, ROWS, SCANS, indexed, scanned
-from core.bridge import row_groups
+from lamella.core.bench.workloads.entity_indexes import INDEXED, KEYS, ROWS, SCANS, indexed, scanned
+from lamella.core.bridge import row_groups
 
 SIZES = {ENTITY_INDEXES.id: 400, ENTITY_TEXT.id: 600, ENTITY_RELATIONS.id: 400, BRIDGE.id: 400}
 COMPLETE = {ENTITY_INDEXES.id: "sqlite", BRIDGE.id: "sqlite"}
@@ -42,11 +42,11 @@ COMPLETE = {ENTITY_INDEXES.id: "sqlite", BRIDGE.id: "sqlite"}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer calls: what is right does not depend on how often it is asked."""
-    monkeypatch.setattr("core.bench.questions.cycle.CALLS", 2)
-    monkeypatch.setattr("core.bench.entity_indexes.data.LOOKED_UP", 4)
-    monkeypatch.setattr("core.bench.entity_text.data.TURNS", 3)
-    monkeypatch.setattr("core.bench.entity_text.data.COMMITS", 2)
-    monkeypatch.setattr("core.bench.entity_relations.data.ASKED", 4)
+    monkeypatch.setattr("lamella.core.bench.questions.cycle.CALLS", 2)
+    monkeypatch.setattr("lamella.core.bench.entity_indexes.data.LOOKED_UP", 4)
+    monkeypatch.setattr("lamella.core.bench.entity_text.data.TURNS", 3)
+    monkeypatch.setattr("lamella.core.bench.entity_text.data.COMMITS", 2)
+    monkeypatch.setattr("lamella.core.bench.entity_relations.data.ASKED", 4)
 
 
 def opened(backend: type[QuestionBackend], workload: Workload, folder: Path) -> QuestionBackend:

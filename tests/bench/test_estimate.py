@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.bench.choice import Choice, part_of
-from core.bench.costs import START_SECONDS, Costs, shipped_costs, to_json
-from core.bench.estimate import estimate, refuse_what_does_not_fit
-from core.bench.kept import Kept
-from core.bench.kept_run import Recording
-from core.bench.plan import Trial, plan
-from core.bench.protocol import Ended
-from core.bench.workloads import PARTIAL, SMALL, TAXI
-from core.errors import LamellaError
+from lamella.core.bench.choice import Choice, part_of
+from lamella.core.bench.costs import START_SECONDS, Costs, shipped_costs, to_json
+from lamella.core.bench.estimate import estimate, refuse_what_does_not_fit
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.kept_run import Recording
+from lamella.core.bench.plan import Trial, plan
+from lamella.core.bench.protocol import Ended
+from lamella.core.bench.workloads import PARTIAL, SMALL, TAXI
+from lamella.core.errors import LamellaError
 from tests.mounts import filled, small_disk
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from core.bench import backends
-from core.bench.backends.base import TableBackend
-from core.bench.data import blocks
-from core.bench.table_cycle import TableCycle
-from core.bench.workloads import FLOATS, NEEDLE, UPDATE_ALL, Workload
+from lamella.core.bench import backends
+from lamella.core.bench.backends.base import TableBackend
+from lamella.core.bench.data import blocks
+from lamella.core.bench.table_cycle import TableCycle
+from lamella.core.bench.workloads import FLOATS, NEEDLE, UPDATE_ALL, Workload
 from tests.bench.table_suite import samples_of
 
 FILES = ["csv", "csv-numpy", "jsonl", "pickle", "pickle-obj", "zodb", "pytables", "h5py", "mongodb"]

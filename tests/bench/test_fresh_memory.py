@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psutil
 
-from core.bench import fresh_memory
+from lamella.core.bench import fresh_memory
 
 
 def test_as_much_as_many_rows_need_was_used_and_is_given_back() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from core import Store
-from core.bench.results import Record
-from core.bench.workloads import WORKLOADS
-from core.errors import BadData
+from lamella import Store
+from lamella.core.bench.results import Record
+from lamella.core.bench.workloads import WORKLOADS
+from lamella.core.errors import BadData
 from tests.bench import goals_bench, memory_bench
 from tests.bench.goals import GOALS, Goal, goal_table, verdicts
 from tests.bench.goals_bench import FULL

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from core.bench.answers import expected
-from core.bench.backends.noop import Busy, NoOp
-from core.bench.table_cycle import TableCycle
-from core.bench.workloads import NEEDLE, PARTIAL, SCATTERED, SINGLE, SMALL, UPDATE_ALL, Workload
+from lamella.core.bench.answers import expected
+from lamella.core.bench.backends.noop import Busy, NoOp
+from lamella.core.bench.table_cycle import TableCycle
+from lamella.core.bench.workloads import NEEDLE, PARTIAL, SCATTERED, SINGLE, SMALL, UPDATE_ALL, Workload
 from tests.bench import harness_bench
 from tests.bench.harness_bench import Added
 

@@ -6,10 +6,10 @@ import socket
 
 import pytest
 
-from core.bench.backends import ENTRIES
-from core.bench.introductions import Introduction, ask_all
-from core.errors import Cancelled
-from core.jobs import Job
+from lamella.core.bench.backends import ENTRIES
+from lamella.core.bench.introductions import Introduction, ask_all
+from lamella.core.errors import Cancelled
+from lamella.core.jobs import Job
 
 
 def test_every_system_of_a_family_tells_its_version_and_configuration() -> None:

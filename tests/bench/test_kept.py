@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from core.bench.choice import Choice, part_of
-from core.bench.kept import Kept, UnknownRun
-from core.bench.kept_run import KeptRun, Recording
-from core.bench.protocol import CRASHED, Doing, Ended, Failure, Measured, Surroundings, Unsupported
-from core.bench.trends import trend
-from core.bench.workloads import NEEDLE, PARTIAL, SMALL
-from core.errors import FileProblem
+from lamella.core.bench.choice import Choice, part_of
+from lamella.core.bench.kept import Kept, UnknownRun
+from lamella.core.bench.kept_run import KeptRun, Recording
+from lamella.core.bench.protocol import CRASHED, Doing, Ended, Failure, Measured, Surroundings, Unsupported
+from lamella.core.bench.trends import trend
+from lamella.core.bench.workloads import NEEDLE, PARTIAL, SMALL
+from lamella.core.errors import FileProblem
 from tests.bench import costs
 from tests.bench.made_records import record
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from core.bench.limits import Limits, Watch
-from core.bench.protocol import CRASHED, FAILED, LIMIT, Failure, Message
-from core.bench.runner import run
-from core.bench.workloads import BRIDGE
+from lamella.core.bench.limits import Limits, Watch
+from lamella.core.bench.protocol import CRASHED, FAILED, LIMIT, Failure, Message
+from lamella.core.bench.runner import run
+from lamella.core.bench.workloads import BRIDGE
 from tests.bench.odd_backends import EMPLOYED_SECONDS, LEFT
 from tests.bench.processes import workers
 from tests.mounts import small_disk
@@ -67,8 +67,8 @@ def test_a_system_that_fills_the_disk_fails_alone_and_the_others_have_room() -> 
 
 
 def filler_first() -> int:
-    from core.bench.plan import plan
-    from core.bench.workloads import SMALL
+    from lamella.core.bench.plan import plan
+    from lamella.core.bench.workloads import SMALL
 
     seeds = ((seed, plan(SMALL, [4], ["filler", "sqlite"], 1, False, seed)) for seed in range(20))
     return next(seed for seed, trials in seeds if trials[0].backend == "filler")

@@ -12,25 +12,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.commands.bench_table import source_of, workload_of_table
-from core import Store, open_dataset
-from core.bench import backends, several
-from core.bench.choice import Choice, Part, part_of
-from core.bench.cycle import Sample
-from core.bench.families import family_of
-from core.bench.mine import SYSTEMS
-from core.bench.mine.answers import digest
-from core.bench.mine.asked import mine, words_of
-from core.bench.mine.backend import MineBackend
-from core.bench.mine.sources import Source
-from core.bench.mine.types import compared_type
-from core.bench.protocol import Failure, Message, Unsupported
-from core.bench.ratios import ratios
-from core.bench.workloads import Workload, workload_named
-from core.bench.workloads.mine import MINE
-from core.errors import BadFilter, LamellaError, UnknownColumn
-from core.filters import parse, to_json
-from core.jobs import Job
+from lamella import Store, open_dataset
+from lamella.app.commands.bench_table import source_of, workload_of_table
+from lamella.core.bench import backends, several
+from lamella.core.bench.choice import Choice, Part, part_of
+from lamella.core.bench.cycle import Sample
+from lamella.core.bench.families import family_of
+from lamella.core.bench.mine import SYSTEMS
+from lamella.core.bench.mine.answers import digest
+from lamella.core.bench.mine.asked import mine, words_of
+from lamella.core.bench.mine.backend import MineBackend
+from lamella.core.bench.mine.sources import Source
+from lamella.core.bench.mine.types import compared_type
+from lamella.core.bench.protocol import Failure, Message, Unsupported
+from lamella.core.bench.ratios import ratios
+from lamella.core.bench.workloads import Workload, workload_named
+from lamella.core.bench.workloads.mine import MINE
+from lamella.core.errors import BadFilter, LamellaError, UnknownColumn
+from lamella.core.filters import parse, to_json
+from lamella.core.jobs import Job
 
 ROWS = 600
 WORDS = ["AA", "ua", None, "", "\\N", 'é, "x"\n']

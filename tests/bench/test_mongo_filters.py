@@ -11,10 +11,10 @@ from pymongo import MongoClient
 from pymongo.collection import Collection
 from pymongo.errors import OperationFailure
 
-from core import Store
-from core.documents import whole
-from core.errors import LamellaError
-from core.store import Table
+from lamella import Store
+from lamella.core.documents import whole
+from lamella.core.errors import LamellaError
+from lamella.core.store import Table
 
 ROWS: list[dict[str, Any]] = [
     {"n": 1, "t": "42", "tags": ["a", "b"], "size": {"h": 1, "w": 2}, "items": [{"name": "p", "n": 1}]},

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from app import servers
-from app.settings import Settings
-from core.bench import backends, mongo, outside
-from core.bench.backends.base import NotReady
-from core.bench.protocol import Doing, Failure, Message, Surroundings, Unsupported
-from core.bench.runner import run
-from core.bench.workloads import SMALL
-from core.errors import Cancelled
-from core.jobs import Job
+from lamella.app import servers
+from lamella.app.settings import Settings
+from lamella.core.bench import backends, mongo, outside
+from lamella.core.bench.backends.base import NotReady
+from lamella.core.bench.protocol import Doing, Failure, Message, Surroundings, Unsupported
+from lamella.core.bench.runner import run
+from lamella.core.bench.workloads import SMALL
+from lamella.core.errors import Cancelled
+from lamella.core.jobs import Job
 
 
 def databases(uri: str) -> set[str]:
@@ -119,7 +119,11 @@ def test_a_race_on_the_command_line_asks_the_server_of_the_settings(
     words = ["bench", "--backends", "mongodb", "--rows", "3", "--repeats", "1", "--folder", str(tmp_path)]
     environment = {name: value for name, value in os.environ.items() if name != servers.MONGODB_URI}
     done = subprocess.run(
-        [sys.executable, "-m", "app", *words], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "lamella.app", *words],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "answers like version 5.0.0" in done.stdout

@@ -9,15 +9,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from app import cli
-from app.commands.bench_choice import choice_of
-from core.bench import several
-from core.bench.choice import Choice, part_of, ready
-from core.bench.own import OwnFileProblem, load_file, system_names
-from core.bench.own.backend import as_rows
-from core.bench.protocol import WRONG, Failure, Message
-from core.bench.results import Record
-from core.bench.workloads import Workload, workload_named
+from lamella.app import cli
+from lamella.app.commands.bench_choice import choice_of
+from lamella.core.bench import several
+from lamella.core.bench.choice import Choice, part_of, ready
+from lamella.core.bench.own import OwnFileProblem, load_file, system_names
+from lamella.core.bench.own.backend import as_rows
+from lamella.core.bench.protocol import WRONG, Failure, Message
+from lamella.core.bench.results import Record
+from lamella.core.bench.workloads import Workload, workload_named
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "race.md").read_text(encoding="utf8")
 (EXAMPLE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

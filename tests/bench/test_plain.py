@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from core.bench import interpreters
-from core.bench.checksum import checksum
-from core.bench.data import blocks
-from core.bench.interpreters import BadInterpreter, OtherPython, examined
-from core.bench.other_python import objection
-from core.bench.plain.checksum import checksum as plain_checksum
-from core.bench.plain.described import DESCRIPTIONS, PLACES
-from core.bench.protocol import Doing, Failure, Message, Surroundings, Unsupported
-from core.bench.results import Record
-from core.bench.runner import run
-from core.bench.workloads import FLOATS, SMALL
-from core.errors import Cancelled
-from core.jobs import Job
+from lamella.core.bench import interpreters
+from lamella.core.bench.checksum import checksum
+from lamella.core.bench.data import blocks
+from lamella.core.bench.interpreters import BadInterpreter, OtherPython, examined
+from lamella.core.bench.other_python import objection
+from lamella.core.bench.plain.checksum import checksum as plain_checksum
+from lamella.core.bench.plain.described import DESCRIPTIONS, PLACES
+from lamella.core.bench.protocol import Doing, Failure, Message, Surroundings, Unsupported
+from lamella.core.bench.results import Record
+from lamella.core.bench.runner import run
+from lamella.core.bench.workloads import FLOATS, SMALL
+from lamella.core.errors import Cancelled
+from lamella.core.jobs import Job
 
 STANDARD = ["sqlite", "sqlite-obj", "csv", "pickle", "pickle-obj"]
 ROWS = 300

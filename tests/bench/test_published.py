@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from core.bench.published import PublishedLine, published, published_lines
-from core.bench.workloads import ALL_SIZES, WORKLOADS, UnknownWorkload
+from lamella.core.bench.published import PublishedLine, published, published_lines
+from lamella.core.bench.workloads import ALL_SIZES, WORKLOADS, UnknownWorkload
 
 SYSTEMS = {"small": {"parquetdb", "pyarrow", "sqlite"}, "update": {"parquetdb", "mongodb", "sqlite"}}
 OPERATIONS = {"small": {"create", "read", "query"}, "update": {"create", "read", "update"}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.bench.published import PublishedPoint, published, published_lines
+from lamella.core.bench.published import PublishedPoint, published, published_lines
 
 
 def figure(

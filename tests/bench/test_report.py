@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from core.bench.backends import ENTRIES
-from core.bench.choice import Choice, part_of
-from core.bench.grid import Grid, GridLine
-from core.bench.kept_run import KeptRun, Recording
-from core.bench.lost import lost_lines
-from core.bench.markdown import markdown_report
-from core.bench.overview import overview_table
-from core.bench.protocol import LIMIT, Failure, Measured, Message, Surroundings, Unsupported
-from core.bench.report import PAGE_COLUMNS, report_tables, text_report
-from core.bench.report_table import NO_BREAK, ReportTable
-from core.bench.results import Record
-from core.bench.standings import standings
-from core.bench.workloads import ENTITY_MEMORY, NEEDLE, SMALL, TAXI
+from lamella.core.bench.backends import ENTRIES
+from lamella.core.bench.choice import Choice, part_of
+from lamella.core.bench.grid import Grid, GridLine
+from lamella.core.bench.kept_run import KeptRun, Recording
+from lamella.core.bench.lost import lost_lines
+from lamella.core.bench.markdown import markdown_report
+from lamella.core.bench.overview import overview_table
+from lamella.core.bench.protocol import LIMIT, Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.report import PAGE_COLUMNS, report_tables, text_report
+from lamella.core.bench.report_table import NO_BREAK, ReportTable
+from lamella.core.bench.results import Record
+from lamella.core.bench.standings import standings
+from lamella.core.bench.workloads import ENTITY_MEMORY, NEEDLE, SMALL, TAXI
 from tests.bench.made_records import record
 
 MACHINE = {

@@ -9,9 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.bench.ratios import competitors, ratios, shown_bytes, shown_factor, shown_seconds
-from core.bench.results import Record, Summary, from_json, read_json, spread, summaries, to_json, write_json
-from core.errors import BadData, FileProblem
+from lamella.core.bench.ratios import competitors, ratios, shown_bytes, shown_factor, shown_seconds
+from lamella.core.bench.results import (
+    Record,
+    Summary,
+    from_json,
+    read_json,
+    spread,
+    summaries,
+    to_json,
+    write_json,
+)
+from lamella.core.errors import BadData, FileProblem
 from tests.bench.made_records import record
 
 FIELDS = [

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from core.bench import several
-from core.bench.backends import UnknownBackend
-from core.bench.choice import Choice, part_of
-from core.bench.diary import failed, finish
-from core.bench.kept_run import Recording
-from core.bench.plan import plan
-from core.bench.protocol import Doing, Failure, Message, Surroundings, from_line, to_line
-from core.bench.results import from_json
-from core.bench.runner import run
-from core.bench.workloads import NEEDLE, PARTIAL, SMALL, UnknownWorkload
-from core.errors import BadData, Cancelled, FileProblem, LamellaError
-from core.jobs import Job
+from lamella.core.bench import several
+from lamella.core.bench.backends import UnknownBackend
+from lamella.core.bench.choice import Choice, part_of
+from lamella.core.bench.diary import failed, finish
+from lamella.core.bench.kept_run import Recording
+from lamella.core.bench.plan import plan
+from lamella.core.bench.protocol import Doing, Failure, Message, Surroundings, from_line, to_line
+from lamella.core.bench.results import from_json
+from lamella.core.bench.runner import run
+from lamella.core.bench.workloads import NEEDLE, PARTIAL, SMALL, UnknownWorkload
+from lamella.core.errors import BadData, Cancelled, FileProblem, LamellaError
+from lamella.core.jobs import Job
 from tests.bench.processes import workers
 
 ODD = "tests.bench.odd_backends:"

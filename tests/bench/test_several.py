@@ -13,16 +13,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from core.bench import several
-from core.bench.choice import Choice, part_of
-from core.bench.kept_run import Recording
-from core.bench.pause import Pause
-from core.bench.place import OWNER, PREFIX, race_folder, remove_abandoned
-from core.bench.protocol import Doing, Ended, Message, Unsupported
-from core.bench.runner import run
-from core.bench.workloads import NEEDLE, SMALL
-from core.errors import Cancelled
-from core.jobs import Job
+from lamella.core.bench import several
+from lamella.core.bench.choice import Choice, part_of
+from lamella.core.bench.kept_run import Recording
+from lamella.core.bench.pause import Pause
+from lamella.core.bench.place import OWNER, PREFIX, race_folder, remove_abandoned
+from lamella.core.bench.protocol import Doing, Ended, Message, Unsupported
+from lamella.core.bench.runner import run
+from lamella.core.bench.workloads import NEEDLE, SMALL
+from lamella.core.errors import Cancelled
+from lamella.core.jobs import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -111,8 +111,8 @@ def test_what_does_not_take_part_is_told_once(tmp_path: Path) -> None:
 
 def test_a_race_that_was_killed_leaves_no_child_and_its_folder_goes_with_the_next_one(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from core.bench.runner import run; "
-        "from core.bench.protocol import Doing\n"
+        "import sys; from pathlib import Path; from lamella.core.bench.runner import run; "
+        "from lamella.core.bench.protocol import Doing\n"
         "def hear(message):\n"
         "    if isinstance(message, Doing) and message.step == 'read': print('reading', flush=True)\n"
         f"run('small', [2], ['tests.bench.odd_backends:Sleeper'], 1, Path({str(tmp_path)!r}), hear)"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.bench.normalised import multiples, reference_of
-from core.bench.results import Record, Summary, summaries
-from core.bench.tally import Tally
+from lamella.core.bench.normalised import multiples, reference_of
+from lamella.core.bench.results import Record, Summary, summaries
+from lamella.core.bench.tally import Tally
 
 SECONDS = st.floats(1e-9, 1e3)
 

@@ -17,25 +17,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import Store
-from core.bench import backends
-from core.bench.backends import ENTRIES
-from core.bench.cycle import Sample
-from core.bench.protocol import Failure, Message
-from core.bench.published import published_lines
-from core.bench.questions.answers import digest
-from core.bench.runner import run
-from core.bench.taxi import SYSTEMS
-from core.bench.taxi.answers import SAMPLED, comparable, expected
-from core.bench.taxi.backend import TaxiBackend
-from core.bench.taxi.columns import SCHEMA
-from core.bench.taxi.csv_files import files_of, make_files, rows_of_files
-from core.bench.taxi.cycle import TaxiCycle
-from core.bench.taxi.data import trips
-from core.bench.taxi.duckdb import DuckDBTaxi
-from core.bench.taxi.pyarrow import CONVERTED
-from core.bench.taxi.queries import QUERIES
-from core.bench.workloads.taxi import TAXI
+from lamella import Store
+from lamella.core.bench import backends
+from lamella.core.bench.backends import ENTRIES
+from lamella.core.bench.cycle import Sample
+from lamella.core.bench.protocol import Failure, Message
+from lamella.core.bench.published import published_lines
+from lamella.core.bench.questions.answers import digest
+from lamella.core.bench.runner import run
+from lamella.core.bench.taxi import SYSTEMS
+from lamella.core.bench.taxi.answers import SAMPLED, comparable, expected
+from lamella.core.bench.taxi.backend import TaxiBackend
+from lamella.core.bench.taxi.columns import SCHEMA
+from lamella.core.bench.taxi.csv_files import files_of, make_files, rows_of_files
+from lamella.core.bench.taxi.cycle import TaxiCycle
+from lamella.core.bench.taxi.data import trips
+from lamella.core.bench.taxi.duckdb import DuckDBTaxi
+from lamella.core.bench.taxi.pyarrow import CONVERTED
+from lamella.core.bench.taxi.queries import QUERIES
+from lamella.core.bench.workloads.taxi import TAXI
 
 ROWS = 2_500
 IN_CHILD_PROCESSES_ONLY = ("parquetdb",)

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from core import Store
-from core.store import Table
+from lamella import Store
+from lamella.core.store import Table
 
 COLUMNS = 100
 NAMES = [f"col{i}" for i in range(COLUMNS)]

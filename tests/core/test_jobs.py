@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from core.errors import Cancelled
-from core.jobs import Job
+from lamella.core.errors import Cancelled
+from lamella.core.jobs import Job
 
 
 def test_a_cancel_during_registration_is_not_lost() -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from app.__main__ import main
-from core import Store, open_dataset, sql
-from core.arguments import path_of
-from core.bridge import connect
-from core.errors import BadData, FileProblem, LamellaError
-from core.transfer import import_file
-from core.transfer.make_data import make
+from lamella import Store, open_dataset, sql
+from lamella.app.__main__ import main
+from lamella.core.arguments import path_of
+from lamella.core.bridge import connect
+from lamella.core.errors import BadData, FileProblem, LamellaError
+from lamella.core.transfer import import_file
+from lamella.core.transfer.make_data import make
 
 ADDRESSES = [
     "s3://bucket/store",

@@ -10,18 +10,17 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QTimer
 from PySide6.QtWidgets import QApplication
 
-import resources
-from app import cli, paths, sample, settings_file
-from app.program import Program, application, open_stores
-from app.settings import Settings
-from core import Store
-from core.errors import BadData
-from core.jobs import Job
-from core.store import catalog, catalog_access
-from core.store.paths import CATALOG
-from ui import theme
-from ui.dialogs.error_dialog import ErrorDialog
-from ui.main_window import MainWindow
+from lamella import Store, resources
+from lamella.app import cli, paths, sample, settings_file
+from lamella.app.program import Program, application, open_stores
+from lamella.app.settings import Settings
+from lamella.core.errors import BadData
+from lamella.core.jobs import Job
+from lamella.core.store import catalog, catalog_access
+from lamella.core.store.paths import CATALOG
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import ErrorDialog
+from lamella.ui.main_window import MainWindow
 
 
 @pytest.fixture

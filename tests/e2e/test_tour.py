@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QImage
 
-from app.event_loop import wait_until
-from app.tour_steps import STEPS
+from lamella.app.event_loop import wait_until
+from lamella.app.tour_steps import STEPS
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_tour_gets_through_and_takes_every_picture_in_light_and_dark(tmp_path):
-    command = [sys.executable, "-m", "app", "--tour", str(tmp_path / "pictures")]
+    command = [sys.executable, "-m", "lamella.app", "--tour", str(tmp_path / "pictures")]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, env=dict(os.environ)
     )
@@ -38,7 +38,7 @@ def test_the_tour_gets_through_and_takes_every_picture_in_light_and_dark(tmp_pat
 
 def test_pictures_that_cannot_be_written_are_refused_at_once(tmp_path):
     (tmp_path / "file").write_text("")
-    command = [sys.executable, "-m", "app", "--tour", str(tmp_path / "file")]
+    command = [sys.executable, "-m", "lamella.app", "--tour", str(tmp_path / "file")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and str(tmp_path / "file") in done.stderr
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from core import Store, agg
-from core.dataset import Dataset
-from core.errors import LamellaError
-from core.scan import page_checksums
+from lamella import Store, agg
+from lamella.core.dataset import Dataset
+from lamella.core.errors import LamellaError
+from lamella.core.scan import page_checksums
 
 BLOCK = 4096
 Answers = dict[str, Any]

@@ -14,12 +14,12 @@ from uuid import UUID
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from core.filters import And, Filter, Not, Or, Predicate
-from core.filters.expr import Reference
-from core.filters.items import ITEM
-from core.filters.operators import EQUALITIES, OPERATORS, WHOLE, Arity, Operator, Takes
-from core.filters.pairs import refusal
-from core.filters.type_words import NULL, WORDS
+from lamella.core.filters import And, Filter, Not, Or, Predicate
+from lamella.core.filters.expr import Reference
+from lamella.core.filters.items import ITEM
+from lamella.core.filters.operators import EQUALITIES, OPERATORS, WHOLE, Arity, Operator, Takes
+from lamella.core.filters.pairs import refusal
+from lamella.core.filters.type_words import NULL, WORDS
 
 NEW_YORK = "America/New_York"
 

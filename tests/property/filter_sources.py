@@ -13,12 +13,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core import Store, open_dataset
-from core.dataset import Dataset
-from core.filters import Filter
-from core.query import positions
-from core.scan.paths import chosen
-from core.scan.rows import take_rows
+from lamella import Store, open_dataset
+from lamella.core.dataset import Dataset
+from lamella.core.filters import Filter
+from lamella.core.query import positions
+from lamella.core.scan.paths import chosen
+from lamella.core.scan.rows import take_rows
 
 ROW = "the row"
 FILES = 3

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core import Store, agg, col
-from core.query.asking import Asking
-from core.store.table import Table
+from lamella import Store, agg, col
+from lamella.core.query.asking import Asking
+from lamella.core.store.table import Table
 
 
 def _nested(depth: int) -> list[Any]:

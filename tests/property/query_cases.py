@@ -12,12 +12,12 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from pyarrow import types as is_
 
-from core import agg, col
-from core.filters import Filter
-from core.query.aggregate import Aggregate
-from core.query.asking import Asking
-from core.query.expressions import Expression, coalesce, when
-from core.query.steps import Facets
+from lamella import agg, col
+from lamella.core.filters import Filter
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.asking import Asking
+from lamella.core.query.expressions import Expression, coalesce, when
+from lamella.core.query.steps import Facets
 
 ZONE = "Europe/Berlin"
 SCHEMA = pa.schema(

@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.query.aggregate import Aggregate
-from core.query.expressions import Call, Condition, Constant, Expression, Named
-from core.query.steps import (
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named
+from lamella.core.query.steps import (
     Buckets,
     Compute,
     Facets,

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from core.index.fulltext.snippets import within_edits
+from lamella.core.index.fulltext.snippets import within_edits
 
 STEMS = {
     "run": "run", "runs": "run", "running": "run", "apple": "apple", "apples": "apple", "café": "cafe",

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from core import Store, col
-from core.errors import LamellaError
-from core.store.commit import Commit
+from lamella import Store, col
+from lamella.core.errors import LamellaError
+from lamella.core.store.commit import Commit
 from tests.property import operator_model
 from tests.property.table_model import Content, History, Row
 
@@ -56,7 +56,7 @@ def rows_of(kinds: dict[str, str], most: int) -> st.SearchStrategy[list[Row]]:
 def small_sizes() -> pytest.MonkeyPatch:
     """Sets each size in every module of the store that goes by it."""
     sizes, found = pytest.MonkeyPatch(), set()
-    for module in [module for name, module in sys.modules.items() if name.startswith("core.store.")]:
+    for module in [module for name, module in sys.modules.items() if name.startswith("lamella.core.store.")]:
         for name in SMALL_SIZES.keys() & vars(module).keys():
             sizes.setattr(module, name, SMALL_SIZES[name])
             found.add(name)

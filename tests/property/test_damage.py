@@ -18,14 +18,14 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, open_dataset
-from core.dataset import Dataset
-from core.errors import LamellaError
-from core.jobs import Job
-from core.scan import file_checks
-from core.scan.file_checks import checks
-from core.store import placement
-from core.store.layout import CATALOG
+from lamella import Store, open_dataset
+from lamella.core.dataset import Dataset
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
+from lamella.core.scan import file_checks
+from lamella.core.scan.file_checks import checks
+from lamella.core.store import placement
+from lamella.core.store.layout import CATALOG
 from tests.property.damage import REFUSED, Answers, answers_of, answers_of_table, damage, page_headers
 
 ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "20")) // 4
@@ -107,7 +107,7 @@ def as_large() -> Iterator[None]:
     """Files are checked in the background, and pages when they are decoded."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(file_checks, "AT_ONCE_BYTES", -1)
-        patch.setattr("core.datasets.parquet.AT_ONCE_BYTES", -1)
+        patch.setattr("lamella.core.datasets.parquet.AT_ONCE_BYTES", -1)
         patch.setattr(file_checks, "DELAY_SECONDS", 0.0)
         yield
         checks.settle()

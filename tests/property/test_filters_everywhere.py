@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.filters import Filter, parse, to_text
+from lamella.core.filters import Filter, parse, to_text
 from tests.property.filter_families import FAMILIES, Family, trees
 from tests.property.filter_model import expected
 from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks, close_stores

@@ -21,17 +21,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from core import Store
-from core.errors import StoreProblem
-from core.filters import And, Filter, Or, Predicate
-from core.index import changed, runs
-from core.index import sorted as sorted_values
-from core.jobs import Job
-from core.query import masks, positions
-from core.query.local import search
-from core.query.query import SortKey
-from core.scan.snapshot import Snapshot
-from core.store import Table
+from lamella import Store
+from lamella.core.errors import StoreProblem
+from lamella.core.filters import And, Filter, Or, Predicate
+from lamella.core.index import changed, runs
+from lamella.core.index import sorted as sorted_values
+from lamella.core.jobs import Job
+from lamella.core.query import masks, positions
+from lamella.core.query.local import search
+from lamella.core.query.query import SortKey
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.store import Table
 from tests.property.store_machine import small_sizes
 
 RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "15"))

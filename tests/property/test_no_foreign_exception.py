@@ -22,11 +22,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app import cli
-from core import Store, agg, col, open_dataset
-from core.errors import LamellaError
-from core.filters import Filter
-from core.query.asking import Asking
+from lamella import Store, agg, col, open_dataset
+from lamella.app import cli
+from lamella.core.errors import LamellaError
+from lamella.core.filters import Filter
+from lamella.core.query.asking import Asking
 from tests.property.odd_arguments import Call, calls
 
 RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "1000"))

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store, open_dataset
-from core.dataset import Dataset
-from core.query.steps import Group, Join, Sample
+from lamella import Store, open_dataset
+from lamella.core.dataset import Dataset
+from lamella.core.query.steps import Group, Join, Sample
 from tests.property.query_cases import OTHER, SCHEMA, questions, rows
 from tests.property.query_model import Row, answered
 

@@ -18,8 +18,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from core import Store, col
-from core.store import Table
+from lamella import Store, col
+from lamella.core.store import Table
 
 RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "10"))
 NAN = float("nan")

@@ -17,8 +17,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from core import Store
-from core.errors import StoreProblem
+from lamella import Store
+from lamella.core.errors import StoreProblem
 from tests.property.search_model import Asked, asked, cell, cells
 
 RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "20"))

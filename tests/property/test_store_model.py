@@ -13,9 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from core import Store, agg, col
-from core.errors import StoreProblem
-from core.store.old_version import OldVersion
+from lamella import Store, agg, col
+from lamella.core.errors import StoreProblem
+from lamella.core.store.old_version import OldVersion
 from tests.property.store_machine import LIMITS, VALUES, Columns
 from tests.property.table_model import Content, History, Row
 

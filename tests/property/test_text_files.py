@@ -25,14 +25,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.dataset import Dataset
-from core.datasets import open_dataset
-from core.datasets.text import dataset as text_dataset
-from core.datasets.text import opening as text_opening
-from core.jobs import Job
-from core.store.store import Store
-from core.transfer import import_dataset
-from core.transfer.exporting import ExportOptions, export
+from lamella.core.dataset import Dataset
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.text import dataset as text_dataset
+from lamella.core.datasets.text import opening as text_opening
+from lamella.core.jobs import Job
+from lamella.core.store.store import Store
+from lamella.core.transfer import import_dataset
+from lamella.core.transfer.exporting import ExportOptions, export
 
 RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "30"))
 Rows = list[list[str | None]]

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 from PySide6.QtWidgets import QMainWindow
 
-from ui.actions import ACTIONS, MENUS, TOOLBAR, Situation, sequences
-from ui.style.icons import source
-from ui.window.action_set import ActionSet
+from lamella.ui.actions import ACTIONS, MENUS, TOOLBAR, Situation, sequences
+from lamella.ui.style.icons import source
+from lamella.ui.window.action_set import ActionSet
 
 
 @pytest.fixture

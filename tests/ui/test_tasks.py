@@ -8,8 +8,8 @@ import shiboken6
 from PySide6.QtCore import QObject, QThread
 from PySide6.QtWidgets import QApplication
 
-from core.errors import BadData, Cancelled
-from ui.tasks import Tasks
+from lamella.core.errors import BadData, Cancelled
+from lamella.ui.tasks import Tasks
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QPushButton
 
-from ui import theme
-from ui.style.palettes import DARK, LIGHT
+from lamella.ui import theme
+from lamella.ui.style.palettes import DARK, LIGHT
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, Signal
 
-from core.bench.introductions import Introduction, ask_all
-from core.jobs import Job
-from ui.tasks import Handle, Tasks
+from lamella.core.bench.introductions import Introduction, ask_all
+from lamella.core.jobs import Job
+from lamella.ui.tasks import Handle, Tasks
 
 
 class Asking(QObject):

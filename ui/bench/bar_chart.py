@@ -9,9 +9,9 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from ui import theme
-from ui.bench.bars import Bar, BarGroup, Bars
-from ui.theme import TextSize
+from lamella.ui import theme
+from lamella.ui.bench.bars import Bar, BarGroup, Bars
+from lamella.ui.theme import TextSize
 
 NOTHING = "Nothing is measured here yet."
 LARGEST_NAME, NAME_SHARE = 220, 0.4

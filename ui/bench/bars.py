@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
-from core.bench.ratios import shown_factor
-from ui.bench.quantities import Quantity
-from ui.bench.series import Series, SeriesPoint, place_of
+from lamella.core.bench.ratios import shown_factor
+from lamella.ui.bench.quantities import Quantity
+from lamella.ui.bench.series import Series, SeriesPoint, place_of
 
 EQUAL_WITHIN = 1.05
 

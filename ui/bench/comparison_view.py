@@ -18,19 +18,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from core.bench.compare import FASTER, SAME, SLOWER, TOO_FEW, Comparison, compare, comparison_table
-from core.bench.kept_run import KeptRun
-from core.bench.ratios import EQUAL_WITHIN, shown_factor, shown_rows, shown_seconds
-from core.bench.results import spread
-from core.bench.workloads import workload_named
-from core.errors import LamellaError
-from ui import theme
-from ui.bench.bar_chart import BarChart
-from ui.bench.bars import Bar, BarGroup, Bars
-from ui.bench.caption import Caption
-from ui.bench.race_results import title_of
-from ui.bench.series import Series, SeriesPoint
-from ui.style.palettes import Palette
+from lamella.core.bench.compare import FASTER, SAME, SLOWER, TOO_FEW, Comparison, compare, comparison_table
+from lamella.core.bench.kept_run import KeptRun
+from lamella.core.bench.ratios import EQUAL_WITHIN, shown_factor, shown_rows, shown_seconds
+from lamella.core.bench.results import spread
+from lamella.core.bench.workloads import workload_named
+from lamella.core.errors import LamellaError
+from lamella.ui import theme
+from lamella.ui.bench.bar_chart import BarChart
+from lamella.ui.bench.bars import Bar, BarGroup, Bars
+from lamella.ui.bench.caption import Caption
+from lamella.ui.bench.race_results import title_of
+from lamella.ui.bench.series import Series, SeriesPoint
+from lamella.ui.style.palettes import Palette
 
 COLORS = {FASTER: "success", SLOWER: "danger", SAME: "border_strong", TOO_FEW: "border_strong"}
 HATCHES = {

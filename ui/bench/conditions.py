@@ -9,9 +9,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFormLayout, QPushButton, QSpinBox, QWidget
 
-from ui import theme
-from ui.bench.interpreter_choice import InterpreterChoice
-from ui.tasks import Tasks
+from lamella.ui import theme
+from lamella.ui.bench.interpreter_choice import InterpreterChoice
+from lamella.ui.tasks import Tasks
 
 FIRST_LIMIT = 300
 LONGEST_LIMIT = 86_400

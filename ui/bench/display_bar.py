@@ -8,17 +8,17 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QMenu, QTabBar, QToolButton, QVBoxLayout, QWidget
 
-from core.bench.ratios import shown_rows
-from core.bench.results import STATISTICS
-from core.bench.workloads import Workload
-from ui import theme
-from ui.bench.caption import Caption
-from ui.bench.export import FORMATS
-from ui.bench.quantities import TIME
-from ui.bench.race_plot import Scale
-from ui.bench.race_results import Display, RaceResults, samples_of
-from ui.bench.views import BY_ID, LINE_SCALES, SHAPES, VIEWS, Shape, View, first_shape, scales
-from ui.widgets.flow_layout import FlowLayout
+from lamella.core.bench.ratios import shown_rows
+from lamella.core.bench.results import STATISTICS
+from lamella.core.bench.workloads import Workload
+from lamella.ui import theme
+from lamella.ui.bench.caption import Caption
+from lamella.ui.bench.export import FORMATS
+from lamella.ui.bench.quantities import TIME
+from lamella.ui.bench.race_plot import Scale
+from lamella.ui.bench.race_results import Display, RaceResults, samples_of
+from lamella.ui.bench.views import BY_ID, LINE_SCALES, SHAPES, VIEWS, Shape, View, first_shape, scales
+from lamella.ui.widgets.flow_layout import FlowLayout
 
 STATISTIC_TITLES = {"mean": "Mean ± deviation", "median": "Median, quartiles", "lowest": "Lowest"}
 LARGEST = 0

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from core.bench.normalised import Multiple, multiples, reference_of
-from core.bench.protocol import Failure, Unsupported
-from core.bench.published import published_lines
-from core.bench.ratios import in_order, shown_rows
-from core.bench.results import Point, Summary
-from core.bench.workloads import WORKLOADS, Operation
-from ui.bench.bars import Bar, BarGroup, Bars, ranked
-from ui.bench.durations import short_rows
-from ui.bench.line_canvas import told
-from ui.bench.quantities import DISK, NORMALISED, Quantity
-from ui.bench.race_results import Display, RaceResults, lost_words, title_of
-from ui.bench.series import Series, SeriesPoint, live_series, published_series
+from lamella.core.bench.normalised import Multiple, multiples, reference_of
+from lamella.core.bench.protocol import Failure, Unsupported
+from lamella.core.bench.published import published_lines
+from lamella.core.bench.ratios import in_order, shown_rows
+from lamella.core.bench.results import Point, Summary
+from lamella.core.bench.workloads import WORKLOADS, Operation
+from lamella.ui.bench.bars import Bar, BarGroup, Bars, ranked
+from lamella.ui.bench.durations import short_rows
+from lamella.ui.bench.line_canvas import told
+from lamella.ui.bench.quantities import DISK, NORMALISED, Quantity
+from lamella.ui.bench.race_results import Display, RaceResults, lost_words, title_of
+from lamella.ui.bench.series import Series, SeriesPoint, live_series, published_series
 
 
 def lines(results: RaceResults, display: Display, even: bool = False) -> list[Series]:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
-from core.bench.choice import Choice
-from core.bench.costs import Costs
-from core.bench.estimate import Estimate, estimate
-from core.bench.ratios import shown_bytes
-from ui import theme
-from ui.bench.caption import Caption
-from ui.bench.durations import about
-from ui.tasks import Handle, Tasks
+from lamella.core.bench.choice import Choice
+from lamella.core.bench.costs import Costs
+from lamella.core.bench.estimate import Estimate, estimate
+from lamella.core.bench.ratios import shown_bytes
+from lamella.ui import theme
+from lamella.ui.bench.caption import Caption
+from lamella.ui.bench.durations import about
+from lamella.ui.tasks import Handle, Tasks
 
 WAIT_MILLISECONDS = 80
 SHOWN_PROBLEMS = 2

@@ -13,13 +13,13 @@ from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from core.bench.diary import write_results
-from core.bench.kept_run import KeptRun, by_backend
-from core.bench.markdown import markdown_report
-from core.bench.results import Record, write_text
-from core.errors import FileProblem, LamellaError
-from ui import theme
-from ui.widgets.message_bar import MessageBar
+from lamella.core.bench.diary import write_results
+from lamella.core.bench.kept_run import KeptRun, by_backend
+from lamella.core.bench.markdown import markdown_report
+from lamella.core.bench.results import Record, write_text
+from lamella.core.errors import FileProblem, LamellaError
+from lamella.ui import theme
+from lamella.ui.widgets.message_bar import MessageBar
 
 FORMATS = {
     ".md": "Report as Markdown (*.md)",

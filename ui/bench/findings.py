@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from core.bench.protocol import CRASHED, LIMIT, TOO_LARGE, WRONG, Failure, Unsupported
-from core.bench.ratios import Ratio, shown_rows
-from ui.bench.race_results import title_of
+from lamella.core.bench.protocol import CRASHED, LIMIT, TOO_LARGE, WRONG, Failure, Unsupported
+from lamella.core.bench.ratios import Ratio, shown_rows
+from lamella.ui.bench.race_results import title_of
 
 VERDICTS = {WRONG: "✕ Wrong answer", CRASHED: "✕ Crashed", LIMIT: "■ Limit", TOO_LARGE: "✕ Too large"}
 FAILED, CANNOT = "✕ Failed", "– Cannot"

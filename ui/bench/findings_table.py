@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from ui import theme
-from ui.bench.findings import Finding
+from lamella.ui import theme
+from lamella.ui.bench.findings import Finding
 
 
 class FindingsTable(QTableWidget):

@@ -10,11 +10,11 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFileDialog, QVBoxLayout, QWidget
 
-from core.bench.interpreters import OtherPython, examined
-from core.bench.workloads import FLOATS
-from ui import theme
-from ui.bench.caption import Caption
-from ui.tasks import Handle, Tasks
+from lamella.core.bench.interpreters import OtherPython, examined
+from lamella.core.bench.workloads import FLOATS
+from lamella.ui import theme
+from lamella.ui.bench.caption import Caption
+from lamella.ui.tasks import Handle, Tasks
 
 BROWSE, SHIMS = "browse", "shims"
 LOOKING = "Looking what it is …"

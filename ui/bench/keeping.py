@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from core.bench.costs import Costs, shipped_costs
-from core.bench.kept import Kept
-from core.bench.kept_run import Recording
-from core.errors import FileProblem
-from core.jobs import Job
-from ui.tasks import Tasks
+from lamella.core.bench.costs import Costs, shipped_costs
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.kept_run import Recording
+from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job
+from lamella.ui.tasks import Tasks
 
 
 class Keeping(QObject):

@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from core.errors import LamellaError
-from ui import theme
+from lamella.core.errors import LamellaError
+from lamella.ui import theme
 
 
 class KeptHint(QWidget):

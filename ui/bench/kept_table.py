@@ -9,9 +9,9 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
-from core.bench.kept_run import RunSummary
-from ui import theme
-from ui.bench.durations import about
+from lamella.core.bench.kept_run import RunSummary
+from lamella.ui import theme
+from lamella.ui.bench.durations import about
 
 Index = QModelIndex | QPersistentModelIndex
 TITLES = ("Run", "When", "What", "Note")

@@ -8,9 +8,9 @@ from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
-from ui import theme
-from ui.bench.plot_lines import Look, draw_marker
-from ui.bench.series import Series
+from lamella.ui import theme
+from lamella.ui.bench.plot_lines import Look, draw_marker
+from lamella.ui.bench.series import Series
 
 SAMPLE_WIDTH = 32
 WIDEST = 250

@@ -10,12 +10,12 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from core.bench.ratios import shown_rows
-from ui import theme
-from ui.bench.axes import COUNT, DecadeAxis, EvenAxis
-from ui.bench.plot_lines import Band, DrawnLine, Frame, Spot, dagger, grid_lines
-from ui.bench.quantities import TIME, Quantity
-from ui.bench.series import Series, SeriesPoint
+from lamella.core.bench.ratios import shown_rows
+from lamella.ui import theme
+from lamella.ui.bench.axes import COUNT, DecadeAxis, EvenAxis
+from lamella.ui.bench.plot_lines import Band, DrawnLine, Frame, Spot, dagger, grid_lines
+from lamella.ui.bench.quantities import TIME, Quantity
+from lamella.ui.bench.series import Series, SeriesPoint
 
 BAND_HEIGHT = 0.55
 """Of the strip for values below the clock's resolution, in decades."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.bench.backends import Entry
-from core.bench.families import family_of
-from core.bench.interpreters import OtherPython
-from core.bench.other_python import objection
-from core.bench.workloads import Workload
+from lamella.core.bench.backends import Entry
+from lamella.core.bench.families import family_of
+from lamella.core.bench.interpreters import OtherPython
+from lamella.core.bench.other_python import objection
+from lamella.core.bench.workloads import Workload
 
 
 def no_part(entry: Entry, workloads: Sequence[Workload], other: OtherPython | None) -> str:

@@ -12,8 +12,8 @@ from pyqtgraph.graphicsItems.ScatterPlotItem import drawSymbol
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 
-from ui import theme
-from ui.bench.series import Series, SeriesPoint
+from lamella.ui import theme
+from lamella.ui.bench.series import Series, SeriesPoint
 
 LIVE_WIDTH, PUBLISHED_WIDTH = 2.2, 1.5
 LIVE_SIZE, PUBLISHED_SIZE = 10, 8

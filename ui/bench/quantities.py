@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from core.bench.ratios import shown_bytes, shown_factor, shown_seconds
-from ui.bench.axes import BYTES, SECONDS, Units
+from lamella.core.bench.ratios import shown_bytes, shown_factor, shown_seconds
+from lamella.ui.bench.axes import BYTES, SECONDS, Units
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
-from core.bench.protocol import Doing
-from core.bench.ratios import shown_rows
-from ui import theme
-from ui.bench.durations import about
-from ui.bench.race_results import title_of
-from ui.bench.stopwatch import Stopwatch
+from lamella.core.bench.protocol import Doing
+from lamella.core.bench.ratios import shown_rows
+from lamella.ui import theme
+from lamella.ui.bench.durations import about
+from lamella.ui.bench.race_results import title_of
+from lamella.ui.bench.stopwatch import Stopwatch
 
 SURE_FROM = 0.08
 """Before this share is done, the time that is left is the estimate's."""

@@ -9,21 +9,21 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSpinBox, QVBoxLayout, QWidget
 
-from core.bench.choice import PUBLISHED_SCALE, SMALL_SCALE, Choice, Part, part_of
-from core.bench.costs import Costs
-from core.bench.interpreters import OtherPython
-from core.bench.normalised import REFERENCE
-from core.bench.other_python import objection
-from core.bench.workloads import WORKLOADS, Workload
-from ui import theme
-from ui.bench.conditions import ConditionsForm
-from ui.bench.estimate_note import EstimateNote
-from ui.bench.parts import reason_against
-from ui.bench.section import Section
-from ui.bench.size_choice import SizeChoice
-from ui.bench.system_list import SystemList
-from ui.bench.workload_choice import WorkloadChoice
-from ui.tasks import Tasks
+from lamella.core.bench.choice import PUBLISHED_SCALE, SMALL_SCALE, Choice, Part, part_of
+from lamella.core.bench.costs import Costs
+from lamella.core.bench.interpreters import OtherPython
+from lamella.core.bench.normalised import REFERENCE
+from lamella.core.bench.other_python import objection
+from lamella.core.bench.workloads import WORKLOADS, Workload
+from lamella.ui import theme
+from lamella.ui.bench.conditions import ConditionsForm
+from lamella.ui.bench.estimate_note import EstimateNote
+from lamella.ui.bench.parts import reason_against
+from lamella.ui.bench.section import Section
+from lamella.ui.bench.size_choice import SizeChoice
+from lamella.ui.bench.system_list import SystemList
+from lamella.ui.bench.workload_choice import WorkloadChoice
+from lamella.ui.tasks import Tasks
 
 MOST_REPEATS = 1000
 UNKNOWN_PYTHON = "It is not known yet what that Python can run."

@@ -18,15 +18,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from core.bench.choice import Choice, part_of
-from core.bench.costs import Costs, shipped_costs
-from core.bench.own import system_names
-from core.bench.workloads import Workload
-from ui import theme
-from ui.bench.caption import Caption
-from ui.bench.estimate_note import EstimateNote
-from ui.bench.race_results import title_of
-from ui.tasks import Tasks
+from lamella.core.bench.choice import Choice, part_of
+from lamella.core.bench.costs import Costs, shipped_costs
+from lamella.core.bench.own import system_names
+from lamella.core.bench.workloads import Workload
+from lamella.ui import theme
+from lamella.ui.bench.caption import Caption
+from lamella.ui.bench.estimate_note import EstimateNote
+from lamella.ui.bench.race_results import title_of
+from lamella.ui.tasks import Tasks
 
 MOST_REPEATS = 1000
 

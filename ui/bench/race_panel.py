@@ -9,22 +9,22 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
-from core.bench.choice import Choice
-from core.bench.kept import Kept
-from core.bench.protocol import Doing, Message
-from core.bench.workloads import Workload
-from core.errors import LamellaError
-from ui import theme
-from ui.bench import export
-from ui.bench.keeping import Keeping
-from ui.bench.race_bar import RaceBar
-from ui.bench.race_controls import RaceControls
-from ui.bench.race_results import RaceResults
-from ui.bench.race_run import End, RaceRun
-from ui.bench.races import Races
-from ui.bench.results_view import ResultsView
-from ui.tasks import Tasks
-from ui.widgets.message_bar import MessageBar
+from lamella.core.bench.choice import Choice
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.protocol import Doing, Message
+from lamella.core.bench.workloads import Workload
+from lamella.core.errors import LamellaError
+from lamella.ui import theme
+from lamella.ui.bench import export
+from lamella.ui.bench.keeping import Keeping
+from lamella.ui.bench.race_bar import RaceBar
+from lamella.ui.bench.race_controls import RaceControls
+from lamella.ui.bench.race_results import RaceResults
+from lamella.ui.bench.race_run import End, RaceRun
+from lamella.ui.bench.races import Races
+from lamella.ui.bench.results_view import ResultsView
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.message_bar import MessageBar
 
 LEFT_WIDTH, RIGHT_WIDTH = 320, 900
 BUSY = "A race is running. Another can begin when it is over."

@@ -10,14 +10,14 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QStackedWidget, QWidget
 
-from ui import theme
-from ui.bench.bar_chart import NOTHING, BarChart
-from ui.bench.bars import Bars
-from ui.bench.legend import Legend
-from ui.bench.line_canvas import LineCanvas
-from ui.bench.plot_lines import Spot
-from ui.bench.quantities import Quantity
-from ui.bench.series import Series
+from lamella.ui import theme
+from lamella.ui.bench.bar_chart import NOTHING, BarChart
+from lamella.ui.bench.bars import Bars
+from lamella.ui.bench.legend import Legend
+from lamella.ui.bench.line_canvas import LineCanvas
+from lamella.ui.bench.plot_lines import Spot
+from lamella.ui.bench.quantities import Quantity
+from lamella.ui.bench.series import Series
 
 INSET_WIDTH, INSET_HEIGHT = 0.4, 0.48
 """Of the linear plot, as in the notebook of the small benchmark."""

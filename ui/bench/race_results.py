@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from core.bench.backends import entry_named
-from core.bench.calls import AGAIN, FIRST
-from core.bench.families import family_of
-from core.bench.protocol import WRONG, Failure, Measured, Message, Surroundings, Unsupported
-from core.bench.questions.cycle import QuestionCycle
-from core.bench.ratios import Ratio, ratios_between
-from core.bench.results import COLD, WARM, Record
-from core.bench.tally import Tally
-from core.bench.workloads import Operation, Workload
-from ui.bench.quantities import TIME, Quantity
+from lamella.core.bench.backends import entry_named
+from lamella.core.bench.calls import AGAIN, FIRST
+from lamella.core.bench.families import family_of
+from lamella.core.bench.protocol import WRONG, Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.questions.cycle import QuestionCycle
+from lamella.core.bench.ratios import Ratio, ratios_between
+from lamella.core.bench.results import COLD, WARM, Record
+from lamella.core.bench.tally import Tally
+from lamella.core.bench.workloads import Operation, Workload
+from lamella.ui.bench.quantities import TIME, Quantity
 
 SAMPLES: dict[str | None, str] = {None: "All samples", COLD: "First in its process", WARM: "Later ones"}
 CALLS: dict[str | None, str] = {AGAIN: "Later calls", FIRST: "First call"}

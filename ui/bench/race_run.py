@@ -8,14 +8,14 @@ from enum import StrEnum
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from core.bench import several
-from core.bench.choice import Choice
-from core.bench.costs import Costs
-from core.bench.pause import Pause
-from core.bench.protocol import Message
-from core.bench.results import Record
-from core.jobs import Job, Progress
-from ui.tasks import Handle, Tasks
+from lamella.core.bench import several
+from lamella.core.bench.choice import Choice
+from lamella.core.bench.costs import Costs
+from lamella.core.bench.pause import Pause
+from lamella.core.bench.protocol import Message
+from lamella.core.bench.results import Record
+from lamella.core.jobs import Job, Progress
+from lamella.ui.tasks import Handle, Tasks
 
 LOOK_MILLISECONDS = 100
 

@@ -19,21 +19,21 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from core.bench.choice import Choice, Part
-from core.bench.costs import Costs, shipped_costs
-from core.bench.mine.asked import change_words, mine, words_of
-from core.bench.mine.sources import Source
-from core.bench.mine.types import compared_type
-from core.bench.workloads import Workload
-from core.dataset import Dataset
-from core.filters import Filter, from_json, sentence
-from core.schema import ID
-from ui import theme
-from ui.bench.caption import Caption
-from ui.bench.estimate_note import EstimateNote
-from ui.bench.table_systems import TableSystems
-from ui.dialogs.error_dialog import sentences
-from ui.tasks import Handle, Tasks
+from lamella.core.bench.choice import Choice, Part
+from lamella.core.bench.costs import Costs, shipped_costs
+from lamella.core.bench.mine.asked import change_words, mine, words_of
+from lamella.core.bench.mine.sources import Source
+from lamella.core.bench.mine.types import compared_type
+from lamella.core.bench.workloads import Workload
+from lamella.core.dataset import Dataset
+from lamella.core.filters import Filter, from_json, sentence
+from lamella.core.schema import ID
+from lamella.ui import theme
+from lamella.ui.bench.caption import Caption
+from lamella.ui.bench.estimate_note import EstimateNote
+from lamella.ui.bench.table_systems import TableSystems
+from lamella.ui.dialogs.error_dialog import sentences
+from lamella.ui.tasks import Handle, Tasks
 
 MOST_REPEATS = 1000
 NOT_COMPARED = "Values of the type {type} are not compared, so nobody races them"

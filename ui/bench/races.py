@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from core.bench.choice import Choice
-from core.bench.kept_run import Recording
-from core.bench.protocol import Failure, Measured, Message, Surroundings, Unsupported
-from core.bench.workloads import WORKLOADS, Workload
-from ui.bench.race_results import RaceResults
+from lamella.core.bench.choice import Choice
+from lamella.core.bench.kept_run import Recording
+from lamella.core.bench.protocol import Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.workloads import WORKLOADS, Workload
+from lamella.ui.bench.race_results import RaceResults
 
 
 class Races:

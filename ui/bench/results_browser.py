@@ -17,19 +17,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from core.bench.choice import Choice
-from core.bench.kept import Kept
-from core.bench.kept_run import KeptRun, RunSummary
-from core.errors import LamellaError
-from core.jobs import Job
-from ui import theme
-from ui.bench.comparison_view import ComparisonView
-from ui.bench.kept_hint import KeptHint
-from ui.bench.kept_table import KeptTable
-from ui.bench.run_view import RunView
-from ui.bench.trend_view import TrendView
-from ui.tasks import Handle, Tasks
-from ui.widgets.message_bar import MessageBar
+from lamella.core.bench.choice import Choice
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.kept_run import KeptRun, RunSummary
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
+from lamella.ui import theme
+from lamella.ui.bench.comparison_view import ComparisonView
+from lamella.ui.bench.kept_hint import KeptHint
+from lamella.ui.bench.kept_table import KeptTable
+from lamella.ui.bench.run_view import RunView
+from lamella.ui.bench.trend_view import TrendView
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.message_bar import MessageBar
 
 LIST_WIDTH = 480
 NO_RUNS = ("No race is kept yet", "Every race that you run is kept here: come back after the first one.")

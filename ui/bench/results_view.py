@@ -8,20 +8,20 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QLabel, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from core.bench.normalised import reference_of
-from core.bench.published import PublishedLine, published
-from core.bench.ratios import shown_rows
-from core.bench.workloads import Operation, Workload
-from ui import theme
-from ui.bench.caption import Caption
-from ui.bench.display_bar import DisplayBar
-from ui.bench.drawing import bars, lines, normalised
-from ui.bench.findings import findings
-from ui.bench.findings_table import FindingsTable
-from ui.bench.plot_lines import DAGGER
-from ui.bench.race_plot import RacePlot, Scale
-from ui.bench.race_results import RaceResults, title_of
-from ui.bench.statistics_table import StatisticsTable, statistics_rows
+from lamella.core.bench.normalised import reference_of
+from lamella.core.bench.published import PublishedLine, published
+from lamella.core.bench.ratios import shown_rows
+from lamella.core.bench.workloads import Operation, Workload
+from lamella.ui import theme
+from lamella.ui.bench.caption import Caption
+from lamella.ui.bench.display_bar import DisplayBar
+from lamella.ui.bench.drawing import bars, lines, normalised
+from lamella.ui.bench.findings import findings
+from lamella.ui.bench.findings_table import FindingsTable
+from lamella.ui.bench.plot_lines import DAGGER
+from lamella.ui.bench.race_plot import RacePlot, Scale
+from lamella.ui.bench.race_results import RaceResults, title_of
+from lamella.ui.bench.statistics_table import StatisticsTable, statistics_rows
 
 REDRAW_MILLISECONDS = 120
 SHARE_OF_TIME = 12

@@ -7,18 +7,18 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from core.bench.environment import sentence
-from core.bench.kept_run import KeptRun
-from core.bench.protocol import Measured, Message
-from core.bench.workloads import Workload, workload_named
-from core.errors import LamellaError
-from ui import theme
-from ui.bench import export
-from ui.bench.caption import Caption
-from ui.bench.durations import about
-from ui.bench.race_results import RaceResults
-from ui.bench.results_view import ResultsView
-from ui.widgets.message_bar import MessageBar
+from lamella.core.bench.environment import sentence
+from lamella.core.bench.kept_run import KeptRun
+from lamella.core.bench.protocol import Measured, Message
+from lamella.core.bench.workloads import Workload, workload_named
+from lamella.core.errors import LamellaError
+from lamella.ui import theme
+from lamella.ui.bench import export
+from lamella.ui.bench.caption import Caption
+from lamella.ui.bench.durations import about
+from lamella.ui.bench.race_results import RaceResults
+from lamella.ui.bench.results_view import ResultsView
+from lamella.ui.widgets.message_bar import MessageBar
 
 EMPTY = "This run measured nothing."
 

@@ -7,10 +7,10 @@ from zlib import crc32
 
 from PySide6.QtCore import Qt
 
-from core.bench.backends import ENTRIES, entry_named
-from core.bench.published import PublishedLine
-from core.bench.results import STATISTICS, Summary, spread
-from ui.style.palettes import Palette
+from lamella.core.bench.backends import ENTRIES, entry_named
+from lamella.core.bench.published import PublishedLine
+from lamella.core.bench.results import STATISTICS, Summary, spread
+from lamella.ui.style.palettes import Palette
 
 MARKERS = ("o", "s", "t", "d", "star", "p", "h", "t1")
 """Of pyqtgraph: circle, square, triangle, diamond, star, pentagon, hexagon, triangle upwards."""

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from core.bench.workloads import ALL_SIZES, Workload
-from ui import theme
+from lamella.core.bench.workloads import ALL_SIZES, Workload
+from lamella.ui import theme
 
 LARGEST = 10**11
 COLUMNS = 2

@@ -15,17 +15,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from core.bench.backends import Entry
-from core.bench.interpreters import OtherPython
-from core.bench.introductions import Introduction
-from core.bench.workloads import Workload
-from ui import theme
-from ui.bench.asking import Asking
-from ui.bench.parts import no_part
-from ui.bench.server_field import ServerField
-from ui.bench.system_groups import grouped, installed_versions
-from ui.bench.system_row import SystemRow
-from ui.tasks import Tasks
+from lamella.core.bench.backends import Entry
+from lamella.core.bench.interpreters import OtherPython
+from lamella.core.bench.introductions import Introduction
+from lamella.core.bench.workloads import Workload
+from lamella.ui import theme
+from lamella.ui.bench.asking import Asking
+from lamella.ui.bench.parts import no_part
+from lamella.ui.bench.server_field import ServerField
+from lamella.ui.bench.system_groups import grouped, installed_versions
+from lamella.ui.bench.system_row import SystemRow
+from lamella.ui.tasks import Tasks
 
 FIRST_CHOICE = ("lamella", "sqlite")
 WITH_SERVER = "mongodb"

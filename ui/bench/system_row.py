@@ -6,8 +6,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QToolButton, QWidget
 
-from core.bench.backends import Entry
-from ui import theme
+from lamella.core.bench.backends import Entry
+from lamella.ui import theme
 
 ASKING = "is being asked how it is configured …"
 

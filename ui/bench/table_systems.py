@@ -6,11 +6,11 @@ import pyarrow as pa
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from core.bench.backends import ENTRIES, Entry
-from core.bench.mine import SYSTEMS
-from core.bench.mine.types import cannot_hold
-from ui import theme
-from ui.bench.caption import Caption
+from lamella.core.bench.backends import ENTRIES, Entry
+from lamella.core.bench.mine import SYSTEMS
+from lamella.core.bench.mine.types import cannot_hold
+from lamella.ui import theme
+from lamella.ui.bench.caption import Caption
 
 FIRST_CHOICE = ("lamella", "sqlite", "duckdb", "polars", "pyarrow")
 

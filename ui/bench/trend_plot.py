@@ -11,11 +11,11 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QToolTip, QVBoxLayout, QWidget
 
-from core.bench.ratios import shown_seconds
-from ui import theme
-from ui.bench.axes import SECONDS, DecadeAxis
-from ui.bench.plot_lines import DrawnLine, Spot
-from ui.bench.series import Series
+from lamella.core.bench.ratios import shown_seconds
+from lamella.ui import theme
+from lamella.ui.bench.axes import SECONDS, DecadeAxis
+from lamella.ui.bench.plot_lines import DrawnLine, Spot
+from lamella.ui.bench.series import Series
 
 REACH = 14
 LABEL_PIXELS = 100

@@ -9,19 +9,19 @@ from itertools import chain
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from core.bench.kept import Kept
-from core.bench.kept_run import RunSummary
-from core.bench.ratios import in_order, shown_rows
-from core.bench.trends import TrendPoint, trend
-from core.bench.workloads import Workload, workload_named
-from core.errors import LamellaError
-from core.jobs import Job
-from ui import theme
-from ui.bench.legend import Legend
-from ui.bench.race_results import title_of
-from ui.bench.series import Series, SeriesPoint
-from ui.bench.trend_plot import TrendPlot
-from ui.tasks import Handle, Tasks
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.kept_run import RunSummary
+from lamella.core.bench.ratios import in_order, shown_rows
+from lamella.core.bench.trends import TrendPoint, trend
+from lamella.core.bench.workloads import Workload, workload_named
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
+from lamella.ui import theme
+from lamella.ui.bench.legend import Legend
+from lamella.ui.bench.race_results import title_of
+from lamella.ui.bench.series import Series, SeriesPoint
+from lamella.ui.bench.trend_plot import TrendPlot
+from lamella.ui.tasks import Handle, Tasks
 
 Trends = Mapping[str, Sequence[TrendPoint]]
 TOO_FEW = "There is nothing to follow yet: race the same workload and size at least twice."

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.bench.workloads import Workload
-from ui.bench.quantities import DISK, MEMORY, PROCESSOR, TIME, Quantity
-from ui.bench.race_plot import Scale
+from lamella.core.bench.workloads import Workload
+from lamella.ui.bench.quantities import DISK, MEMORY, PROCESSOR, TIME, Quantity
+from lamella.ui.bench.race_plot import Scale
 
 
 class Shape(StrEnum):

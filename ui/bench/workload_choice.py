@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
-from core.bench.choice import PUBLISHED_SCALE, SMALL_SCALE
-from core.bench.workloads import ALL, GROUPS, WORKLOADS, Workload, workloads_named
-from ui import theme
-from ui.bench.caption import Caption
+from lamella.core.bench.choice import PUBLISHED_SCALE, SMALL_SCALE
+from lamella.core.bench.workloads import ALL, GROUPS, WORKLOADS, Workload, workloads_named
+from lamella.ui import theme
+from lamella.ui.bench.caption import Caption
 
 SCALES = {
     SMALL_SCALE: "Small: all of them in minutes",

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from ui import theme
+from lamella.ui import theme
 
 STANDS_ON = ("duckdb", "pyarrow", "PySide6-Essentials", "pyqtgraph", "sqlglot", "numpy")
 

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui import theme
+from lamella.ui import theme
 
 WIDTH, HEIGHT = 520, 380
 ICON = 16

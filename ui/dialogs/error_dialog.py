@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from core.errors import LamellaError
-from ui import theme
+from lamella.core.errors import LamellaError
+from lamella.ui import theme
 
 BUG_WHAT = "Something unexpected went wrong"
 BUG_FIX = "Your data is as it was before. You can go on working; copy the details if you want to report it."

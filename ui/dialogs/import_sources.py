@@ -9,10 +9,10 @@ import pyarrow as pa
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
-from core.dataset import Dataset
-from core.filters.kinds import NESTED, Kind, kind_of
-from core.transfer.importing import free_name, table_columns
-from ui import theme
+from lamella.core.dataset import Dataset
+from lamella.core.filters.kinds import NESTED, Kind, kind_of
+from lamella.core.transfer.importing import free_name, table_columns
+from lamella.ui import theme
 
 MOST_COLUMNS = 500
 ROW_HEIGHT = 36

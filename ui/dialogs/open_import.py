@@ -20,19 +20,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from core.dataset import Dataset
-from core.datasets import open_dataset
-from core.datasets.options import Checksums, Ragged
-from core.datasets.text.ragged import RaggedRow
-from core.errors import DamagedFile, FileProblem, LamellaError
-from core.jobs import Job, Progress
-from core.store.store import Store
-from core.store.table import Table
-from core.transfer import import_dataset
-from ui import theme
-from ui.dialogs.import_sources import ImportSources, Source
-from ui.tasks import Handle, Tasks
-from ui.widgets.message_bar import MessageBar
+from lamella.core.dataset import Dataset
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.options import Checksums, Ragged
+from lamella.core.datasets.text.ragged import RaggedRow
+from lamella.core.errors import DamagedFile, FileProblem, LamellaError
+from lamella.core.jobs import Job, Progress
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
+from lamella.core.transfer import import_dataset
+from lamella.ui import theme
+from lamella.ui.dialogs.import_sources import ImportSources, Source
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.message_bar import MessageBar
 
 STEPS = 1000
 MINIMUM_WIDTH = 560

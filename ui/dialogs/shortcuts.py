@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QGridLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from ui import theme
-from ui.actions import ACTIONS, MENUS, Action, sequences
+from lamella.ui import theme
+from lamella.ui.actions import ACTIONS, MENUS, Action, sequences
 
 GRID_KEYS = (
     ("Enter, Tab", "Next cell; with Shift the one before"),

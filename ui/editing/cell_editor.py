@@ -7,9 +7,9 @@ from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QToolTip, QWidget
 
-from core.cells import parse_cell
-from core.errors import BadData
-from ui import theme
+from lamella.core.cells import parse_cell
+from lamella.core.errors import BadData
+from lamella.ui import theme
 
 NULL_HINT = "null"
 MOVES = {

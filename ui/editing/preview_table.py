@@ -8,9 +8,9 @@ import pyarrow as pa
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from core.arrays import from_values
-from ui import theme
-from ui.grid.cells import is_right_aligned, screen_texts
+from lamella.core.arrays import from_values
+from lamella.ui import theme
+from lamella.ui.grid.cells import is_right_aligned, screen_texts
 
 NULL = "null"
 

@@ -19,21 +19,21 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from core.errors import LamellaError
-from core.filters import Filter, sentence
-from core.jobs import Job, Progress
-from core.scan.snapshot import Snapshot
-from core.store.commit import Commit
-from core.store.table import Table
-from ui import theme
-from ui.dialogs.error_dialog import sentences
-from ui.editing.preview_table import PreviewTable
-from ui.editing.update_plan import ID, Preview, SelectedRows, UpdatePlan, preview
-from ui.editing.value_edit import ValueEdit
-from ui.filters.column_box import ColumnBox
+from lamella.core.errors import LamellaError
+from lamella.core.filters import Filter, sentence
+from lamella.core.jobs import Job, Progress
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import sentences
+from lamella.ui.editing.preview_table import PreviewTable
+from lamella.ui.editing.update_plan import ID, Preview, SelectedRows, UpdatePlan, preview
+from lamella.ui.editing.value_edit import ValueEdit
+from lamella.ui.filters.column_box import ColumnBox
 
 if TYPE_CHECKING:
-    from ui.tasks import Handle, Tasks
+    from lamella.ui.tasks import Handle, Tasks
 
 PAUSE_MS = 200
 LONGEST_SENTENCE = 80

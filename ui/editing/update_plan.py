@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.filters import Filter, Predicate, col
-from core.filters.kinds import NESTED, kind_of
-from core.jobs import Job
-from core.query.local import count, read
-from core.scan.snapshot import Snapshot
+from lamella.core.filters import Filter, Predicate, col
+from lamella.core.filters.kinds import NESTED, kind_of
+from lamella.core.jobs import Job
+from lamella.core.query.local import count, read
+from lamella.core.scan.snapshot import Snapshot
 
 ID = "_id"
 PREVIEW_ROWS = 20

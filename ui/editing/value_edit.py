@@ -9,10 +9,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from core.cells import parse_cell
-from core.errors import BadData
-from core.filters.kinds import Kind, kind_of
-from ui import theme
+from lamella.core.cells import parse_cell
+from lamella.core.errors import BadData
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.ui import theme
 
 HINTS = {
     Kind.INTEGER: "a whole number",

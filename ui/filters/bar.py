@@ -10,13 +10,13 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from core.filters import Filter
-from ui import theme
-from ui.filters.breakable import breakable
-from ui.filters.builder import FilterBuilder
-from ui.filters.chip import Chip, spoken
-from ui.filters.chip_area import ChipArea
-from ui.filters.tree import Condition, Group, Node, from_filter, from_json, to_json
+from lamella.core.filters import Filter
+from lamella.ui import theme
+from lamella.ui.filters.breakable import breakable
+from lamella.ui.filters.builder import FilterBuilder
+from lamella.ui.filters.chip import Chip, spoken
+from lamella.ui.filters.chip_area import ChipArea
+from lamella.ui.filters.tree import Condition, Group, Node, from_filter, from_json, to_json
 
 DEBOUNCE_MS = 200
 MOST_CHIPS = 30

@@ -9,11 +9,11 @@ from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from core.filters import Filter
-from ui import theme
-from ui.filters.condition_row import ConditionRow
-from ui.filters.group_box import GroupBox
-from ui.filters.tree import Condition, Group, Node, first_condition, from_filter
+from lamella.core.filters import Filter
+from lamella.ui import theme
+from lamella.ui.filters.condition_row import ConditionRow
+from lamella.ui.filters.group_box import GroupBox
+from lamella.ui.filters.tree import Condition, Group, Node, first_condition, from_filter
 
 MOST_CONDITIONS = 200
 TALLEST = 26  # lines of text before it scrolls

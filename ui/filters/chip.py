@@ -9,12 +9,12 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 
-from core.filters import Filter, bind, sentence
-from core.filters.walk import columns_read
-from core.nested import place_of
-from ui import theme
-from ui.filters.icon_button import IconButton
-from ui.filters.tree import Condition, Node, Problem
+from lamella.core.filters import Filter, bind, sentence
+from lamella.core.filters.walk import columns_read
+from lamella.core.nested import place_of
+from lamella.ui import theme
+from lamella.ui.filters.icon_button import IconButton
+from lamella.ui.filters.tree import Condition, Node, Problem
 
 WIDEST = 360
 TIGHT = "QToolButton#inside-chip { padding: 3px; }"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
-from ui.widgets.flow_layout import FlowLayout
+from lamella.ui.widgets.flow_layout import FlowLayout
 
 MOST_LINES = 3
 

@@ -18,16 +18,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from core.filters import OPERATORS, fits
-from core.filters.kinds import Kind, kind_of
-from core.filters.operators import Arity, offered
-from ui import theme
-from ui.filters.breakable import breakable
-from ui.filters.column_box import ColumnBox
-from ui.filters.icon_button import IconButton
-from ui.filters.tree import Condition, Problem
-from ui.filters.typed import quick
-from ui.filters.value_fields import ValueFields
+from lamella.core.filters import OPERATORS, fits
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.filters.operators import Arity, offered
+from lamella.ui import theme
+from lamella.ui.filters.breakable import breakable
+from lamella.ui.filters.column_box import ColumnBox
+from lamella.ui.filters.icon_button import IconButton
+from lamella.ui.filters.tree import Condition, Problem
+from lamella.ui.filters.typed import quick
+from lamella.ui.filters.value_fields import ValueFields
 
 COLUMN_WIDTH, OPERATOR_WIDTH = 12, 11  # in lines of text
 MOVES = (

@@ -17,10 +17,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui import theme
-from ui.filters.condition_row import ConditionRow
-from ui.filters.icon_button import IconButton
-from ui.filters.tree import Condition, Group, Node
+from lamella.ui import theme
+from lamella.ui.filters.condition_row import ConditionRow
+from lamella.ui.filters.icon_button import IconButton
+from lamella.ui.filters.tree import Condition, Group, Node
 
 JOINS = (
     ("all of these", True, False),

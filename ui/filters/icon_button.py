@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QToolButton, QWidget
 
-from ui import theme
+from lamella.ui import theme
 
 ICON_SIDE = 16
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from core.filters import Filter
-from core.query.local import count
-from core.scan.snapshot import Snapshot
-from ui.filters.bar import FilterBar
-from ui.filters.tree import Condition
+from lamella.core.filters import Filter
+from lamella.core.query.local import count
+from lamella.core.scan.snapshot import Snapshot
+from lamella.ui.filters.bar import FilterBar
+from lamella.ui.filters.tree import Condition
 
 if TYPE_CHECKING:
-    from ui.tasks import Handle, Tasks
+    from lamella.ui.tasks import Handle, Tasks
 
 MOST_REMEMBERED = 500
 Asked = tuple[tuple[object, ...], Filter]

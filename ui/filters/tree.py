@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.errors import BadFilter, UnknownColumn
-from core.filters import OPERATORS, And, Filter, Not, Or, Predicate
-from core.filters.binding import Bound, bind_predicate, is_whole
-from core.filters.kinds import kind_of
-from core.filters.operators import Arity, offered
-from ui.filters.typed import join_list, split_list, written
+from lamella.core.errors import BadFilter, UnknownColumn
+from lamella.core.filters import OPERATORS, And, Filter, Not, Or, Predicate
+from lamella.core.filters.binding import Bound, bind_predicate, is_whole
+from lamella.core.filters.kinds import kind_of
+from lamella.core.filters.operators import Arity, offered
+from lamella.ui.filters.typed import join_list, split_list, written
 
 _COMPLEMENTS = (
     ("eq", "ne"),

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.filters.expr import Filter, Reference
-from core.filters.kinds import COUNTED, NUMBERS, kind_of
-from core.filters.sentence import sentence
+from lamella.core.filters.expr import Filter, Reference
+from lamella.core.filters.kinds import COUNTED, NUMBERS, kind_of
+from lamella.core.filters.sentence import sentence
 
 _ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]*))(?:,|$)')
 _SIGNS = {">=": "gte", "<=": "lte", "<>": "ne", "!=": "ne", ">": "gt", "<": "lt", "=": "eq"}

@@ -16,9 +16,9 @@ from PySide6.QtWidgets import (
     QWidgetAction,
 )
 
-from core.filters.kinds import NUMBERS, Kind, kind_of
-from core.filters.operators import PATTERNS, Arity, Operator
-from ui import theme
+from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
+from lamella.core.filters.operators import PATTERNS, Arity, Operator
+from lamella.ui import theme
 
 PLACEHOLDERS = {
     Kind.DATE: "2013-01-31",

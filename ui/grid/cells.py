@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from core.filters.kinds import NUMBERS, Kind, kind_of, value_type
+from lamella.core.filters.kinds import NUMBERS, Kind, kind_of, value_type
 
 LONGEST = 200  # characters of one cell on screen; copying takes the whole text
 LONGEST_BYTES = 48

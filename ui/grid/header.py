@@ -8,10 +8,10 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QApplication, QHeaderView, QWidget
 
-from core.query.query import SortKey
-from ui import theme
-from ui.grid.cells import icon_name
-from ui.grid.model import GridModel
+from lamella.core.query.query import SortKey
+from lamella.ui import theme
+from lamella.ui.grid.cells import icon_name
+from lamella.ui.grid.model import GridModel
 
 ICON = 14
 ARROW = 12

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from ui.grid.cells import is_right_aligned
-from ui.grid.pages import Pages, PageTexts, Rows
-from ui.tasks import Tasks
+from lamella.ui.grid.cells import is_right_aligned
+from lamella.ui.grid.pages import Pages, PageTexts, Rows
+from lamella.ui.tasks import Tasks
 
 WINDOW_ROWS = 1_000_000  # Qt adds row heights up in an int: 2³¹ ÷ height is where its views break
 Index = QModelIndex | QPersistentModelIndex

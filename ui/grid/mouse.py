@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtGui import QMouseEvent
 
 if TYPE_CHECKING:
-    from ui.grid.view import GridView
+    from lamella.ui.grid.view import GridView
 
 SCROLL_EVERY_MS = 40
 

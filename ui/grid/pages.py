@@ -13,9 +13,9 @@ from typing import Protocol
 import pyarrow as pa
 from PySide6.QtCore import QObject, Signal
 
-from core.jobs import Job
-from ui.grid.cells import Texts, screen_texts
-from ui.tasks import Handle, Tasks
+from lamella.core.jobs import Job
+from lamella.ui.grid.cells import Texts, screen_texts
+from lamella.ui.tasks import Handle, Tasks
 
 PAGE_ROWS = 32  # rows scattered over a file cost one by one, so a page is no more than a screen
 AT_ONCE = 2  # requests under way: a jump need not wait for the page it left

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QLine, QRect, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 
-from ui import theme
-from ui.grid.pages import PAGE_ROWS
+from lamella.ui import theme
+from lamella.ui.grid.pages import PAGE_ROWS
 
 if TYPE_CHECKING:
-    from ui.grid.view import GridView
+    from lamella.ui.grid.view import GridView
 
 PADDING = theme.S
 NULL = "NULL"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
-from ui import theme
-from ui.grid.scroll_bar import RowScrollBar
-from ui.grid.view import GridView
-from ui.tasks import Tasks
+from lamella.ui import theme
+from lamella.ui.grid.scroll_bar import RowScrollBar
+from lamella.ui.grid.view import GridView
+from lamella.ui.tasks import Tasks
 
 WAIT_MS = 500  # quick work should not flash a word
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QTableView
 
-from ui.grid.model import GridModel
-from ui.grid.selection import Block
+from lamella.ui.grid.model import GridModel
+from lamella.ui.grid.selection import Block
 
 MARGIN_COLUMNS = 4
 

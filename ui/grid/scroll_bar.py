@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollBar, QWidget
 
-from ui.grid.view import GridView
+from lamella.ui.grid.view import GridView
 
 MOST = 2**31 - 1  # a scroll bar counts in an int
 

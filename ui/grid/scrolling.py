@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ui.grid.places import CellPlaces
+from lamella.ui.grid.places import CellPlaces
 
 
 class WindowScrolling(CellPlaces):

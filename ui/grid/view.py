@@ -18,16 +18,16 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QToolTip, QWidget
 
-from ui import theme
-from ui.grid import keys
-from ui.grid.header import ColumnHeader, RowHeader
-from ui.grid.model import GridModel
-from ui.grid.mouse import Mouse
-from ui.grid.pages import PAGE_ROWS, PageTexts, Rows
-from ui.grid.painter import NULL, PADDING, CellPainter, Mark
-from ui.grid.scrolling import WindowScrolling
-from ui.grid.selection import Block, Selection
-from ui.tasks import Tasks
+from lamella.ui import theme
+from lamella.ui.grid import keys
+from lamella.ui.grid.header import ColumnHeader, RowHeader
+from lamella.ui.grid.model import GridModel
+from lamella.ui.grid.mouse import Mouse
+from lamella.ui.grid.pages import PAGE_ROWS, PageTexts, Rows
+from lamella.ui.grid.painter import NULL, PADDING, CellPainter, Mark
+from lamella.ui.grid.scrolling import WindowScrolling
+from lamella.ui.grid.selection import Block, Selection
+from lamella.ui.tasks import Tasks
 
 WIDEST_FIT = 360
 

@@ -17,7 +17,7 @@ SCALES = (1, 2)
 @cache
 def source(name: str) -> str:
     """The SVG text of an icon; its strokes are `currentColor`."""
-    return files("resources").joinpath("icons", f"{name}.svg").read_text("utf-8")
+    return files("lamella.resources").joinpath("icons", f"{name}.svg").read_text("utf-8")
 
 
 def tinted(name: str, color: str) -> bytes:

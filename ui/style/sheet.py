@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from string import Template
 
-from ui.style.palettes import Palette
+from lamella.ui.style.palettes import Palette
 
 ICONS_USED = (
     ("check", "on_accent"),

@@ -18,9 +18,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from core.datasets.kinds import Kind, kind_of, sentence
-from ui import theme
-from ui.tasks import Handle, Tasks
+from lamella.core.datasets.kinds import Kind, kind_of, sentence
+from lamella.ui import theme
+from lamella.ui.tasks import Handle, Tasks
 
 ICON_SIZE = 40
 ZONE_SIZE = QSize(440, 280)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
-from ui import theme
+from lamella.ui import theme
 
 SHOWN_MS = 12_000
 Choice = tuple[str, Callable[[], object]]

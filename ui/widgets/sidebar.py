@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
-from ui import theme
+from lamella.ui import theme
 
 ROLE = Qt.ItemDataRole.UserRole
 

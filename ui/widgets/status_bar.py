@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar, QToolButton, QWidget
 
-from core.jobs import Progress
-from ui import theme
-from ui.tasks import Handle, Tasks
+from lamella.core.jobs import Progress
+from lamella.ui import theme
+from lamella.ui.tasks import Handle, Tasks
 
 FLICKER_MS = 250  # what is over sooner needs no Stop button
 

@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
-from ui import theme
-from ui.actions import ACTIONS, BY_ID, Action, Situation, sequences, shown_keys
+from lamella.ui import theme
+from lamella.ui.actions import ACTIONS, BY_ID, Action, Situation, sequences, shown_keys
 
 GAP = "\u2009\u2009"  # between icon and text of a toolbar button; the style has no setting for it
 

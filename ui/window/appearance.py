@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
-from ui import theme
-from ui.theme import TEXT_SCALES, Mode
-from ui.window.action_set import ActionSet
-from ui.window.memory import Memory
+from lamella.ui import theme
+from lamella.ui.theme import TEXT_SCALES, Mode
+from lamella.ui.window.action_set import ActionSet
+from lamella.ui.window.memory import Memory
 
 
 class Appearance(QObject):

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, QTimer
 
-from core.jobs import Job
-from core.store.store import Store
-from ui.tasks import Tasks
-from ui.window.commits import Commits
+from lamella.core.jobs import Job
+from lamella.core.store.store import Store
+from lamella.ui.tasks import Tasks
+from lamella.ui.window.commits import Commits
 
 REST_SECONDS = 20
 

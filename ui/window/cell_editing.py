@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 
-from core.jobs import Job
-from core.schema import ID
-from core.store.commit import Commit
-from core.store.table import Table
-from ui import theme
-from ui.editing.cell_editor import CellEditor
-from ui.grid import keys
-from ui.grid.cells import BREAK, CUT, TAB, is_shortened, whole_texts
-from ui.grid.pages import Rows
-from ui.grid.selection import Block
-from ui.window.edits import Edit, Edits
-from ui.window.finding import row_ids
-from ui.window.table_cells import TableCell
+from lamella.core.jobs import Job
+from lamella.core.schema import ID
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.editing.cell_editor import CellEditor
+from lamella.ui.grid import keys
+from lamella.ui.grid.cells import BREAK, CUT, TAB, is_shortened, whole_texts
+from lamella.ui.grid.pages import Rows
+from lamella.ui.grid.selection import Block
+from lamella.ui.window.edits import Edit, Edits
+from lamella.ui.window.finding import row_ids
+from lamella.ui.window.table_cells import TableCell
 
 if TYPE_CHECKING:
-    from ui.window.dataset_tab import DatasetTab
+    from lamella.ui.window.dataset_tab import DatasetTab
 
 NARROWEST = 96
 MOST_ROWS = 100_000  # set to null at once; more is an update with a filter

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import shiboken6
 from PySide6.QtCore import QObject, Signal
 
-from core.jobs import Job
-from core.store.commit import Commit
-from core.store.table import Table
-from ui.tasks import Tasks
+from lamella.core.jobs import Job
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui.tasks import Tasks
 
 Change = Callable[[Table, Job], Commit]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
-from core.jobs import Job
-from ui.grid.cells import whole_texts
-from ui.grid.pages import Rows
-from ui.grid.selection import Block
+from lamella.core.jobs import Job
+from lamella.ui.grid.cells import whole_texts
+from lamella.ui.grid.pages import Rows
+from lamella.ui.grid.selection import Block
 
 if TYPE_CHECKING:
-    from ui.window.dataset_tab import DatasetTab
+    from lamella.ui.window.dataset_tab import DatasetTab
 
 ASK_ABOVE = 200_000
 MOST_CELLS = 20_000_000

@@ -8,28 +8,28 @@ from pathlib import Path
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from core.dataset import Dataset
-from core.errors import DamagedFile
-from core.filters.expr import Filter
-from core.jobs import Job, Progress
-from core.query.query import SortKey
-from core.query.view import View
-from core.scan.snapshot import FileSegment
-from core.store.table import Table
-from ui.filters.bar import FilterBar
-from ui.filters.live_count import LiveCount
-from ui.grid.pages import PAGE_ROWS, NoRows
-from ui.grid.pane import GridPane
-from ui.tasks import Handle, Tasks
-from ui.widgets.message_bar import MessageBar
-from ui.window.cell_editing import CellEditing
-from ui.window.commits import Commits
-from ui.window.copying import Copying
-from ui.window.failures import Failures
-from ui.window.loader import Loaded, Loader, load
-from ui.window.reopening import Reopening, columns_of, what_fits
-from ui.window.status import status_text
-from ui.window.table_cells import TableCells
+from lamella.core.dataset import Dataset
+from lamella.core.errors import DamagedFile
+from lamella.core.filters.expr import Filter
+from lamella.core.jobs import Job, Progress
+from lamella.core.query.query import SortKey
+from lamella.core.query.view import View
+from lamella.core.scan.snapshot import FileSegment
+from lamella.core.store.table import Table
+from lamella.ui.filters.bar import FilterBar
+from lamella.ui.filters.live_count import LiveCount
+from lamella.ui.grid.pages import PAGE_ROWS, NoRows
+from lamella.ui.grid.pane import GridPane
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.window.cell_editing import CellEditing
+from lamella.ui.window.commits import Commits
+from lamella.ui.window.copying import Copying
+from lamella.ui.window.failures import Failures
+from lamella.ui.window.loader import Loaded, Loader, load
+from lamella.ui.window.reopening import Reopening, columns_of, what_fits
+from lamella.ui.window.status import status_text
+from lamella.ui.window.table_cells import TableCells
 
 HIDDEN = ("_id",)
 GROW_EVERY_MS = 200

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from PySide6.QtCore import QObject, Signal
 
-from core.jobs import Job
-from core.schema import ID
-from core.store.commit import Commit
-from core.store.table import Table
-from ui.dialogs.error_dialog import sentences
-from ui.grid.painter import Mark
-from ui.window.table_cells import TableCell
+from lamella.core.jobs import Job
+from lamella.core.schema import ID
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui.dialogs.error_dialog import sentences
+from lamella.ui.grid.painter import Mark
+from lamella.ui.window.table_cells import TableCell
 
 if TYPE_CHECKING:
-    from ui.window.dataset_tab import DatasetTab
+    from lamella.ui.window.dataset_tab import DatasetTab
 
 
 @dataclass(eq=False)

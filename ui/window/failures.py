@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from core.datasets.text.ragged import RaggedRow
-from core.errors import DamagedFile, FileProblem, LamellaError
-from ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog
-from ui.widgets.message_bar import Choice
+from lamella.core.datasets.text.ragged import RaggedRow
+from lamella.core.errors import DamagedFile, FileProblem, LamellaError
+from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog
+from lamella.ui.widgets.message_bar import Choice
 
 if TYPE_CHECKING:
-    from ui.window.dataset_tab import DatasetTab
+    from lamella.ui.window.dataset_tab import DatasetTab
 
 log = logging.getLogger(__name__)
 PAD = "Open with short rows filled up"

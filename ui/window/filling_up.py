@@ -7,9 +7,9 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from core.errors import LamellaError
-from ui.window.failures import LOOK_ANYWAY, PAD
-from ui.window.library import Key, Library
+from lamella.core.errors import LamellaError
+from lamella.ui.window.failures import LOOK_ANYWAY, PAD
+from lamella.ui.window.library import Key, Library
 
 
 def ask_fill_up(error: LamellaError, key: Key, library: Library, window: QWidget) -> None:

@@ -6,13 +6,13 @@ from bisect import bisect_left
 
 import numpy as np
 
-from core.filters import col
-from core.jobs import Job
-from core.query.query import Query
-from core.query.view import View
-from core.schema import ID
-from ui.grid.pages import Rows
-from ui.grid.selection import Block
+from lamella.core.filters import col
+from lamella.core.jobs import Job
+from lamella.core.query.query import Query
+from lamella.core.query.view import View
+from lamella.core.schema import ID
+from lamella.ui.grid.pages import Rows
+from lamella.ui.grid.selection import Block
 
 STEP = 1_000_000
 

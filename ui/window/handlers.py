@@ -6,19 +6,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from core.filters import fits
-from core.filters.expr import Predicate
-from core.query.query import SortKey
-from ui.dialogs.about import AboutDialog
-from ui.dialogs.command_palette import CommandPalette
-from ui.dialogs.go_to_row import GoToRow
-from ui.dialogs.shortcuts import ShortcutsDialog
-from ui.window.dataset_tab import DatasetTab
-from ui.window.racing import ask_race_file, race_table, show_kept
-from ui.window.situation import current_column
+from lamella.core.filters import fits
+from lamella.core.filters.expr import Predicate
+from lamella.core.query.query import SortKey
+from lamella.ui.dialogs.about import AboutDialog
+from lamella.ui.dialogs.command_palette import CommandPalette
+from lamella.ui.dialogs.go_to_row import GoToRow
+from lamella.ui.dialogs.shortcuts import ShortcutsDialog
+from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.racing import ask_race_file, race_table, show_kept
+from lamella.ui.window.situation import current_column
 
 if TYPE_CHECKING:
-    from ui.main_window import MainWindow
+    from lamella.ui.main_window import MainWindow
 
 Handler = Callable[[], object]
 TabWork = Callable[[DatasetTab], object]

@@ -8,19 +8,19 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from core.dataset import Dataset
-from core.datasets import open_dataset
-from core.datasets.options import Checksums, Ragged
-from core.datasets.text.ragged import RaggedRow
-from core.errors import DamagedFile, LamellaError, StoreProblem
-from core.jobs import Job
-from core.scan.file_checks import checks
-from core.store.paths import is_store
-from core.store.store import Store
-from core.store.table import Table
-from core.transfer import import_dataset
-from ui.tasks import Handle, Tasks
-from ui.widgets.sidebar import StoreEntry
+from lamella.core.dataset import Dataset
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.options import Checksums, Ragged
+from lamella.core.datasets.text.ragged import RaggedRow
+from lamella.core.errors import DamagedFile, LamellaError, StoreProblem
+from lamella.core.jobs import Job
+from lamella.core.scan.file_checks import checks
+from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
+from lamella.core.transfer import import_dataset
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.sidebar import StoreEntry
 
 T = TypeVar("T")
 Key = tuple[str, ...]

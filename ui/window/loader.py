@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
-from core.dataset import Dataset
-from core.filters.expr import Filter
-from core.jobs import Job
-from core.query.query import Query, SortKey
-from core.query.view import View
-from core.store.table import Table
-from ui.grid.pages import PageTexts, Request, read_pages
-from ui.tasks import Handle, Tasks
+from lamella.core.dataset import Dataset
+from lamella.core.filters.expr import Filter
+from lamella.core.jobs import Job
+from lamella.core.query.query import Query, SortKey
+from lamella.core.query.view import View
+from lamella.core.store.table import Table
+from lamella.ui.grid.pages import PageTexts, Request, read_pages
+from lamella.ui.tasks import Handle, Tasks
 
 Place = Callable[[], tuple[int, int, Sequence[str]]]  # first page, last page and columns on screen
 

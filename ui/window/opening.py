@@ -8,13 +8,13 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from core.store.paths import is_store
-from ui.dialogs.open_import import ImportDialog
-from ui.tasks import Tasks
-from ui.widgets.sidebar import Entry
-from ui.window.library import Library
-from ui.window.memory import Memory
-from ui.window.tab_set import TabSet
+from lamella.core.store.paths import is_store
+from lamella.ui.dialogs.open_import import ImportDialog
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.sidebar import Entry
+from lamella.ui.window.library import Library
+from lamella.ui.window.memory import Memory
+from lamella.ui.window.tab_set import TabSet
 
 FILTERS = "Data files (*.parquet *.pq *.parq *.csv *.tsv *.txt *.json *.jsonl *.ndjson *.gz);;All files (*)"
 

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 
-from core.errors import LamellaError
-from ui.window.dataset_tab import DatasetTab
+from lamella.core.errors import LamellaError
+from lamella.ui.window.dataset_tab import DatasetTab
 
 if TYPE_CHECKING:
-    from core.bench.choice import Choice
-    from core.bench.mine.sources import Source
-    from ui.bench.race_own_file import RaceOwnFile
-    from ui.bench.race_this_table import RaceThisTable
-    from ui.bench.results_browser import ResultsBrowser
-    from ui.main_window import MainWindow
+    from lamella.core.bench.choice import Choice
+    from lamella.core.bench.mine.sources import Source
+    from lamella.ui.bench.race_own_file import RaceOwnFile
+    from lamella.ui.bench.race_this_table import RaceThisTable
+    from lamella.ui.bench.results_browser import ResultsBrowser
+    from lamella.ui.main_window import MainWindow
 
 BUSY = "A race is running. Another can begin when it is over."
 
 
 def race_table(window: MainWindow, tab: DatasetTab) -> RaceThisTable | None:
     """Ask what is to be raced of the rows and columns that the tab shows; None while a race runs."""
-    from ui.bench.race_this_table import RaceThisTable
+    from lamella.ui.bench.race_this_table import RaceThisTable
 
     if window.race is not None and window.race.running:
         tab.messages.say(BUSY, ("Show it", window.show_race))
@@ -46,8 +46,8 @@ def ask_race_file(window: MainWindow) -> None:
 
 def race_file(window: MainWindow, path: Path) -> RaceOwnFile | None:
     """Ask how the race in a Python file is to be run; what is wrong with the file is told."""
-    from core.bench.own import load_file
-    from ui.bench.race_own_file import RaceOwnFile
+    from lamella.core.bench.own import load_file
+    from lamella.ui.bench.race_own_file import RaceOwnFile
 
     try:
         workload = load_file(path)
@@ -62,7 +62,7 @@ def race_file(window: MainWindow, path: Path) -> RaceOwnFile | None:
 
 
 def show_kept(window: MainWindow) -> ResultsBrowser:
-    from ui.bench.results_browser import ResultsBrowser
+    from lamella.ui.bench.results_browser import ResultsBrowser
 
     browser = ResultsBrowser(window.kept, window.tasks, window)
     browser.race_asked.connect(lambda choice: race(window, choice))
@@ -80,7 +80,7 @@ def race(window: MainWindow, choice: Choice) -> None:
 
 def source_of(tab: DatasetTab) -> Source:
     """What opens the same rows again."""
-    from core.bench.mine.sources import Source
+    from lamella.core.bench.mine.sources import Source
 
     if tab.table is not None:
         return Source(str(tab.table.store.path), tab.table.name)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from core.dataset import Dataset
-from core.datasets import open_dataset
-from core.datasets.options import Checksums, Ragged
-from core.datasets.text.dataset import TextDataset
-from core.filters.expr import And, Filter, all_of
-from core.filters.walk import columns_read
-from core.jobs import Job
+from lamella.core.dataset import Dataset
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.options import Checksums, Ragged
+from lamella.core.datasets.text.dataset import TextDataset
+from lamella.core.filters.expr import And, Filter, all_of
+from lamella.core.filters.walk import columns_read
+from lamella.core.jobs import Job
 
 if TYPE_CHECKING:
-    from ui.window.dataset_tab import DatasetTab
+    from lamella.ui.window.dataset_tab import DatasetTab
 
 
 class Reopening(QObject):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from core.jobs import Job
-from core.schema import ID
-from ui.editing.update_dialog import UpdateDialog
-from ui.editing.update_plan import SelectedRows
-from ui.window.dataset_tab import DatasetTab
-from ui.window.finding import row_ids
-from ui.window.situation import current_column
+from lamella.core.jobs import Job
+from lamella.core.schema import ID
+from lamella.ui.editing.update_dialog import UpdateDialog
+from lamella.ui.editing.update_plan import SelectedRows
+from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.finding import row_ids
+from lamella.ui.window.situation import current_column
 
 
 def ask_values(tab: DatasetTab, window: QWidget) -> UpdateDialog | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from core.errors import LamellaError
-from ui.actions import Situation
-from ui.window.dataset_tab import DatasetTab
-from ui.window.tab_set import TabSet
+from lamella.core.errors import LamellaError
+from lamella.ui.actions import Situation
+from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.tab_set import TabSet
 
 
 def situation(tabs: TabSet, busy: bool, no_home: LamellaError | None = None) -> Situation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ui.window.loader import Loaded
+from lamella.ui.window.loader import Loaded
 
 SECOND_MS = 1000
 

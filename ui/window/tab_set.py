@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QTabWidget, QWidget
 
-from ui import theme
-from ui.window.dataset_tab import DatasetTab
+from lamella.ui import theme
+from lamella.ui.window.dataset_tab import DatasetTab
 
 Key = tuple[str, ...]
 

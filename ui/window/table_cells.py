@@ -9,13 +9,13 @@ from weakref import WeakSet
 
 from PySide6.QtCore import QObject, Signal
 
-from core.jobs import Job
-from core.query.view import View
-from ui.window.finding import id_at, row_of
-from ui.window.loader import Loaded
+from lamella.core.jobs import Job
+from lamella.core.query.view import View
+from lamella.ui.window.finding import id_at, row_of
+from lamella.ui.window.loader import Loaded
 
 if TYPE_CHECKING:
-    from ui.window.dataset_tab import DatasetTab
+    from lamella.ui.window.dataset_tab import DatasetTab
 
 
 class TableCell:

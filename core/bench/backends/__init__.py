@@ -7,9 +7,9 @@ import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from core.bench.backends.base import Backend
-from core.bench.families import FAMILIES, loaded
-from core.errors import LamellaError, UnknownName
+from lamella.core.bench.backends.base import Backend
+from lamella.core.bench.families import FAMILIES, loaded
+from lamella.core.errors import LamellaError, UnknownName
 
 
 class UnknownBackend(UnknownName):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from core.bench.backends.base import Rows
-from core.bench.data import BLOCK_ROWS
-from core.bench.workloads import Columns, Values, Workload
+from lamella.core.bench.backends.base import Rows
+from lamella.core.bench.data import BLOCK_ROWS
+from lamella.core.bench.workloads import Columns, Values, Workload
 
 Table = npt.NDArray[Any]
 

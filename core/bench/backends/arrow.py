@@ -8,9 +8,9 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy
-from core.bench.data import BLOCK_ROWS
-from core.bench.workloads import Columns, Values
+from lamella.core.arrays import from_numpy
+from lamella.core.bench.data import BLOCK_ROWS
+from lamella.core.bench.workloads import Columns, Values
 
 
 def batches(made: Iterable[Columns]) -> pa.RecordBatchReader:

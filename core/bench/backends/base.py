@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from core.bench.data import Numbers, Row, dicts
-from core.bench.workloads import Columns, Values, Workload
-from core.errors import LamellaError
+from lamella.core.bench.data import Numbers, Row, dicts
+from lamella.core.bench.workloads import Columns, Values, Workload
+from lamella.core.errors import LamellaError
 
 __all__ = ["Backend", "NotReady", "Row", "Rows", "TableBackend"]
 

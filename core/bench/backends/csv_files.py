@@ -8,11 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
-from core.bench.backends.base import Rows
-from core.bench.backends.python_rows import Tuples, tuple_blocks, tuples_of
-from core.bench.backends.whole_files import WholeFile, cannot
-from core.bench.data import BLOCK_ROWS, tuples
-from core.bench.workloads import Columns, Values, Workload
+from lamella.core.bench.backends.base import Rows
+from lamella.core.bench.backends.python_rows import Tuples, tuple_blocks, tuples_of
+from lamella.core.bench.backends.whole_files import WholeFile, cannot
+from lamella.core.bench.data import BLOCK_ROWS, tuples
+from lamella.core.bench.workloads import Columns, Values, Workload
 
 
 class CSV(WholeFile):

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from core.bench.backends import array_rows
-from core.bench.backends.array_rows import Table, from_blocks, from_dicts, places_of, queried
-from core.bench.backends.base import Rows
-from core.bench.backends.whole_files import WholeFile, cannot
-from core.bench.workloads import Columns, Values
+from lamella.core.bench.backends import array_rows
+from lamella.core.bench.backends.array_rows import Table, from_blocks, from_dicts, places_of, queried
+from lamella.core.bench.backends.base import Rows
+from lamella.core.bench.backends.whole_files import WholeFile, cannot
+from lamella.core.bench.workloads import Columns, Values
 
 
 class CSVNumPy(WholeFile):

@@ -13,11 +13,11 @@ import pyarrow.dataset  # what it reads through
 from deltalake import DeltaTable, write_deltalake
 from deltalake.table import TableMerger
 
-from core.bench.backends.arrow import batches, columns_of
-from core.bench.backends.base import Row, Rows, TableBackend
-from core.bench.backends.pyarrow import from_rows, with_ids
-from core.bench.data import Numbers
-from core.bench.workloads import Columns, Values
+from lamella.core.bench.backends.arrow import batches, columns_of
+from lamella.core.bench.backends.base import Row, Rows, TableBackend
+from lamella.core.bench.backends.pyarrow import from_rows, with_ids
+from lamella.core.bench.data import Numbers
+from lamella.core.bench.workloads import Columns, Values
 
 SAME_ROW = "target.id = source.id"
 

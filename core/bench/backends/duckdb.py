@@ -9,12 +9,12 @@ from typing import Any
 import pandas  # noqa: F401 -- what makes Arrow tables of rows imports it: not for the timers
 import pyarrow as pa
 
-from core.bench.backends.arrow import batches, columns_of
-from core.bench.backends.base import Row, Rows, TableBackend
-from core.bench.backends.duckdb_file import DuckDBFile
-from core.bench.backends.python_rows import names_of
-from core.bench.data import Numbers
-from core.bench.workloads import Columns, Values, Workload
+from lamella.core.bench.backends.arrow import batches, columns_of
+from lamella.core.bench.backends.base import Row, Rows, TableBackend
+from lamella.core.bench.backends.duckdb_file import DuckDBFile
+from lamella.core.bench.backends.python_rows import names_of
+from lamella.core.bench.data import Numbers
+from lamella.core.bench.workloads import Columns, Values, Workload
 
 ROW_ID = "row_id"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.backends.duckdb_file import DuckDBFile
-from core.bench.entities.backend import EntityBackend
-from core.bench.entities.data import FIELDS, SCHEMA, Entity
+from lamella.core.bench.backends.duckdb_file import DuckDBFile
+from lamella.core.bench.entities.backend import EntityBackend
+from lamella.core.bench.entities.data import FIELDS, SCHEMA, Entity
 
 NAMES = ", ".join(FIELDS)
 TABLE = (

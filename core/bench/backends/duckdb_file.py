@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import duckdb
 
-from core.bench.backends.base import Backend
+from lamella.core.bench.backends.base import Backend
 
 
 class DuckDBFile(Backend):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from core.bench.backends.base import TableBackend
-from core.bench.backends.python_rows import names_of
-from core.bench.data import Numbers
+from lamella.core.bench.backends.base import TableBackend
+from lamella.core.bench.backends.python_rows import names_of
+from lamella.core.bench.data import Numbers
 
 
 class FrameFile(TableBackend):

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import h5py
 import numpy as np
 
-from core.bench.backends import array_rows
-from core.bench.backends.array_rows import Table, from_blocks, from_dicts, places_of, queried
-from core.bench.backends.base import Row, Rows, TableBackend
-from core.bench.backends.python_rows import names_of
-from core.bench.data import Numbers
-from core.bench.workloads import Columns, Values, Workload
+from lamella.core.bench.backends import array_rows
+from lamella.core.bench.backends.array_rows import Table, from_blocks, from_dicts, places_of, queried
+from lamella.core.bench.backends.base import Row, Rows, TableBackend
+from lamella.core.bench.backends.python_rows import names_of
+from lamella.core.bench.data import Numbers
+from lamella.core.bench.workloads import Columns, Values, Workload
 
 DATASET = "benchmark"
 

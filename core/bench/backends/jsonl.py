@@ -9,11 +9,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
-from core.bench.backends.base import Row, Rows
-from core.bench.backends.python_rows import dict_blocks
-from core.bench.backends.whole_files import WholeFile, cannot
-from core.bench.data import BLOCK_ROWS, dicts
-from core.bench.workloads import Columns, Values
+from lamella.core.bench.backends.base import Row, Rows
+from lamella.core.bench.backends.python_rows import dict_blocks
+from lamella.core.bench.backends.whole_files import WholeFile, cannot
+from lamella.core.bench.data import BLOCK_ROWS, dicts
+from lamella.core.bench.workloads import Columns, Values
 
 encode = json.JSONEncoder(separators=(",", ":")).encode
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core import Store, col
-from core.bench.backends.arrow import batches, columns_of
-from core.bench.backends.base import Backend, Row, Rows, TableBackend
-from core.bench.data import Numbers
-from core.bench.workloads import Columns, Values
-from core.query import orders
-from core.scan import caches
+from lamella.core.bench.backends.arrow import batches, columns_of
+from lamella.core.bench.backends.base import Backend, Row, Rows, TableBackend
+from lamella.core.bench.data import Numbers
+from lamella.core.bench.workloads import Columns, Values
+from lamella.core.filters import col
+from lamella.core.query import orders
+from lamella.core.scan import caches
+from lamella.core.store.store import Store
 
 NAME = "benchmark"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from core.bench.backends.lamella import NAME, LamellaStore
-from core.bench.entities.backend import EntityBackend
-from core.bench.entities.data import Entity
-from core.store.operators import Operators
+from lamella.core.bench.backends.lamella import NAME, LamellaStore
+from lamella.core.bench.entities.backend import EntityBackend
+from lamella.core.bench.entities.data import Entity
+from lamella.core.store.operators import Operators
 
 
 class LamellaEntities(LamellaStore, EntityBackend):

@@ -9,12 +9,12 @@ import pymongo
 from pymongo import UpdateOne
 from pymongo.collection import Collection
 
-from core.bench import mongo
-from core.bench.backends.base import Backend, NotReady, Row, Rows, TableBackend
-from core.bench.backends.python_rows import dict_blocks, names_of
-from core.bench.data import BLOCK_ROWS, Numbers, dicts
-from core.bench.mongo import Document
-from core.bench.workloads import Columns, Values
+from lamella.core.bench import mongo
+from lamella.core.bench.backends.base import Backend, NotReady, Row, Rows, TableBackend
+from lamella.core.bench.backends.python_rows import dict_blocks, names_of
+from lamella.core.bench.data import BLOCK_ROWS, Numbers, dicts
+from lamella.core.bench.mongo import Document
+from lamella.core.bench.workloads import Columns, Values
 
 COLLECTION = "benchmark"
 

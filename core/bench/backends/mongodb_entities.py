@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from core.bench.backends.mongodb import MongoDatabase
-from core.bench.entities.backend import EntityBackend
-from core.bench.entities.data import FIELDS, Entity
-from core.bench.mongo import Document
+from lamella.core.bench.backends.mongodb import MongoDatabase
+from lamella.core.bench.entities.backend import EntityBackend
+from lamella.core.bench.entities.data import FIELDS, Entity
+from lamella.core.bench.mongo import Document
 
 
 class MongoEntities(MongoDatabase, EntityBackend):

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from core.bench.backends.base import Row, Rows, TableBackend
-from core.bench.data import Numbers
-from core.bench.workloads import Columns, Values
-from core.bench.workloads.few import is_needle
-from core.bench.workloads.wide import queried
+from lamella.core.bench.backends.base import Row, Rows, TableBackend
+from lamella.core.bench.data import Numbers
+from lamella.core.bench.workloads import Columns, Values
+from lamella.core.bench.workloads.few import is_needle
+from lamella.core.bench.workloads.wide import queried
 
 NUMBERS = range(50_000)
 Condition = Callable[[Columns], Values]

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.bench.backends.arrow import batches, columns_of
-from core.bench.backends.base import Backend, Row, Rows, TableBackend
-from core.bench.data import Numbers
-from core.bench.workloads import Columns, Values, Workload
+from lamella.core.bench.backends.arrow import batches, columns_of
+from lamella.core.bench.backends.base import Backend, Row, Rows, TableBackend
+from lamella.core.bench.data import Numbers
+from lamella.core.bench.workloads import Columns, Values, Workload
 
 
 class ParquetDBFolder(Backend):

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from core.bench.backends.base import Rows
-from core.bench.backends.python_rows import Record, Tuples, object_blocks, tuple_blocks, tuples_of
-from core.bench.backends.whole_files import WholeFile, cannot
-from core.bench.data import dicts, tuples
-from core.bench.workloads import Columns, Values
+from lamella.core.bench.backends.base import Rows
+from lamella.core.bench.backends.python_rows import Record, Tuples, object_blocks, tuple_blocks, tuples_of
+from lamella.core.bench.backends.whole_files import WholeFile, cannot
+from lamella.core.bench.data import dicts, tuples
+from lamella.core.bench.workloads import Columns, Values
 
 
 class PickleFile(WholeFile):

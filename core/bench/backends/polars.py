@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from core.bench.backends.base import Row, Rows
-from core.bench.backends.frame_file import FrameFile
-from core.bench.data import BLOCK_ROWS
-from core.bench.workloads import Columns, Values
+from lamella.core.bench.backends.base import Row, Rows
+from lamella.core.bench.backends.frame_file import FrameFile
+from lamella.core.bench.data import BLOCK_ROWS
+from lamella.core.bench.workloads import Columns, Values
 
 
 class Polars(FrameFile):

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.arrays import from_numpy
-from core.bench.backends.arrow import batches, columns_of
-from core.bench.backends.base import Row, Rows, TableBackend
-from core.bench.data import Numbers
-from core.bench.workloads import Columns, Values, Workload
+from lamella.core.arrays import from_numpy
+from lamella.core.bench.backends.arrow import batches, columns_of
+from lamella.core.bench.backends.base import Row, Rows, TableBackend
+from lamella.core.bench.data import Numbers
+from lamella.core.bench.workloads import Columns, Values, Workload
 
 ROWS_A_GROUP = 100_000
 CHANGES = (

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import tables
 
-from core.bench.backends.array_rows import Table, places_of
-from core.bench.backends.base import Row, Rows, TableBackend
-from core.bench.backends.python_rows import Tuples, names_of, tuples_of
-from core.bench.data import BLOCK_ROWS, Numbers
-from core.bench.workloads import Columns, Values, Workload
+from lamella.core.bench.backends.array_rows import Table, places_of
+from lamella.core.bench.backends.base import Row, Rows, TableBackend
+from lamella.core.bench.backends.python_rows import Tuples, names_of, tuples_of
+from lamella.core.bench.data import BLOCK_ROWS, Numbers
+from lamella.core.bench.workloads import Columns, Values, Workload
 
 NAME = "benchmark"
 

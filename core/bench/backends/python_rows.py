@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from core.bench.backends.base import Row, Rows
-from core.bench.data import BLOCK_ROWS
-from core.bench.workloads import Values, Workload
+from lamella.core.bench.backends.base import Row, Rows
+from lamella.core.bench.data import BLOCK_ROWS
+from lamella.core.bench.workloads import Values, Workload
 
 Tuples = list[tuple[Any, ...]]
 

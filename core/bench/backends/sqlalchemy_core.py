@@ -25,12 +25,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Row as Found
 
-from core.bench.backends.base import Row, Rows
-from core.bench.backends.python_rows import tuple_blocks
-from core.bench.backends.sqlalchemy_table import SQLAlchemyTable
-from core.bench.backends.sqlite import AsPublished
-from core.bench.data import BLOCK_ROWS, Numbers
-from core.bench.workloads import Values, Workload
+from lamella.core.bench.backends.base import Row, Rows
+from lamella.core.bench.backends.python_rows import tuple_blocks
+from lamella.core.bench.backends.sqlalchemy_table import SQLAlchemyTable
+from lamella.core.bench.backends.sqlite import AsPublished
+from lamella.core.bench.data import BLOCK_ROWS, Numbers
+from lamella.core.bench.workloads import Values, Workload
 
 Answer = Sequence[Found[Any]]
 WANTED = "wanted"

@@ -10,12 +10,12 @@ from sqlalchemy import Index, Integer, Select, delete, insert, select, text, upd
 from sqlalchemy.orm import DeclarativeBase, Session, mapped_column
 from sqlalchemy.types import TypeEngine
 
-from core.bench.backends.base import Row, Rows
-from core.bench.backends.python_rows import object_blocks
-from core.bench.backends.sqlalchemy_table import SQLAlchemyTable
-from core.bench.backends.sqlite import AsPublished
-from core.bench.data import BLOCK_ROWS, Numbers
-from core.bench.workloads import Values, Workload
+from lamella.core.bench.backends.base import Row, Rows
+from lamella.core.bench.backends.python_rows import object_blocks
+from lamella.core.bench.backends.sqlalchemy_table import SQLAlchemyTable
+from lamella.core.bench.backends.sqlite import AsPublished
+from lamella.core.bench.data import BLOCK_ROWS, Numbers
+from lamella.core.bench.workloads import Values, Workload
 
 Objects = Sequence[Any]
 ROW_ID = "row_id"

@@ -12,10 +12,10 @@ import sqlalchemy
 from sqlalchemy import URL, Double, Integer, create_engine, event
 from sqlalchemy.types import TypeEngine
 
-from core.bench.backends.base import Row, Rows, TableBackend
-from core.bench.backends.sqlite import AsPublished
-from core.bench.data import dicts
-from core.bench.workloads import Columns, Workload
+from lamella.core.bench.backends.base import Row, Rows, TableBackend
+from lamella.core.bench.backends.sqlite import AsPublished
+from lamella.core.bench.data import dicts
+from lamella.core.bench.workloads import Columns, Workload
 
 
 class SQLAlchemyTable(TableBackend):

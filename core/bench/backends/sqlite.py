@@ -8,10 +8,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
-from core.bench.backends.base import Backend, Row, Rows, TableBackend
-from core.bench.backends.python_rows import Tuples, tuple_blocks
-from core.bench.data import BLOCK_ROWS, Numbers
-from core.bench.workloads import Columns, Values, Workload
+from lamella.core.bench.backends.base import Backend, Row, Rows, TableBackend
+from lamella.core.bench.backends.python_rows import Tuples, tuple_blocks
+from lamella.core.bench.data import BLOCK_ROWS, Numbers
+from lamella.core.bench.workloads import Columns, Values, Workload
 
 Update = tuple[str, Tuples]
 

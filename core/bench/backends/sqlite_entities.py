@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from core.bench.backends.sqlite import AsDeployed, AsPublished, SQLiteFile
-from core.bench.entities.backend import EntityBackend
-from core.bench.entities.data import FIELDS, Entity
+from lamella.core.bench.backends.sqlite import AsDeployed, AsPublished, SQLiteFile
+from lamella.core.bench.entities.backend import EntityBackend
+from lamella.core.bench.entities.data import FIELDS, Entity
 
 INSERT = f"INSERT INTO entities ({', '.join(FIELDS)}) VALUES ({', '.join('?' for _ in FIELDS)})"
 SELECT = f"SELECT {', '.join(FIELDS)} FROM entities"

@@ -9,10 +9,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from core.bench.backends.base import Row
-from core.bench.backends.python_rows import object_blocks
-from core.bench.backends.sqlite import AsPublished, SQLiteTable
-from core.bench.workloads import Values, Workload
+from lamella.core.bench.backends.base import Row
+from lamella.core.bench.backends.python_rows import object_blocks
+from lamella.core.bench.backends.sqlite import AsPublished, SQLiteTable
+from lamella.core.bench.workloads import Values, Workload
 
 Objects = list[Any]
 

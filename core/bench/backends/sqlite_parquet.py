@@ -11,12 +11,12 @@ import pandas  # noqa: F401 -- what makes Arrow tables of rows imports it: not f
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.bench.backends.base import Row, Rows
-from core.bench.backends.pyarrow import CHANGES, ROWS_A_GROUP, ParquetFile, from_rows
-from core.bench.backends.python_rows import Tuples, tuple_blocks
-from core.bench.data import Numbers
-from core.bench.workloads import Values, Workload
-from core.bridge import connect
+from lamella.core.bench.backends.base import Row, Rows
+from lamella.core.bench.backends.pyarrow import CHANGES, ROWS_A_GROUP, ParquetFile, from_rows
+from lamella.core.bench.backends.python_rows import Tuples, tuple_blocks
+from lamella.core.bench.data import Numbers
+from lamella.core.bench.workloads import Values, Workload
+from lamella.core.bridge import connect
 
 
 class SQLiteOverParquet(ParquetFile):

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
-from core.bench.backends.base import TableBackend
-from core.bench.backends.python_rows import names_of
-from core.bench.data import Numbers
-from core.bench.workloads import Workload
+from lamella.core.bench.backends.base import TableBackend
+from lamella.core.bench.backends.python_rows import names_of
+from lamella.core.bench.data import Numbers
+from lamella.core.bench.workloads import Workload
 
 BY_ROW_ID = (
     *("get", "update_by_row_id", "update_some_by_row_id", "update_one", "update_cell", "delete_one"),

@@ -12,10 +12,10 @@ from BTrees.OOBTree import OOTreeSet
 from persistent import Persistent
 from ZODB.FileStorage import FileStorage
 
-from core.bench.backends.base import Row, Rows, TableBackend
-from core.bench.backends.python_rows import names_of, object_blocks
-from core.bench.data import BLOCK_ROWS, Numbers, dicts
-from core.bench.workloads import Columns, Values
+from lamella.core.bench.backends.base import Row, Rows, TableBackend
+from lamella.core.bench.backends.python_rows import names_of, object_blocks
+from lamella.core.bench.data import BLOCK_ROWS, Numbers, dicts
+from lamella.core.bench.workloads import Columns, Values
 
 Numbered = list[tuple[int, "Record"]]
 

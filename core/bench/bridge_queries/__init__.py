@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SYSTEMS = {
-    "sqlite-parquet": "core.bench.bridge_queries.sqlite:OverParquet",
-    "sqlite": "core.bench.bridge_queries.sqlite:OwnTable",
-    "duckdb": "core.bench.bridge_queries.duckdb:DuckDBTable",
+    "sqlite-parquet": "lamella.core.bench.bridge_queries.sqlite:OverParquet",
+    "sqlite": "lamella.core.bench.bridge_queries.sqlite:OwnTable",
+    "duckdb": "lamella.core.bench.bridge_queries.duckdb:DuckDBTable",
 }

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.arrays import from_numpy, from_values
+from lamella.core.arrays import from_numpy, from_values
 
 FILES, GROUPS = 2, 5
 GROUP = "group"

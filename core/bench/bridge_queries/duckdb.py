@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.bridge_queries.data import COLUMNS, GROUP, as_sums, statements, trips, zones
-from core.bench.questions.backend import Question, Questions
-from core.bench.questions.duckdb import DuckDBQuestions
+from lamella.core.bench.bridge_queries.data import COLUMNS, GROUP, as_sums, statements, trips, zones
+from lamella.core.bench.questions.backend import Question, Questions
+from lamella.core.bench.questions.duckdb import DuckDBQuestions
 
 
 class DuckDBTable(DuckDBQuestions):

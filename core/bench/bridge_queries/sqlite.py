@@ -12,9 +12,9 @@ from typing import Any
 
 import apsw
 
-from core.bench.bridge_queries.data import COLUMNS, GROUP, as_sums, statements, write_files, zones
-from core.bench.questions.backend import Question, QuestionBackend, Questions
-from core.bridge import connect
+from lamella.core.bench.bridge_queries.data import COLUMNS, GROUP, as_sums, statements, write_files, zones
+from lamella.core.bench.questions.backend import Question, QuestionBackend, Questions
+from lamella.core.bridge import connect
 
 
 class SQLiteQueries(QuestionBackend):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 
-from core.bench.catalog.data import (
+from lamella.core.bench.catalog.data import (
     LIMIT,
     RATINGS,
     SIZES,
@@ -16,11 +16,11 @@ from core.bench.catalog.data import (
     objects,
     pairs,
 )
-from core.bench.data import picked
-from core.bench.entities.data import Entity, entities
-from core.bench.questions.answers import digest, together
-from core.bench.workloads import Operation, Pick, Workload
-from core.bench.workloads.catalog import CALLS
+from lamella.core.bench.data import picked
+from lamella.core.bench.entities.data import Entity, entities
+from lamella.core.bench.questions.answers import digest, together
+from lamella.core.bench.workloads import Operation, Pick, Workload
+from lamella.core.bench.workloads.catalog import CALLS
 
 READ, UPDATED = Pick("catalog-get", CALLS), Pick("catalog-update", CALLS)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
-from core.bench.backends.base import Backend
-from core.bench.entities.backend import EntityBackend
-from core.bench.entities.data import Entity
+from lamella.core.bench.backends.base import Backend
+from lamella.core.bench.entities.backend import EntityBackend
+from lamella.core.bench.entities.data import Entity
 
 
 class ObjectBackend(Backend):

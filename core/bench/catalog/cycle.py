@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ClassVar
 
-from core.bench.catalog import answers
-from core.bench.catalog.data import SIZES, listed_objects, pairs
-from core.bench.catalog.entity_steps import EntitySteps
-from core.bench.catalog.object_steps import ObjectSteps
-from core.bench.cycle import Sample
-from core.bench.entities.data import Entity, entities
+from lamella.core.bench.catalog import answers
+from lamella.core.bench.catalog.data import SIZES, listed_objects, pairs
+from lamella.core.bench.catalog.entity_steps import EntitySteps
+from lamella.core.bench.catalog.object_steps import ObjectSteps
+from lamella.core.bench.cycle import Sample
+from lamella.core.bench.entities.data import Entity, entities
 
 
 class CatalogCycle(EntitySteps, ObjectSteps):

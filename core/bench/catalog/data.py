@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from core.bench.data import SEED
-from core.bench.entities.data import Entity, entities
-from core.bench.workloads.catalog import CALLS
+from lamella.core.bench.data import SEED
+from lamella.core.bench.entities.data import Entity, entities
+from lamella.core.bench.workloads.catalog import CALLS
 
 TOGETHER = 100
 LIMIT = 20

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from core.bench.catalog import answers
-from core.bench.catalog.data import GROUPS, LIMIT, RATINGS, STATUS, TOGETHER, groups, new_entities
-from core.bench.catalog.sampling import ALL, Sampling
-from core.bench.cycle import Sample
-from core.bench.entities.data import Entity
-from core.bench.measure import measured_each
-from core.bench.workloads.catalog import CALLS, OPENINGS
+from lamella.core.bench.catalog import answers
+from lamella.core.bench.catalog.data import GROUPS, LIMIT, RATINGS, STATUS, TOGETHER, groups, new_entities
+from lamella.core.bench.catalog.sampling import ALL, Sampling
+from lamella.core.bench.cycle import Sample
+from lamella.core.bench.entities.data import Entity
+from lamella.core.bench.measure import measured_each
+from lamella.core.bench.workloads.catalog import CALLS, OPENINGS
 
 
 class EntitySteps(Sampling):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.store.layout import sync
+from lamella.core.store.layout import sync
 
 
 class Files:

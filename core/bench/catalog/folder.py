@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 
-from core.bench.catalog.backend import ObjectBackend
-from core.bench.catalog.files import Files
-from core.bench.entities.data import Entity
+from lamella.core.bench.catalog.backend import ObjectBackend
+from lamella.core.bench.catalog.files import Files
+from lamella.core.bench.entities.data import Entity
 
 _NO_ENTITIES = "a folder of files keeps objects, and no entities to be found by their fields"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from core import col
-from core.bench.backends.lamella import NAME
-from core.bench.backends.lamella_entities import LamellaEntities
-from core.bench.catalog.backend import CatalogBackend
-from core.bench.catalog.files import Files
-from core.bench.entities.data import Entity
-from core.schema import ID
+from lamella.core.bench.backends.lamella import NAME
+from lamella.core.bench.backends.lamella_entities import LamellaEntities
+from lamella.core.bench.catalog.backend import CatalogBackend
+from lamella.core.bench.catalog.files import Files
+from lamella.core.bench.entities.data import Entity
+from lamella.core.filters import col
+from lamella.core.schema import ID
 
 
 class LamellaCatalog(LamellaEntities, CatalogBackend):

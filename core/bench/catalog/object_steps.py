@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from core.bench.catalog import answers
-from core.bench.catalog.data import SIZES, listed_objects, objects
-from core.bench.catalog.sampling import Sampling
-from core.bench.cycle import Sample
-from core.bench.workloads.catalog import CALLS
+from lamella.core.bench.catalog import answers
+from lamella.core.bench.catalog.data import SIZES, listed_objects, objects
+from lamella.core.bench.catalog.sampling import Sampling
+from lamella.core.bench.cycle import Sample
+from lamella.core.bench.workloads.catalog import CALLS
 
 
 class ObjectSteps(Sampling):

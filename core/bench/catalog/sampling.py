@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from core.bench.catalog.backend import CatalogBackend, ObjectBackend
-from core.bench.cycle import Cycle, Sample
-from core.bench.entities.data import Entity
-from core.bench.measure import measured_each
+from lamella.core.bench.catalog.backend import CatalogBackend, ObjectBackend
+from lamella.core.bench.cycle import Cycle, Sample
+from lamella.core.bench.entities.data import Entity
+from lamella.core.bench.measure import measured_each
 
 T = TypeVar("T")
 

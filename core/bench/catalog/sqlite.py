@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from core.bench.backends.sqlite import AsDeployed, AsPublished
-from core.bench.backends.sqlite_entities import INSERT, SQLiteEntitiesFile, as_row
-from core.bench.catalog.backend import CatalogBackend
-from core.bench.entities.data import Entity
+from lamella.core.bench.backends.sqlite import AsDeployed, AsPublished
+from lamella.core.bench.backends.sqlite_entities import INSERT, SQLiteEntitiesFile, as_row
+from lamella.core.bench.catalog.backend import CatalogBackend
+from lamella.core.bench.entities.data import Entity
 
 _OBJECTS = "CREATE TABLE objects (key TEXT PRIMARY KEY, body BLOB NOT NULL)"
 _COLUMNS = (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 SYSTEMS = {
-    "lamella": "core.bench.backends.lamella_entities:LamellaEntities",
-    "sqlite": "core.bench.backends.sqlite_entities:SQLiteEntities",
-    "sqlite-wal": "core.bench.backends.sqlite_entities:SQLiteWalEntities",
-    "duckdb": "core.bench.backends.duckdb_entities:DuckDBEntities",
-    "mongodb": "core.bench.backends.mongodb_entities:MongoEntities",
+    "lamella": "lamella.core.bench.backends.lamella_entities:LamellaEntities",
+    "sqlite": "lamella.core.bench.backends.sqlite_entities:SQLiteEntities",
+    "sqlite-wal": "lamella.core.bench.backends.sqlite_entities:SQLiteWalEntities",
+    "duckdb": "lamella.core.bench.backends.duckdb_entities:DuckDBEntities",
+    "mongodb": "lamella.core.bench.backends.mongodb_entities:MongoEntities",
 }

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from hashlib import blake2b
 
-from core.bench.data import picked
-from core.bench.entities.data import Entity, entities
-from core.bench.workloads import Operation, Pick, Workload, workload_named
-from core.bench.workloads.entities import CREATED, DELETED, SINGLES
+from lamella.core.bench.data import picked
+from lamella.core.bench.entities.data import Entity, entities
+from lamella.core.bench.workloads import Operation, Pick, Workload, workload_named
+from lamella.core.bench.workloads.entities import CREATED, DELETED, SINGLES
 
 GOT, SET, INCREMENTED, PUSHED, GONE = (
     Pick(name, SINGLES) for name in ("get", "set", "increment", "push", "delete")

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from core.bench.backends.base import Backend
-from core.bench.entities.data import FIELDS, Entity
+from lamella.core.bench.backends.base import Backend
+from lamella.core.bench.entities.data import FIELDS, Entity
 
 Id = Any
 """What the system itself calls an entity."""

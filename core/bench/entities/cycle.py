@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar
 
-from core.bench.cycle import Cycle, Sample
-from core.bench.entities.answers import (
+from lamella.core.bench.cycle import Cycle, Sample
+from lamella.core.bench.entities.answers import (
     ADDED,
     COMMON_TAG,
     FORGOTTEN,
@@ -28,11 +28,11 @@ from core.bench.entities.answers import (
     gone_together,
     numbers,
 )
-from core.bench.entities.backend import EntityBackend, Id
-from core.bench.entities.data import entities
-from core.bench.measure import measured_each
-from core.bench.workloads import Pick
-from core.bench.workloads.entities import SINGLES
+from lamella.core.bench.entities.backend import EntityBackend, Id
+from lamella.core.bench.entities.data import entities
+from lamella.core.bench.measure import measured_each
+from lamella.core.bench.workloads import Pick
+from lamella.core.bench.workloads.entities import SINGLES
 
 
 class EntityCycle(Cycle[EntityBackend]):

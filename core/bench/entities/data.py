@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.data import SEED
+from lamella.core.bench.data import SEED
 
 Entity = dict[str, Any]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from core.bench.entities.data import SCHEMA
+from lamella.core.bench.entities.data import SCHEMA
 
 ITEM_END = "\x1f"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 SYSTEMS = {
-    "lamella": "core.bench.entity_indexes.lamella:LamellaIndexes",
-    "sqlite": "core.bench.entity_indexes.sqlite:SQLiteIndexes",
-    "duckdb": "core.bench.entity_indexes.duckdb:DuckDBIndexes",
-    "polars": "core.bench.entity_indexes.polars:PolarsScans",
-    "pandas": "core.bench.entity_indexes.pandas:PandasScans",
+    "lamella": "lamella.core.bench.entity_indexes.lamella:LamellaIndexes",
+    "sqlite": "lamella.core.bench.entity_indexes.sqlite:SQLiteIndexes",
+    "duckdb": "lamella.core.bench.entity_indexes.duckdb:DuckDBIndexes",
+    "polars": "lamella.core.bench.entity_indexes.polars:PolarsScans",
+    "pandas": "lamella.core.bench.entity_indexes.pandas:PandasScans",
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from core.bench.workloads.entity_indexes import ALIKE
+from lamella.core.bench.workloads.entity_indexes import ALIKE
 
 TYPES = {"number": "INTEGER", "code": "TEXT", "owner": "INTEGER", "amount": "REAL", "label": "TEXT"}
 """Columns, and what SQL calls their types."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from core.bench.entity_indexes.data import TYPES, items
-from core.bench.entity_indexes.sql import COUNT, sql_questions
-from core.bench.questions.backend import Questions
-from core.bench.questions.duckdb import DuckDBQuestions
+from lamella.core.bench.entity_indexes.data import TYPES, items
+from lamella.core.bench.entity_indexes.sql import COUNT, sql_questions
+from lamella.core.bench.questions.backend import Questions
+from lamella.core.bench.questions.duckdb import DuckDBQuestions
 
 
 class DuckDBIndexes(DuckDBQuestions):

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.bench.entity_indexes.data import TYPES, items, owners
-from core.bench.entity_indexes.lookups import needs_an_index
-from core.bench.questions.backend import Question, QuestionBackend, Questions
-from core.bench.workloads.entity_indexes import ENTITY_INDEXES, KEYS, ROWS, SCANS, scanned
+from lamella.core.bench.entity_indexes.data import TYPES, items, owners
+from lamella.core.bench.entity_indexes.lookups import needs_an_index
+from lamella.core.bench.questions.backend import Question, QuestionBackend, Questions
+from lamella.core.bench.workloads.entity_indexes import ENTITY_INDEXES, KEYS, ROWS, SCANS, scanned
 
 NEED_AN_INDEX = needs_an_index([operation.id for operation in ENTITY_INDEXES.operations])
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from core import col
-from core.bench.backends.lamella import LamellaStore
-from core.bench.entity_indexes.data import TYPES, items, owners
-from core.bench.entity_indexes.lookups import Lookup, questions
-from core.bench.questions.backend import Question, QuestionBackend, Questions
-from core.bench.workloads.entity_indexes import ALIKE, INDEXED, KEYS, NEXT, SORTS, build, sort
-from core.store import Table
+from lamella.core.bench.backends.lamella import LamellaStore
+from lamella.core.bench.entity_indexes.data import TYPES, items, owners
+from lamella.core.bench.entity_indexes.lookups import Lookup, questions
+from lamella.core.bench.questions.backend import Question, QuestionBackend, Questions
+from lamella.core.bench.workloads.entity_indexes import ALIKE, INDEXED, KEYS, NEXT, SORTS, build, sort
+from lamella.core.filters import col
+from lamella.core.store import Table
 
 KEYS_OF_SORTS = {"number": "-number", "code": "code"}
 

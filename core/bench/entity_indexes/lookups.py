@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core import col
-from core.bench.entity_indexes.data import owners
-from core.bench.questions.backend import Question, Questions
-from core.bench.workloads.entity_indexes import ALIKE, KEYS, LOOKUPS, ROWS, SCANS, indexed, scanned
-from core.filters.expr import Filter
+from lamella.core.bench.entity_indexes.data import owners
+from lamella.core.bench.questions.backend import Question, Questions
+from lamella.core.bench.workloads.entity_indexes import ALIKE, KEYS, LOOKUPS, ROWS, SCANS, indexed, scanned
+from lamella.core.filters import col
+from lamella.core.filters.expr import Filter
 
 
 @dataclass(frozen=True)

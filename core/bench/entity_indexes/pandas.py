@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from core.bench.entity_indexes.frames import NEED_AN_INDEX, FrameScans
-from core.bench.entity_indexes.lookups import beginning_of, numbers_of
-from core.bench.workloads.entity_indexes import ALIKE, KEYS
+from lamella.core.bench.entity_indexes.frames import NEED_AN_INDEX, FrameScans
+from lamella.core.bench.entity_indexes.lookups import beginning_of, numbers_of
+from lamella.core.bench.workloads.entity_indexes import ALIKE, KEYS
 
 CONDITIONS: dict[str, Callable[[Any, int], Any]] = {
     "equality": lambda frame, owner: frame["owner"] == owner,

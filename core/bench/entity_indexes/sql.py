@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from core.bench.entity_indexes.data import owners
-from core.bench.entity_indexes.lookups import Lookup, questions
-from core.bench.questions.backend import Question, Questions
-from core.bench.workloads.entity_indexes import ALIKE, INDEXED, KEYS, NEXT, SORTS, build, sort
+from lamella.core.bench.entity_indexes.data import owners
+from lamella.core.bench.entity_indexes.lookups import Lookup, questions
+from lamella.core.bench.questions.backend import Question, Questions
+from lamella.core.bench.workloads.entity_indexes import ALIKE, INDEXED, KEYS, NEXT, SORTS, build, sort
 
 Ask = Callable[..., Any]
 """A statement and its values; answers in rows."""

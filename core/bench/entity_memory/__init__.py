@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 SYSTEMS = {
-    "lamella": "core.bench.entity_memory.databases:LamellaMemory",
-    "sqlite": "core.bench.entity_memory.databases:SQLiteMemory",
-    "duckdb": "core.bench.entity_memory.databases:DuckDBMemory",
-    "polars": "core.bench.entity_memory.polars:PolarsMemory",
-    "pandas": "core.bench.entity_memory.pandas:PandasMemory",
+    "lamella": "lamella.core.bench.entity_memory.databases:LamellaMemory",
+    "sqlite": "lamella.core.bench.entity_memory.databases:SQLiteMemory",
+    "duckdb": "lamella.core.bench.entity_memory.databases:DuckDBMemory",
+    "polars": "lamella.core.bench.entity_memory.polars:PolarsMemory",
+    "pandas": "lamella.core.bench.entity_memory.pandas:PandasMemory",
 }

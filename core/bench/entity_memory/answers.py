@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.bench.questions.answers import digest
-from core.bench.workloads import Operation, Workload
+from lamella.core.bench.questions.answers import digest
+from lamella.core.bench.workloads import Operation, Workload
 
 
 def expected(_workload: Workload, operation: Operation, rows: int) -> str:

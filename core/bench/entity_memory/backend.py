@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.backends.base import Backend
-from core.bench.entity_memory.data import SCHEMA
+from lamella.core.bench.backends.base import Backend
+from lamella.core.bench.entity_memory.data import SCHEMA
 
 
 class EntityMemory(Backend):

@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 import psutil
 import pyarrow as pa
 
-from core.bench.cycle import Cycle, Sample
-from core.bench.entity_memory.backend import EntityMemory
-from core.bench.entity_memory.data import payloads
-from core.bench.measure import measured
-from core.bench.questions.answers import digest
-from core.bench.workloads.entity_memory import BYTES
+from lamella.core.bench.cycle import Cycle, Sample
+from lamella.core.bench.entity_memory.backend import EntityMemory
+from lamella.core.bench.entity_memory.data import payloads
+from lamella.core.bench.measure import measured
+from lamella.core.bench.questions.answers import digest
+from lamella.core.bench.workloads.entity_memory import BYTES
 
 WARM_UP, WARM_UP_ROWS = "warm_up", 5_000
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pyarrow as pa
 
-from core.bench.data import SEED
+from lamella.core.bench.data import SEED
 
 SCHEMA = pa.schema({"number": pa.int64(), "grp": pa.int64(), "name": pa.string(), "payload": pa.string()})
 AT_ONCE = 1_000

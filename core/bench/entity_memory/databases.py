@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from core import col
-from core.bench.backends.duckdb_file import DuckDBFile
-from core.bench.backends.lamella import LamellaStore
-from core.bench.backends.sqlite import AsPublished
-from core.bench.entity_memory.backend import EntityMemory
-from core.bench.entity_memory.data import SCHEMA
+from lamella.core.bench.backends.duckdb_file import DuckDBFile
+from lamella.core.bench.backends.lamella import LamellaStore
+from lamella.core.bench.backends.sqlite import AsPublished
+from lamella.core.bench.entity_memory.backend import EntityMemory
+from lamella.core.bench.entity_memory.data import SCHEMA
+from lamella.core.filters import col
 
 NAMES = ", ".join(SCHEMA.names)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.bench.entity_memory.backend import EntityMemory
+from lamella.core.bench.entity_memory.backend import EntityMemory
 
 
 class FrameMemory(EntityMemory):

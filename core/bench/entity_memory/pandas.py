@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from core.bench.entity_memory.frames import FrameMemory
+from lamella.core.bench.entity_memory.frames import FrameMemory
 
 
 class PandasMemory(FrameMemory):

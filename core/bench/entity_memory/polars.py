@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.bench.entity_memory.frames import FrameMemory
+from lamella.core.bench.entity_memory.frames import FrameMemory
 
 
 class PolarsMemory(FrameMemory):

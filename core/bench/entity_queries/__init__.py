@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 SYSTEMS = {
-    "lamella": "core.bench.entity_queries.lamella:LamellaEntityQueries",
-    "sqlite": "core.bench.entity_queries.sqlite:SQLiteEntityQueries",
-    "duckdb": "core.bench.entity_queries.duckdb:DuckDBEntityQueries",
-    "polars": "core.bench.entity_queries.polars:PolarsEntityQueries",
-    "pandas": "core.bench.entity_queries.pandas:PandasEntityQueries",
+    "lamella": "lamella.core.bench.entity_queries.lamella:LamellaEntityQueries",
+    "sqlite": "lamella.core.bench.entity_queries.sqlite:SQLiteEntityQueries",
+    "duckdb": "lamella.core.bench.entity_queries.duckdb:DuckDBEntityQueries",
+    "polars": "lamella.core.bench.entity_queries.polars:PolarsEntityQueries",
+    "pandas": "lamella.core.bench.entity_queries.pandas:PandasEntityQueries",
 }

@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.data import picked
-from core.bench.entities.data import SCHEMA, STATUSES, Entity, entities
-from core.bench.entities.fingerprint import fingerprint
-from core.bench.questions.answers import digest, together
-from core.bench.workloads import Operation, Pick, Workload, workload_named
-from core.bench.workloads.entity_queries import (
+from lamella.core.bench.data import picked
+from lamella.core.bench.entities.data import SCHEMA, STATUSES, Entity, entities
+from lamella.core.bench.entities.fingerprint import fingerprint
+from lamella.core.bench.questions.answers import digest, together
+from lamella.core.bench.workloads import Operation, Pick, Workload, workload_named
+from lamella.core.bench.workloads.entity_queries import (
     DEPTHS,
     FILTERS,
     INDEXED_ORDER,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.entities.data import FIELDS, SCHEMA, entities
-from core.bench.entities.fingerprint import fingerprint
-from core.bench.entity_queries.answers import names, page_start
-from core.bench.questions.backend import Question, QuestionBackend, Questions
-from core.bench.workloads.entity_queries import (
+from lamella.core.bench.entities.data import FIELDS, SCHEMA, entities
+from lamella.core.bench.entities.fingerprint import fingerprint
+from lamella.core.bench.entity_queries.answers import names, page_start
+from lamella.core.bench.questions.backend import Question, QuestionBackend, Questions
+from lamella.core.bench.workloads.entity_queries import (
     DEPTHS,
     FILTERS,
     INDEXED_ORDER,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.entities.data import SCHEMA
-from core.bench.entity_queries.backend import COLUMNS, arrow
-from core.bench.entity_queries.sql import SHARED_CONDITIONS, SQLEntityQueries
-from core.bench.questions.duckdb import DuckDBQuestions
+from lamella.core.bench.entities.data import SCHEMA
+from lamella.core.bench.entity_queries.backend import COLUMNS, arrow
+from lamella.core.bench.entity_queries.sql import SHARED_CONDITIONS, SQLEntityQueries
+from lamella.core.bench.questions.duckdb import DuckDBQuestions
 
 NO_ORDER = {"sort_indexed": "Its indexes serve lookups and ranges, never an order"}
 

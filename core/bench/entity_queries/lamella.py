@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from core import col
-from core.agg import count, mean
-from core.bench.backends.lamella import NAME, LamellaStore
-from core.bench.entities.data import entities
-from core.bench.entity_queries.backend import COLUMNS, EntityQueries
-from core.bench.workloads.entity_queries import PAGE, PAGE_ORDER
-from core.filters.expr import Filter
-from core.store import Table
+from lamella.core.agg import count, mean
+from lamella.core.bench.backends.lamella import NAME, LamellaStore
+from lamella.core.bench.entities.data import entities
+from lamella.core.bench.entity_queries.backend import COLUMNS, EntityQueries
+from lamella.core.bench.workloads.entity_queries import PAGE, PAGE_ORDER
+from lamella.core.filters import col
+from lamella.core.filters.expr import Filter
+from lamella.core.store import Table
 
 CONDITIONS: dict[str, Filter] = {
     "equality": col("status") == "draft",

@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.bench.entity_queries.backend import ID, EntityQueries, arrow
-from core.bench.workloads.entity_queries import PAGE, PAGE_ORDER, SORTS
+from lamella.core.bench.entity_queries.backend import ID, EntityQueries, arrow
+from lamella.core.bench.workloads.entity_queries import PAGE, PAGE_ORDER, SORTS
 
 CONDITIONS: dict[str, Callable[[Any], Any]] = {
     "equality": lambda rows: rows["status"] == "draft",

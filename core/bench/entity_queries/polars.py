@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from core.bench.entity_queries.backend import ID, EntityQueries, arrow
-from core.bench.workloads.entity_queries import PAGE, PAGE_ORDER
+from lamella.core.bench.entity_queries.backend import ID, EntityQueries, arrow
+from lamella.core.bench.workloads.entity_queries import PAGE, PAGE_ORDER
 
 CITY, AGE = (pl.col("profile").struct.field(name) for name in ("city", "age"))
 CONDITIONS = {

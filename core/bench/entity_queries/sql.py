@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from core.bench.entity_queries.backend import EntityQueries
-from core.bench.workloads.entity_queries import PAGE, PAGE_ORDER
+from lamella.core.bench.entity_queries.backend import EntityQueries
+from lamella.core.bench.workloads.entity_queries import PAGE, PAGE_ORDER
 
 ROWS = "SELECT * FROM entities"
 SHARED_CONDITIONS = {

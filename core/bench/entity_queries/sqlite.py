@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.backends.sqlite_entities import TYPES, as_row
-from core.bench.entities.data import SCHEMA, entities
-from core.bench.entity_queries.sql import SHARED_CONDITIONS, SQLEntityQueries
-from core.bench.questions.sqlite import SQLiteQuestions
+from lamella.core.bench.backends.sqlite_entities import TYPES, as_row
+from lamella.core.bench.entities.data import SCHEMA, entities
+from lamella.core.bench.entity_queries.sql import SHARED_CONDITIONS, SQLEntityQueries
+from lamella.core.bench.questions.sqlite import SQLiteQuestions
 
 JSON = ("tags", "profile")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SYSTEMS = {
-    "lamella": "core.bench.entity_relations.lamella:LamellaRelations",
-    "sqlite": "core.bench.entity_relations.sqlite:SQLiteRelations",
-    "duckdb": "core.bench.entity_relations.duckdb:DuckDBRelations",
+    "lamella": "lamella.core.bench.entity_relations.lamella:LamellaRelations",
+    "sqlite": "lamella.core.bench.entity_relations.sqlite:SQLiteRelations",
+    "duckdb": "lamella.core.bench.entity_relations.duckdb:DuckDBRelations",
 }

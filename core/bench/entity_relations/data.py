@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from core.bench.workloads.entity_relations import PAGE
+from lamella.core.bench.workloads.entity_relations import PAGE
 
 Columns = dict[str, list[Any]]
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from core import Store, col
-from core.bench.backends.lamella import LamellaStore
-from core.bench.entity_relations import data
-from core.bench.questions.backend import Question, QuestionBackend, Questions
-from core.bench.workloads.entity_relations import (
+from lamella.core.bench.backends.lamella import LamellaStore
+from lamella.core.bench.entity_relations import data
+from lamella.core.bench.questions.backend import Question, QuestionBackend, Questions
+from lamella.core.bench.workloads.entity_relations import (
     BILLED_BEFORE,
     CHECK,
     COUNTS_OF_ALL,
@@ -21,7 +20,9 @@ from core.bench.workloads.entity_relations import (
     PAGE,
     UNINDEXED,
 )
-from core.store import Table
+from lamella.core.filters import col
+from lamella.core.store import Table
+from lamella.core.store.store import Store
 
 RELATIONS = (
     ("cast.title", "titles.code"),

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
-from core.bench.entity_relations import data
-from core.bench.questions.backend import Question, Questions
-from core.bench.workloads.entity_relations import (
+from lamella.core.bench.entity_relations import data
+from lamella.core.bench.questions.backend import Question, Questions
+from lamella.core.bench.workloads.entity_relations import (
     BILLED_BEFORE,
     CHECK,
     COUNTS_OF_ALL,

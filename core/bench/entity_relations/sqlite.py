@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from core.bench.entity_relations.data import TYPES, tables
-from core.bench.entity_relations.sql import Related
-from core.bench.questions.backend import Questions
-from core.bench.questions.sqlite import SQLiteQuestions
+from lamella.core.bench.entity_relations.data import TYPES, tables
+from lamella.core.bench.entity_relations.sql import Related
+from lamella.core.bench.questions.backend import Questions
+from lamella.core.bench.questions.sqlite import SQLiteQuestions
 
 
 class SQLiteRelations(SQLiteQuestions):

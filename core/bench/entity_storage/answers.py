@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from core.bench.entities.data import SCHEMA, entities
-from core.bench.entities.fingerprint import fingerprint
-from core.bench.questions.answers import digest
-from core.bench.workloads import Operation, Workload
+from lamella.core.bench.entities.data import SCHEMA, entities
+from lamella.core.bench.entities.fingerprint import fingerprint
+from lamella.core.bench.questions.answers import digest
+from lamella.core.bench.workloads import Operation, Workload
 
 
 def expected(_workload: Workload, _operation: Operation, rows: int) -> str:

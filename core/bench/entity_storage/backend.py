@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.backends.base import Backend
-from core.bench.entities.data import FIELDS, SCHEMA, Entity
+from lamella.core.bench.backends.base import Backend
+from lamella.core.bench.entities.data import FIELDS, SCHEMA, Entity
 
 
 class EntityStorage(Backend):

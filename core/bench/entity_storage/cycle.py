@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from core.bench.cycle import Cycle, Sample
-from core.bench.entities.data import entities
-from core.bench.entities.fingerprint import fingerprint
-from core.bench.entity_storage.backend import EntityStorage
-from core.bench.measure import measured
-from core.bench.questions.answers import digest
+from lamella.core.bench.cycle import Cycle, Sample
+from lamella.core.bench.entities.data import entities
+from lamella.core.bench.entities.fingerprint import fingerprint
+from lamella.core.bench.entity_storage.backend import EntityStorage
+from lamella.core.bench.measure import measured
+from lamella.core.bench.questions.answers import digest
 
 
 class StorageCycle(Cycle[EntityStorage]):

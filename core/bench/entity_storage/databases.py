@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.backends.duckdb_file import DuckDBFile
-from core.bench.backends.lamella import NAME, LamellaStore
-from core.bench.backends.sqlite import AsPublished
-from core.bench.backends.sqlite_entities import INSERT, SELECT, TABLE, as_entities, as_row
-from core.bench.entities.data import SCHEMA, Entity
-from core.bench.entity_storage.backend import EntityStorage
+from lamella.core.bench.backends.duckdb_file import DuckDBFile
+from lamella.core.bench.backends.lamella import NAME, LamellaStore
+from lamella.core.bench.backends.sqlite import AsPublished
+from lamella.core.bench.backends.sqlite_entities import INSERT, SELECT, TABLE, as_entities, as_row
+from lamella.core.bench.entities.data import SCHEMA, Entity
+from lamella.core.bench.entity_storage.backend import EntityStorage
 
 
 class LamellaStorage(LamellaStore, EntityStorage):

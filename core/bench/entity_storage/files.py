@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.dataset  # what it reads through
 import pyarrow.parquet as pq
 
-from core.bench.entities.data import SCHEMA, Entity
-from core.bench.entity_storage.backend import EntityStorage
+from lamella.core.bench.entities.data import SCHEMA, Entity
+from lamella.core.bench.entity_storage.backend import EntityStorage
 
 encode = json.JSONEncoder(separators=(",", ":")).encode
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 SYSTEMS = {
-    "lamella": "core.bench.entity_text.lamella:LamellaText",
-    "sqlite-fts5": "core.bench.entity_text.fts5:FTS5Text",
-    "tantivy": "core.bench.entity_text.tantivy:TantivyText",
+    "lamella": "lamella.core.bench.entity_text.lamella:LamellaText",
+    "sqlite-fts5": "lamella.core.bench.entity_text.fts5:FTS5Text",
+    "tantivy": "lamella.core.bench.entity_text.tantivy:TantivyText",
 }
 
 ABSENT = {

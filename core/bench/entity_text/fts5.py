@@ -5,10 +5,19 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from core.bench.entity_text.data import CHANGED, FROM, SEARCHES, TO, Words, commits, compared, documents
-from core.bench.questions.backend import Question, Questions
-from core.bench.questions.sqlite import SQLiteQuestions
-from core.bench.workloads.entity_text import AFTER_COMMIT, BEST, COMMON, FILTERED, ROWS, STEMS, WORDS
+from lamella.core.bench.entity_text.data import (
+    CHANGED,
+    FROM,
+    SEARCHES,
+    TO,
+    Words,
+    commits,
+    compared,
+    documents,
+)
+from lamella.core.bench.questions.backend import Question, Questions
+from lamella.core.bench.questions.sqlite import SQLiteQuestions
+from lamella.core.bench.workloads.entity_text import AFTER_COMMIT, BEST, COMMON, FILTERED, ROWS, STEMS, WORDS
 
 TOKENIZERS = {STEMS: "porter unicode61", WORDS: "unicode61"}
 IDS = "SELECT rowid, rank FROM docs_words WHERE docs_words MATCH ?"

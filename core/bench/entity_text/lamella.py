@@ -8,13 +8,22 @@ from typing import Any
 
 import pyarrow as pa
 
-from core import col
-from core.bench.backends.lamella import LamellaStore
-from core.bench.entity_text.data import CHANGED, FROM, SEARCHES, TO, Words, commits, compared, documents
-from core.bench.questions.backend import Question, QuestionBackend, Questions
-from core.bench.workloads.entity_text import AFTER_COMMIT, BEST, COMMON, FILTERED, ROWS, STEMS, WORDS
-from core.filters.expr import Filter
-from core.store import Table
+from lamella.core.bench.backends.lamella import LamellaStore
+from lamella.core.bench.entity_text.data import (
+    CHANGED,
+    FROM,
+    SEARCHES,
+    TO,
+    Words,
+    commits,
+    compared,
+    documents,
+)
+from lamella.core.bench.questions.backend import Question, QuestionBackend, Questions
+from lamella.core.bench.workloads.entity_text import AFTER_COMMIT, BEST, COMMON, FILTERED, ROWS, STEMS, WORDS
+from lamella.core.filters import col
+from lamella.core.filters.expr import Filter
+from lamella.core.store import Table
 
 LANGUAGES: Mapping[str, str | None] = {STEMS: "english", WORDS: None}
 

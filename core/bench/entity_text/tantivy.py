@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tantivy
 
-from core.bench.entity_text.data import SEARCHES, Words, compared, documents
-from core.bench.questions.backend import Question, QuestionBackend, Questions
-from core.bench.workloads.entity_text import AFTER_COMMIT, BEST, COMMON, FILTERED, ROWS, STEMS, WORDS
+from lamella.core.bench.entity_text.data import SEARCHES, Words, compared, documents
+from lamella.core.bench.questions.backend import Question, QuestionBackend, Questions
+from lamella.core.bench.workloads.entity_text import AFTER_COMMIT, BEST, COMMON, FILTERED, ROWS, STEMS, WORDS
 
 TOKENIZERS = {STEMS: "en_stem", WORDS: "default"}
 Best = list[tuple[int, float]]

@@ -4,14 +4,14 @@ can hold it."""
 from __future__ import annotations
 
 SYSTEMS = {
-    "lamella": "core.bench.mine.lamella:Lamella",
-    "sqlite": "core.bench.mine.sqlite:Sqlite",
-    "sqlite-wal": "core.bench.mine.sqlite:SqliteWal",
-    "pyarrow": "core.bench.mine.pyarrow:PyArrow",
-    "duckdb": "core.bench.mine.duckdb:DuckDB",
-    "polars": "core.bench.mine.polars:Polars",
-    "pandas": "core.bench.mine.pandas:Pandas",
-    "csv": "core.bench.mine.row_files:Csv",
-    "jsonl": "core.bench.mine.row_files:JsonLines",
-    "pickle": "core.bench.mine.row_files:Pickle",
+    "lamella": "lamella.core.bench.mine.lamella:Lamella",
+    "sqlite": "lamella.core.bench.mine.sqlite:Sqlite",
+    "sqlite-wal": "lamella.core.bench.mine.sqlite:SqliteWal",
+    "pyarrow": "lamella.core.bench.mine.pyarrow:PyArrow",
+    "duckdb": "lamella.core.bench.mine.duckdb:DuckDB",
+    "polars": "lamella.core.bench.mine.polars:Polars",
+    "pandas": "lamella.core.bench.mine.pandas:Pandas",
+    "csv": "lamella.core.bench.mine.row_files:Csv",
+    "jsonl": "lamella.core.bench.mine.row_files:JsonLines",
+    "pickle": "lamella.core.bench.mine.row_files:Pickle",
 }

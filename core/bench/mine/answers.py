@@ -12,9 +12,9 @@ import duckdb
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.bench.mine.copied import Change, Copied
-from core.bench.workloads import Operation, Workload
-from core.filters import Filter, to_sql
+from lamella.core.bench.mine.copied import Change, Copied
+from lamella.core.bench.workloads import Operation, Workload
+from lamella.core.filters import Filter, to_sql
 
 
 def expected(workload: Workload, operation: Operation, rows: int) -> str:

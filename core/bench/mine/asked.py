@@ -10,18 +10,18 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.bench.mine.costs import costs_by_system
-from core.bench.mine.sources import Source
-from core.bench.mine.types import compared_type
-from core.bench.workloads import Workload, workload_given
-from core.bench.workloads.mine import PREFIX
-from core.dataset import Dataset
-from core.errors import LamellaError, UnknownColumn
-from core.filters import Filter, bind, from_json, sentence, to_json, to_text
-from core.filters.walk import columns_read
-from core.jobs import Job
-from core.nested import place_of
-from core.schema import ID
+from lamella.core.bench.mine.costs import costs_by_system
+from lamella.core.bench.mine.sources import Source
+from lamella.core.bench.mine.types import compared_type
+from lamella.core.bench.workloads import Workload, workload_given
+from lamella.core.bench.workloads.mine import PREFIX
+from lamella.core.dataset import Dataset
+from lamella.core.errors import LamellaError, UnknownColumn
+from lamella.core.filters import Filter, bind, from_json, sentence, to_json, to_text
+from lamella.core.filters.walk import columns_read
+from lamella.core.jobs import Job
+from lamella.core.nested import place_of
+from lamella.core.schema import ID
 
 TEXT = "raced"
 SAMPLE_ROWS = 1000

@@ -12,16 +12,16 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from core.errors import LamellaError
-from core.filters import OPERATORS, And, Bound, Filter, Not
-from core.filters.expr import Branch, Predicate
-from core.filters.kinds import Kind, kind_of
-from core.filters.narrowing import float_width, narrow, narrow_division, narrow_float
-from core.filters.operand import Operand
-from core.filters.reading import BoundReference
-from core.filters.values import value_range
-from core.filters.walk import fold
-from core.nested import Place
+from lamella.core.errors import LamellaError
+from lamella.core.filters import OPERATORS, And, Bound, Filter, Not
+from lamella.core.filters.expr import Branch, Predicate
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.filters.narrowing import float_width, narrow, narrow_division, narrow_float
+from lamella.core.filters.operand import Operand
+from lamella.core.filters.reading import BoundReference
+from lamella.core.filters.values import value_range
+from lamella.core.filters.walk import fold
+from lamella.core.nested import Place
 
 R = TypeVar("R")
 

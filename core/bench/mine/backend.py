@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.backends.base import Backend
-from core.bench.mine.asking import CannotAsk
-from core.bench.mine.copied import Copied
-from core.bench.mine.types import cannot_hold
-from core.bench.workloads import Workload
+from lamella.core.bench.backends.base import Backend
+from lamella.core.bench.mine.asking import CannotAsk
+from lamella.core.bench.mine.copied import Copied
+from lamella.core.bench.mine.types import cannot_hold
+from lamella.core.bench.workloads import Workload
 
 
 class MineBackend(Backend):

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.filters import Filter, bind, from_json
+from lamella.core.filters import Filter, bind, from_json
 
 BATCH_ROWS = 65_536
 

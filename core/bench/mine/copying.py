@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
-from core.bench.mine.asked import TEXT
-from core.bench.mine.copied import Change, Copied
-from core.bench.mine.sources import Source
-from core.bench.mine.types import compared_type
-from core.bench.workloads import Workload
-from core.dataset import Dataset
-from core.errors import FileProblem, LamellaError
-from core.jobs import Job
+from lamella.core.bench.mine.asked import TEXT
+from lamella.core.bench.mine.copied import Change, Copied
+from lamella.core.bench.mine.sources import Source
+from lamella.core.bench.mine.types import compared_type
+from lamella.core.bench.workloads import Workload
+from lamella.core.dataset import Dataset
+from lamella.core.errors import FileProblem, LamellaError
+from lamella.core.jobs import Job
 
 FILE = "copy.parquet"
 GROUP_ROWS = 131_072

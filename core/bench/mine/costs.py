@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from core.bench.mine import SYSTEMS
+from lamella.core.bench.mine import SYSTEMS
 
 PYTHON_ROWS = ("sqlite", "sqlite-wal", "csv", "jsonl", "pickle")
 """They answer with values of Python's."""

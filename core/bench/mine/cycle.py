@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from core.bench.cycle import Cycle, Sample
-from core.bench.measure import measured
-from core.bench.mine.answers import digest
-from core.bench.mine.backend import MineBackend
+from lamella.core.bench.cycle import Cycle, Sample
+from lamella.core.bench.measure import measured
+from lamella.core.bench.mine.answers import digest
+from lamella.core.bench.mine.backend import MineBackend
 
 
 class MineCycle(Cycle[MineBackend]):

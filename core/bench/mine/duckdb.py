@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from core.bench.backends.duckdb_file import DuckDBFile
-from core.bench.mine.answers import change_sql, condition_sql
-from core.bench.mine.backend import MineBackend
+from lamella.core.bench.backends.duckdb_file import DuckDBFile
+from lamella.core.bench.mine.answers import change_sql, condition_sql
+from lamella.core.bench.mine.backend import MineBackend
 
 
 class DuckDB(DuckDBFile, MineBackend):

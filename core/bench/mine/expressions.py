@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.bench.mine.asking import CannotAsk, Logic, Subject, SystemOperand
-from core.filters.kinds import Kind
-from core.filters.like import as_regex
+from lamella.core.bench.mine.asking import CannotAsk, Logic, Subject, SystemOperand
+from lamella.core.filters.kinds import Kind
+from lamella.core.filters.like import as_regex
 
 if TYPE_CHECKING:
     import pandas as pd

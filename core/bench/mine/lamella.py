@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from core.bench.backends.lamella import NAME, LamellaStore
-from core.bench.mine.backend import MineBackend
-from core.filters import Filter, Predicate, all_of
+from lamella.core.bench.backends.lamella import NAME, LamellaStore
+from lamella.core.bench.mine.backend import MineBackend
+from lamella.core.filters import Filter, Predicate, all_of
 
 
 class Lamella(LamellaStore, MineBackend):

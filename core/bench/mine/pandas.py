@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from core.bench.mine.asking import Subject, compiled
-from core.bench.mine.backend import MineFile
-from core.bench.mine.expressions import ArrowExpression, SeriesOperand, series_logic
+from lamella.core.bench.mine.asking import Subject, compiled
+from lamella.core.bench.mine.backend import MineFile
+from lamella.core.bench.mine.expressions import ArrowExpression, SeriesOperand, series_logic
 
 
 class Pandas(MineFile):

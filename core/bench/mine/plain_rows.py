@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.bench.mine.copied import Copied
+from lamella.core.bench.mine.copied import Copied
 
 Row = tuple[Any, ...]
 

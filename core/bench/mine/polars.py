@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from core.bench.mine.asking import Logic, Subject, compiled
-from core.bench.mine.backend import MineFile
-from core.bench.mine.expressions import ExpressionOperand
-from core.filters.kinds import Kind
-from core.filters.like import as_regex
+from lamella.core.bench.mine.asking import Logic, Subject, compiled
+from lamella.core.bench.mine.backend import MineFile
+from lamella.core.bench.mine.expressions import ExpressionOperand
+from lamella.core.filters.kinds import Kind
+from lamella.core.filters.like import as_regex
 
 
 class Polars(MineFile):

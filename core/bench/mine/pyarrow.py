@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.bench.mine.asking import compiled
-from core.bench.mine.backend import MineFile
-from core.bench.mine.copied import Change
-from core.bench.mine.expressions import ArrowExpression
+from lamella.core.bench.mine.asking import compiled
+from lamella.core.bench.mine.backend import MineFile
+from lamella.core.bench.mine.copied import Change
+from lamella.core.bench.mine.expressions import ArrowExpression
 
 
 class PyArrow(MineFile):

@@ -16,10 +16,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.bench.mine.asking import Subject, compiled
-from core.bench.mine.backend import MineFile
-from core.bench.mine.plain_rows import rows_of, table_of
-from core.bench.mine.rows_asking import RowOperand
+from lamella.core.bench.mine.asking import Subject, compiled
+from lamella.core.bench.mine.backend import MineFile
+from lamella.core.bench.mine.plain_rows import rows_of, table_of
+from lamella.core.bench.mine.rows_asking import RowOperand
 
 NULL = "\\N"
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from core.bench.mine.asking import Logic, Subject, SystemOperand
-from core.bench.mine.expressions import COMPARISONS, scalar
-from core.filters.kinds import Kind
-from core.filters.like import as_regex
+from lamella.core.bench.mine.asking import Logic, Subject, SystemOperand
+from lamella.core.bench.mine.expressions import COMPARISONS, scalar
+from lamella.core.filters.kinds import Kind
+from lamella.core.filters.like import as_regex
 
 Met = Callable[[Any], bool]
 Cell = Callable[[Any], Any]

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from core import Store, open_dataset
-from core.dataset import Dataset
-from core.datasets.options import Ragged
+from lamella.core.dataset import Dataset
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.options import Ragged
+from lamella.core.store.store import Store
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from __future__ import annotations
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.bench.backends.sqlite import AsDeployed, AsPublished, SQLiteFile
-from core.bench.mine.answers import change_sql, names_of
-from core.bench.mine.asking import Subject, compiled
-from core.bench.mine.backend import MineBackend
-from core.bench.mine.plain_rows import Row, rows_of, table_of
-from core.bench.mine.sqlite_asking import SqliteOperand
+from lamella.core.bench.backends.sqlite import AsDeployed, AsPublished, SQLiteFile
+from lamella.core.bench.mine.answers import change_sql, names_of
+from lamella.core.bench.mine.asking import Subject, compiled
+from lamella.core.bench.mine.backend import MineBackend
+from lamella.core.bench.mine.plain_rows import Row, rows_of, table_of
+from lamella.core.bench.mine.sqlite_asking import SqliteOperand
 
 
 class MineSqlite(SQLiteFile, MineBackend):

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from core.bench.mine.asking import CannotAsk, Logic, Subject, SystemOperand
-from core.filters.kinds import Kind
-from core.filters.like import ESCAPE
+from lamella.core.bench.mine.asking import CannotAsk, Logic, Subject, SystemOperand
+from lamella.core.filters.kinds import Kind
+from lamella.core.filters.like import ESCAPE
 
 SIGNS = {"eq": "=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.bench.own.file import OwnFileProblem, is_own, load_file, system_names
+from lamella.core.bench.own.file import OwnFileProblem, is_own, load_file, system_names
 
 SYSTEMS: Mapping[str, str] = {}
 

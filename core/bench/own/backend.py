@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from core.bench.backends.base import Backend
-from core.bench.questions.backend import Question, QuestionBackend, Questions
-from core.bench.workloads import Workload
-from core.errors import LamellaError
+from lamella.core.bench.backends.base import Backend
+from lamella.core.bench.questions.backend import Question, QuestionBackend, Questions
+from lamella.core.bench.workloads import Workload
+from lamella.core.errors import LamellaError
 
 MODULE = "race_of_ones_own"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from core.bench.cycle import Sample
-from core.bench.measure import measured
-from core.bench.own.backend import OwnBackend
-from core.bench.own.file import LOAD
-from core.bench.questions.answers import digest
-from core.bench.questions.cycle import QuestionCycle
+from lamella.core.bench.cycle import Sample
+from lamella.core.bench.measure import measured
+from lamella.core.bench.own.backend import OwnBackend
+from lamella.core.bench.own.file import LOAD
+from lamella.core.bench.questions.answers import digest
+from lamella.core.bench.questions.cycle import QuestionCycle
 
 
 class OwnCycle(QuestionCycle):

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from core.arguments import path_of
-from core.bench.own.outline import NotARace, Outline, outline
-from core.bench.workloads.model import Operation, Workload
-from core.errors import FileProblem
+from lamella.core.arguments import path_of
+from lamella.core.bench.own.outline import NotARace, Outline, outline
+from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.errors import FileProblem
 
 SUFFIX = ".py"
 LOAD = "load"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.bench.backends.base import Backend
+from lamella.core.bench.backends.base import Backend
 
 
 @dataclass(frozen=True)

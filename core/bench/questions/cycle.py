@@ -12,10 +12,10 @@ from functools import partial
 from statistics import fmean
 from typing import Any, ClassVar
 
-from core.bench.cycle import Cycle, Sample
-from core.bench.measure import Cost, measured, measured_each
-from core.bench.questions.answers import digest, together
-from core.bench.questions.backend import Question, QuestionBackend
+from lamella.core.bench.cycle import Cycle, Sample
+from lamella.core.bench.measure import Cost, measured, measured_each
+from lamella.core.bench.questions.answers import digest, together
+from lamella.core.bench.questions.backend import Question, QuestionBackend
 
 CALLS = 9
 """Of a question that is always the same: the first, and so many less one again."""

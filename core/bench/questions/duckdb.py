@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.backends.duckdb_file import DuckDBFile
-from core.bench.questions.backend import QuestionBackend
+from lamella.core.bench.backends.duckdb_file import DuckDBFile
+from lamella.core.bench.questions.backend import QuestionBackend
 
 
 class DuckDBQuestions(DuckDBFile, QuestionBackend):

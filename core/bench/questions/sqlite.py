@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.bench.backends.sqlite import AsPublished
-from core.bench.questions.backend import QuestionBackend
+from lamella.core.bench.backends.sqlite import AsPublished
+from lamella.core.bench.questions.backend import QuestionBackend
 
 
 class SQLiteQuestions(AsPublished, QuestionBackend):

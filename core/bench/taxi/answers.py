@@ -21,10 +21,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.bench.data import SEED
-from core.bench.questions.answers import digest
-from core.bench.taxi.data import trips
-from core.bench.workloads import Operation, Workload
+from lamella.core.bench.data import SEED
+from lamella.core.bench.questions.answers import digest
+from lamella.core.bench.taxi.data import trips
+from lamella.core.bench.workloads import Operation, Workload
 
 SAMPLED = 200
 """Trips, or all where there are fewer."""

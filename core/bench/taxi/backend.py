@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.questions.backend import Question, QuestionBackend
-from core.bench.taxi.answers import comparable
-from core.bench.taxi.columns import SCHEMA
-from core.bench.taxi.csv_files import files_of
-from core.bench.taxi.queries import QUERIES
+from lamella.core.bench.questions.backend import Question, QuestionBackend
+from lamella.core.bench.taxi.answers import comparable
+from lamella.core.bench.taxi.columns import SCHEMA
+from lamella.core.bench.taxi.csv_files import files_of
+from lamella.core.bench.taxi.queries import QUERIES
 
 
 class TaxiBackend(QuestionBackend):

@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 
-from core.bench.taxi.columns import SCHEMA
-from core.bench.taxi.data import trips
+from lamella.core.bench.taxi.columns import SCHEMA
+from lamella.core.bench.taxi.data import trips
 
 ROWS_A_FILE = 250_000
 FEWEST_FILES, MOST_FILES = 2, 56

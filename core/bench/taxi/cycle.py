@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from core.bench.cycle import Sample
-from core.bench.measure import measured
-from core.bench.questions.answers import digest
-from core.bench.questions.cycle import QuestionCycle
-from core.bench.taxi.answers import sampled
-from core.bench.taxi.backend import TaxiBackend
-from core.bench.taxi.csv_files import make_files
+from lamella.core.bench.cycle import Sample
+from lamella.core.bench.measure import measured
+from lamella.core.bench.questions.answers import digest
+from lamella.core.bench.questions.cycle import QuestionCycle
+from lamella.core.bench.taxi.answers import sampled
+from lamella.core.bench.taxi.backend import TaxiBackend
+from lamella.core.bench.taxi.csv_files import make_files
 
 IMPORT = "import"
 

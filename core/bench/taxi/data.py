@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy, from_values
-from core.bench.data import SEED
-from core.bench.taxi.columns import SCHEMA
+from lamella.core.arrays import from_numpy, from_values
+from lamella.core.bench.data import SEED
+from lamella.core.bench.taxi.columns import SCHEMA
 
 ROWS_A_BATCH = 100_000
 FIRST_TRIP = np.datetime64("2009-01-01", "ms").astype(np.int64)

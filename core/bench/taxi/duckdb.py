@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import duckdb
 import pyarrow as pa
 
-from core.bench.taxi.backend import TaxiBackend
-from core.bench.taxi.columns import SCHEMA
-from core.bench.taxi.queries import DUCKDB
+from lamella.core.bench.taxi.backend import TaxiBackend
+from lamella.core.bench.taxi.columns import SCHEMA
+from lamella.core.bench.taxi.queries import DUCKDB
 
 _TYPES = {
     pa.int64(): "BIGINT",

@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core import Store, col
-from core.bench.backends.lamella import LamellaStore
-from core.bench.taxi.backend import TaxiBackend
-from core.bench.taxi.columns import SCHEMA
-from core.bench.taxi.queries import DUCKDB
-from core.datasets import open_dataset
-from core.datasets.text.dataset import TextDataset
-from core.datasets.text.reading import TypesWidened
-from core.jobs import Job
-from core.store.table import Table
-from core.transfer.importing import import_file
+from lamella.core.bench.backends.lamella import LamellaStore
+from lamella.core.bench.taxi.backend import TaxiBackend
+from lamella.core.bench.taxi.columns import SCHEMA
+from lamella.core.bench.taxi.queries import DUCKDB
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.text.dataset import TextDataset
+from lamella.core.datasets.text.reading import TypesWidened
+from lamella.core.filters import col
+from lamella.core.jobs import Job
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
+from lamella.core.transfer.importing import import_file
 
 TRIPS = "trips"
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet  # pandas imports both when it first reads: not for the timers
 
-from core.bench.taxi.backend import TaxiBackend
-from core.bench.taxi.columns import SCHEMA
-from core.bench.taxi.pyarrow import NEEDED
+from lamella.core.bench.taxi.backend import TaxiBackend
+from lamella.core.bench.taxi.columns import SCHEMA
+from lamella.core.bench.taxi.pyarrow import NEEDED
 
 _TYPES = {pa.int64(): "Int64", pa.float64(): "float64", pa.string(): "str"}
 _TIMES = [field.name for field in SCHEMA if field.type not in _TYPES]

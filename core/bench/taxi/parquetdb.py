@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from core.bench.backends.parquetdb import ParquetDBFolder
-from core.bench.taxi.backend import TaxiBackend
-from core.bench.taxi.columns import SCHEMA
-from core.bench.taxi.pyarrow import CONVERTED, answer
+from lamella.core.bench.backends.parquetdb import ParquetDBFolder
+from lamella.core.bench.taxi.backend import TaxiBackend
+from lamella.core.bench.taxi.columns import SCHEMA
+from lamella.core.bench.taxi.pyarrow import CONVERTED, answer
 
 
 class ParquetDBTaxi(ParquetDBFolder, TaxiBackend):

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from core.bench.taxi.backend import TaxiBackend
-from core.bench.taxi.columns import SCHEMA
+from lamella.core.bench.taxi.backend import TaxiBackend
+from lamella.core.bench.taxi.columns import SCHEMA
 
 
 def _query(query: str, trips: pl.LazyFrame) -> pl.LazyFrame:

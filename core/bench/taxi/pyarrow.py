@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.dataset as ds
 
-from core.bench.taxi.backend import TaxiBackend
-from core.bench.taxi.columns import SCHEMA
+from lamella.core.bench.taxi.backend import TaxiBackend
+from lamella.core.bench.taxi.columns import SCHEMA
 
 CONVERTED = pa.csv.ConvertOptions(
     column_types=SCHEMA, timestamp_parsers=[pa.csv.ISO8601], strings_can_be_null=True, null_values=[""]

@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.bench.backends.sqlite import AsPublished
-from core.bench.taxi.backend import TaxiBackend
-from core.bench.taxi.columns import SCHEMA
-from core.bench.taxi.queries import SQLITE
+from lamella.core.bench.backends.sqlite import AsPublished
+from lamella.core.bench.taxi.backend import TaxiBackend
+from lamella.core.bench.taxi.columns import SCHEMA
+from lamella.core.bench.taxi.queries import SQLITE
 
 _DECLARED = {pa.int64(): "INTEGER", pa.float64(): "REAL"}
 _COLUMNS = ", ".join(f"{field.name} {_DECLARED.get(field.type, 'TEXT')}" for field in SCHEMA)

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from core.bench.taxi.backend import TaxiBackend
-from core.bench.taxi.columns import SCHEMA
-from core.bench.taxi.pyarrow import CONVERTED
-from core.bench.taxi.queries import QUERIES, SQLITE_MILLISECONDS, SQLITE_VIEWS, view
+from lamella.core.bench.taxi.backend import TaxiBackend
+from lamella.core.bench.taxi.columns import SCHEMA
+from lamella.core.bench.taxi.pyarrow import CONVERTED
+from lamella.core.bench.taxi.queries import QUERIES, SQLITE_MILLISECONDS, SQLITE_VIEWS, view
 
 if TYPE_CHECKING:
     import apsw
@@ -90,7 +90,7 @@ class TableForEachFile(OverParquet):
         )
 
     def _connected(self) -> apsw.Connection:
-        from core.bridge import connect
+        from lamella.core.bridge import connect
 
         connection = connect(sorted(self._parquet.iterdir()))
         for query in QUERIES:
@@ -111,7 +111,7 @@ class OneTable(OverParquet):
         )
 
     def _connected(self) -> apsw.Connection:
-        from core.bridge import connect
+        from lamella.core.bridge import connect
 
         return connect(self._parquet)
 

@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from core.bench.workloads.bridge import BRIDGE
-from core.bench.workloads.catalog import CATALOG
-from core.bench.workloads.entities import ENTITY_CHANGES
-from core.bench.workloads.entity_indexes import ENTITY_INDEXES
-from core.bench.workloads.entity_memory import ENTITY_MEMORY
-from core.bench.workloads.entity_queries import ENTITY_QUERIES
-from core.bench.workloads.entity_relations import ENTITY_RELATIONS
-from core.bench.workloads.entity_storage import ENTITY_STORAGE
-from core.bench.workloads.entity_text import ENTITY_TEXT
-from core.bench.workloads.few import NEEDLE, PARTIAL, SCATTERED, SINGLE
-from core.bench.workloads.floats import FLOATS
-from core.bench.workloads.mine import as_asked, mine_named
-from core.bench.workloads.model import Answer, Changed, Columns, Operation, Pick, Values, Workload
-from core.bench.workloads.taxi import TAXI
-from core.bench.workloads.wide import ALL_SIZES, SMALL, UPDATE_ALL
-from core.errors import UnknownName
+from lamella.core.bench.workloads.bridge import BRIDGE
+from lamella.core.bench.workloads.catalog import CATALOG
+from lamella.core.bench.workloads.entities import ENTITY_CHANGES
+from lamella.core.bench.workloads.entity_indexes import ENTITY_INDEXES
+from lamella.core.bench.workloads.entity_memory import ENTITY_MEMORY
+from lamella.core.bench.workloads.entity_queries import ENTITY_QUERIES
+from lamella.core.bench.workloads.entity_relations import ENTITY_RELATIONS
+from lamella.core.bench.workloads.entity_storage import ENTITY_STORAGE
+from lamella.core.bench.workloads.entity_text import ENTITY_TEXT
+from lamella.core.bench.workloads.few import NEEDLE, PARTIAL, SCATTERED, SINGLE
+from lamella.core.bench.workloads.floats import FLOATS
+from lamella.core.bench.workloads.mine import as_asked, mine_named
+from lamella.core.bench.workloads.model import Answer, Changed, Columns, Operation, Pick, Values, Workload
+from lamella.core.bench.workloads.taxi import TAXI
+from lamella.core.bench.workloads.wide import ALL_SIZES, SMALL, UPDATE_ALL
+from lamella.core.errors import UnknownName
 
 WORKLOADS = {
     workload.id: workload
@@ -64,7 +64,7 @@ def workload_named(name: str) -> Workload:
 
 
 def _own(name: str) -> Workload | None:
-    from core.bench.own.file import is_own, load_file
+    from lamella.core.bench.own.file import is_own, load_file
 
     return load_file(name) if is_own(name) else mine_named(name)
 

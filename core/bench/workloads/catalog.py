@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Operation, Workload
 
 CALLS = 100
 OPENINGS = 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Operation, Workload
 
 SINGLES = 500
 

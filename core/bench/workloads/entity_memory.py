@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Operation, Workload
 
 PAYLOADS = {"100": "100 B", "1k": "1 KB", "10k": "10 KB"}
 """Bytes of text in each entity: as an operation's name ends, and as it is shown."""

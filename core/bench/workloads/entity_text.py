@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Operation, Workload
 
 BEST = 20
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from core.bench.workloads.model import Answer, Changed, Columns, Operation, Pick, Workload
-from core.bench.workloads.wide import ALL_SIZES, INDEX, READ, READ_AGAIN, SIZES, WIDE
+from lamella.core.bench.workloads.model import Answer, Changed, Columns, Operation, Pick, Workload
+from lamella.core.bench.workloads.wide import ALL_SIZES, INDEX, READ, READ_AGAIN, SIZES, WIDE
 
 SINGLES = 100
 SCATTER = 10_000

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.bench.workloads.model import Operation, Workload
-from core.bench.workloads.wide import CREATE, CREATE_PREPARED
+from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.wide import CREATE, CREATE_PREPARED
 
 FIVE = tuple(f"col{number}" for number in range(5))
 

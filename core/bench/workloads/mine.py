@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Operation, Workload
 
 PREFIX = "mine"
 TABLE = "the table"

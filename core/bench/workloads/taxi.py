@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Operation, Workload
 
 _ASKED = " Its first time since the database was opened is cold, those after it are warm."
 

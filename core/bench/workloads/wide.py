@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from core.bench.workloads.model import Answer, Columns, Operation, Workload
+from lamella.core.bench.workloads.model import Answer, Columns, Operation, Workload
 
 WIDE = tuple(f"col{number}" for number in range(100))
 SIZES = tuple(10**power for power in range(5))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from core.datasets.text.rows import RowEnds
-from core.datasets.text.source import TextSource
-from core.errors import FileProblem
+from lamella.core.datasets.text.rows import RowEnds
+from lamella.core.datasets.text.source import TextSource
+from lamella.core.errors import FileProblem
 
 LONGEST_ROW = 64 << 20
 """Bytes of UTF-8. Reading a row takes several times its size in memory."""

@@ -22,12 +22,12 @@ from typing import Any
 import platformdirs
 import pyarrow as pa
 
-from core.checksums import checksum_of_bytes
-from core.datasets.text.source import TextSource, fingerprint_of
-from core.errors import FileProblem
-from core.file_lock import FileLock
-from core.scan.file_checks import is_known_damaged
-from core.scan.snapshot import FileSegment
+from lamella.core.checksums import checksum_of_bytes
+from lamella.core.datasets.text.source import TextSource, fingerprint_of
+from lamella.core.errors import FileProblem
+from lamella.core.file_lock import FileLock
+from lamella.core.scan.file_checks import is_known_damaged
+from lamella.core.scan.snapshot import FileSegment
 
 FORMAT_VERSION = 2
 """Part of every key: raised when files come to be read differently, so that no old reading is used."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from core.datasets.text.encoding import UTF8, WESTERN, decoder, has_utf8_sequence
+from lamella.core.datasets.text.encoding import UTF8, WESTERN, decoder, has_utf8_sequence
 
 _LONGEST_CHARACTER = 4
 

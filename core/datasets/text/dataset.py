@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.dataset import Dataset
-from core.datasets.text.blocks import Block, blocks
-from core.datasets.text.cache import CacheEntry, Kept, sweep
-from core.datasets.text.parts import PartWriter, Written
-from core.datasets.text.reading import TextFormat, TypesWidened, solid_schema, text_rows
-from core.datasets.text.source import TextSource
-from core.errors import FileProblem
-from core.jobs import Job
-from core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
+from lamella.core.dataset import Dataset
+from lamella.core.datasets.text.blocks import Block, blocks
+from lamella.core.datasets.text.cache import CacheEntry, Kept, sweep
+from lamella.core.datasets.text.parts import PartWriter, Written
+from lamella.core.datasets.text.reading import TextFormat, TypesWidened, solid_schema, text_rows
+from lamella.core.datasets.text.source import TextSource
+from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
 SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS_A_FILE = 8 << 20, 32 << 20, 64
 _WAIT_SECONDS = 0.1

@@ -8,15 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
-from core.datasets.options import Ragged
-from core.datasets.text.blocks import Block
-from core.datasets.text.dialect import Dialect
-from core.datasets.text.numbers import uneven_zeros
-from core.datasets.text.ragged import mended, ragged_row
-from core.datasets.text.reading import Reading
-from core.datasets.text.rows import RowEnds
-from core.datasets.text.values import read_as, tentative_type, widen
-from core.errors import UnknownColumn
+from lamella.core.datasets.options import Ragged
+from lamella.core.datasets.text.blocks import Block
+from lamella.core.datasets.text.dialect import Dialect
+from lamella.core.datasets.text.numbers import uneven_zeros
+from lamella.core.datasets.text.ragged import mended, ragged_row
+from lamella.core.datasets.text.reading import Reading
+from lamella.core.datasets.text.rows import RowEnds
+from lamella.core.datasets.text.values import read_as, tentative_type, widen
+from lamella.core.errors import UnknownColumn
 
 NOTE = "note"
 ZEROS = (

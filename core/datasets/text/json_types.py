@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.arrays import from_values
-from core.datasets.text.values import MARKERS_ALONE, is_undecided, join, tentative_type
+from lamella.core.arrays import from_values
+from lamella.core.datasets.text.values import MARKERS_ALONE, is_undecided, join, tentative_type
 
 _INT64 = range(-(1 << 63), 1 << 63)
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pjson
 
-from core.arrays import from_values
-from core.datasets.text.blocks import Block
-from core.datasets.text.json_types import (
+from lamella.core.arrays import from_values
+from lamella.core.datasets.text.blocks import Block
+from lamella.core.datasets.text.json_types import (
     Inexact,
     WrittenFloat,
     column_type,
@@ -28,11 +28,11 @@ from core.datasets.text.json_types import (
     solid,
     widen_text,
 )
-from core.datasets.text.numbers import loses_json_digits, survives_double
-from core.datasets.text.reading import Reading
-from core.datasets.text.rows import RowEnds
-from core.datasets.text.values import read_as
-from core.errors import FileProblem
+from lamella.core.datasets.text.numbers import loses_json_digits, survives_double
+from lamella.core.datasets.text.reading import Reading
+from lamella.core.datasets.text.rows import RowEnds
+from lamella.core.datasets.text.values import read_as
+from lamella.core.errors import FileProblem
 
 MOST_LEVELS = 50
 """Of lists and objects inside each other in a column: what a table of a store can hold."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_numpy, to_numpy
+from lamella.core.arrays import from_numpy, to_numpy
 
 _EXACT_DIGITS = 15  # every decimal of so many digits survives the way through a double
 _LAST_EXACT_INTEGER = 1 << 53

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from core.dataset import Dataset
-from core.datasets.contents import HEAD_BYTES, Contents
-from core.datasets.locate import Found
-from core.datasets.options import OpenOptions
-from core.datasets.text.blocks import LONGEST_ROW, endless_row, first_block
-from core.datasets.text.cache import CacheEntry, default_folder
-from core.datasets.text.characters import characters
-from core.datasets.text.dataset import TextDataset, refuse_without_columns, text_name
-from core.datasets.text.delimited import DelimitedText
-from core.datasets.text.dialect import DELIMITERS, find_dialect
-from core.datasets.text.encoding import find_encoding, is_text
-from core.datasets.text.jsonlines import JsonLines
-from core.datasets.text.reading import TextFormat, join_schemas, read_block
-from core.datasets.text.rows import RowEnds
-from core.datasets.text.source import TextSource, compression_of, open_bytes, open_source
-from core.errors import FileProblem
+from lamella.core.dataset import Dataset
+from lamella.core.datasets.contents import HEAD_BYTES, Contents
+from lamella.core.datasets.locate import Found
+from lamella.core.datasets.options import OpenOptions
+from lamella.core.datasets.text.blocks import LONGEST_ROW, endless_row, first_block
+from lamella.core.datasets.text.cache import CacheEntry, default_folder
+from lamella.core.datasets.text.characters import characters
+from lamella.core.datasets.text.dataset import TextDataset, refuse_without_columns, text_name
+from lamella.core.datasets.text.delimited import DelimitedText
+from lamella.core.datasets.text.dialect import DELIMITERS, find_dialect
+from lamella.core.datasets.text.encoding import find_encoding, is_text
+from lamella.core.datasets.text.jsonlines import JsonLines
+from lamella.core.datasets.text.reading import TextFormat, join_schemas, read_block
+from lamella.core.datasets.text.rows import RowEnds
+from lamella.core.datasets.text.source import TextSource, compression_of, open_bytes, open_source
+from lamella.core.errors import FileProblem
 
 FIRST_BYTES = 1 << 20
 _ANY_DELIMITED = RowEnds(delimiter=DELIMITERS.encode(), quote=b'"')

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.checksums import RunningChecksum
-from core.datasets.text.blocks import Block
-from core.datasets.text.cache import part_names, part_of, unwritable
-from core.datasets.text.in_order import in_order
-from core.datasets.text.reading import TextFormat, join_schemas, read_block
-from core.datasets.text.source import fingerprint_of
-from core.scan.footers import BODY
-from core.scan.snapshot import FileSegment
+from lamella.core.checksums import RunningChecksum
+from lamella.core.datasets.text.blocks import Block
+from lamella.core.datasets.text.cache import part_names, part_of, unwritable
+from lamella.core.datasets.text.in_order import in_order
+from lamella.core.datasets.text.reading import TextFormat, join_schemas, read_block
+from lamella.core.datasets.text.source import fingerprint_of
+from lamella.core.scan.footers import BODY
+from lamella.core.scan.snapshot import FileSegment
 
 ROWS_A_GROUP = 100_000
 _MOST_DISTINCT = 0.5

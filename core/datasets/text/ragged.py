@@ -6,9 +6,9 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.datasets.text.blocks import Block
-from core.datasets.text.dialect import Dialect, read_rows
-from core.errors import FileProblem
+from lamella.core.datasets.text.blocks import Block
+from lamella.core.datasets.text.dialect import Dialect, read_rows
+from lamella.core.errors import FileProblem
 
 
 class RaggedRow(FileProblem):

@@ -9,10 +9,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from core.datasets.text.blocks import Block
-from core.datasets.text.in_order import in_order
-from core.datasets.text.json_types import join_json, solid
-from core.datasets.text.rows import RowEnds
+from lamella.core.datasets.text.blocks import Block
+from lamella.core.datasets.text.in_order import in_order
+from lamella.core.datasets.text.json_types import join_json, solid
+from lamella.core.datasets.text.rows import RowEnds
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from core.datasets.locate import cannot_read
-from core.datasets.text.characters import characters
-from core.datasets.text.encoding import find_encoding
-from core.errors import FileProblem, nearest
+from lamella.core.datasets.locate import cannot_read
+from lamella.core.datasets.text.characters import characters
+from lamella.core.datasets.text.encoding import find_encoding
+from lamella.core.errors import FileProblem, nearest
 
 _COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bz2"))
 _ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", "cp1250", "cp1251", "gb18030")

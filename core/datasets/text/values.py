@@ -23,8 +23,8 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_values
-from core.datasets.text.numbers import doubles, integers
+from lamella.core.arrays import from_values
+from lamella.core.datasets.text.numbers import doubles, integers
 
 MARKERS_ALONE, SPECIALS_ALONE = pa.large_string(), pa.string_view()
 """Stand for text that further values may show to be something else: null markers alone, which stand in a

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.filters.mongo.reading import from_mongo
-from core.filters.mongo.writing import to_mongo
+from lamella.core.filters.mongo.reading import from_mongo
+from lamella.core.filters.mongo.writing import to_mongo
 
 __all__ = ["from_mongo", "to_mongo"]

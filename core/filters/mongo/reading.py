@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from core.errors import BadFilter, nearest
-from core.filters.expr import DEEPEST, Filter, Not, Predicate, Reference, all_of, any_of
-from core.filters.flags import flagged
-from core.filters.items import ITEM
-from core.filters.mongo.types import words_for
+from lamella.core.errors import BadFilter, nearest
+from lamella.core.filters.expr import DEEPEST, Filter, Not, Predicate, Reference, all_of, any_of
+from lamella.core.filters.flags import flagged
+from lamella.core.filters.items import ITEM
+from lamella.core.filters.mongo.types import words_for
 
 _VALUES = {
     "$gt": "gt",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.filters.type_words import NULL, WORDS
+from lamella.core.filters.type_words import NULL, WORDS
 
 _WORDS: dict[str, tuple[str, ...]] = {
     "double": ("float",),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from core.errors import BadFilter
-from core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, thawed
-from core.filters.items import ITEM
-from core.filters.like import as_regex, literal
-from core.filters.mongo.types import NAMES
-from core.filters.operators import OPERATORS, Takes
-from core.filters.values import number_text
-from core.filters.walk import fold
+from lamella.core.errors import BadFilter
+from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, thawed
+from lamella.core.filters.items import ITEM
+from lamella.core.filters.like import as_regex, literal
+from lamella.core.filters.mongo.types import NAMES
+from lamella.core.filters.operators import OPERATORS, Takes
+from lamella.core.filters.values import number_text
+from lamella.core.filters.walk import fold
 
 Query = dict[str, Any]
 _SAME = ("eq", "ne", "gt", "gte", "lt", "lte")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from core.filters.expr import And, Filter, Not, Or
-from core.filters.text.lexer import Token
+from lamella.core.filters.expr import And, Filter, Not, Or
+from lamella.core.filters.text.lexer import Token
 
 
 @dataclass

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from core.errors import BadFilter
-from core.filters.flags import flagged
-from core.filters.text import literals
-from core.filters.text.places import pointing, unreadable
+from lamella.core.errors import BadFilter
+from lamella.core.filters.flags import flagged
+from lamella.core.filters.text import literals
+from lamella.core.filters.text.places import pointing, unreadable
 
 
 class Part(Enum):

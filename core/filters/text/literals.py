@@ -9,10 +9,16 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from core.errors import BadFilter
-from core.filters.spans import saved_span, span_ns, span_text
-from core.filters.temporal import moment_from_text, moment_text, saved_moment, saved_time, time_from_text
-from core.filters.values import MOST_DIGITS, natural
+from lamella.core.errors import BadFilter
+from lamella.core.filters.spans import saved_span, span_ns, span_text
+from lamella.core.filters.temporal import (
+    moment_from_text,
+    moment_text,
+    saved_moment,
+    saved_time,
+    time_from_text,
+)
+from lamella.core.filters.values import MOST_DIGITS, natural
 
 CONSTANTS: dict[str, Any] = {
     "true": True,

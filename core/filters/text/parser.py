@@ -6,12 +6,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from core.filters.expr import DEEPEST, And, Filter, Or, Predicate, Reference
-from core.filters.text import strays
-from core.filters.text.groups import Group
-from core.filters.text.lexer import Part, Token, tokens
-from core.filters.text.literals import CONSTANTS
-from core.filters.text.spellings import FILTER, IN_ANY_CASE, KEYWORDS, LIST, Spelling, is_place, spelling_at
+from lamella.core.filters.expr import DEEPEST, And, Filter, Or, Predicate, Reference
+from lamella.core.filters.text import strays
+from lamella.core.filters.text.groups import Group
+from lamella.core.filters.text.lexer import Part, Token, tokens
+from lamella.core.filters.text.literals import CONSTANTS
+from lamella.core.filters.text.spellings import (
+    FILTER,
+    IN_ANY_CASE,
+    KEYWORDS,
+    LIST,
+    Spelling,
+    is_place,
+    spelling_at,
+)
 
 _NESTED = {"[": "]", "{": "}"}
 _GROUPS: dict[str, type[And] | type[Or]] = {"all": And, "any": Or}

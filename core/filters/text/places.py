@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from core.errors import BadFilter, LamellaError
+from lamella.core.errors import BadFilter, LamellaError
 
 E = TypeVar("E", bound=LamellaError)
 

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from core.filters.binding import counted, known_operator
-from core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, Struct
-from core.filters.text.literals import CONSTANTS, slashed, written
-from core.filters.text.spellings import FILTER, IN_ANY_CASE, KEYWORDS, LIST, is_place, parts_of
+from lamella.core.filters.binding import counted, known_operator
+from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, Struct
+from lamella.core.filters.text.literals import CONSTANTS, slashed, written
+from lamella.core.filters.text.spellings import FILTER, IN_ANY_CASE, KEYWORDS, LIST, is_place, parts_of
 
 _BARE = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 _RESERVED = KEYWORDS | CONSTANTS.keys()

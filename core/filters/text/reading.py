@@ -6,15 +6,15 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from core.errors import BadFilter, LamellaError, UnknownColumn
-from core.filters.binding import bind
-from core.filters.expr import Filter, Predicate, Reference
-from core.filters.operators import OPERATORS, Takes
-from core.filters.reading import BadValue
-from core.filters.text.lexer import Part, Token
-from core.filters.text.parser import Reader
-from core.filters.text.places import pointing
-from core.filters.text.strays import meant_as_text
+from lamella.core.errors import BadFilter, LamellaError, UnknownColumn
+from lamella.core.filters.binding import bind
+from lamella.core.filters.expr import Filter, Predicate, Reference
+from lamella.core.filters.operators import OPERATORS, Takes
+from lamella.core.filters.reading import BadValue
+from lamella.core.filters.text.lexer import Part, Token
+from lamella.core.filters.text.parser import Reader
+from lamella.core.filters.text.places import pointing
+from lamella.core.filters.text.strays import meant_as_text
 
 KEPT = 256
 LONGEST_KEPT = 1_000

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from core.filters.operators import OPERATORS
+from lamella.core.filters.operators import OPERATORS
 
 ALSO = (
     ("eq", "== {0}"),

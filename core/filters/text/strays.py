@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from core.errors import BadFilter, LamellaError, nearest
-from core.filters.text.lexer import Part, Token
-from core.filters.text.literals import quoted
-from core.filters.text.places import pointing, unreadable
-from core.filters.text.spellings import KEYWORDS, PHRASES
+from lamella.core.errors import BadFilter, LamellaError, nearest
+from lamella.core.filters.text.lexer import Part, Token
+from lamella.core.filters.text.literals import quoted
+from lamella.core.filters.text.places import pointing, unreadable
+from lamella.core.filters.text.spellings import KEYWORDS, PHRASES
 
 E = TypeVar("E", bound=LamellaError)
 _COMPARISONS = frozenset({"=", "==", "!=", "<>", "<", "<=", ">", ">="})

@@ -14,10 +14,10 @@ from math import log, prod
 
 from tantivy import Occur, Query
 
-from core.index.fulltext.analysis import meanings
-from core.index.fulltext.part import Part
-from core.index.fulltext.tree import Beginning, Leaf, Near, Node, Words
-from core.index.fulltext.writing import field_of
+from lamella.core.index.fulltext.analysis import meanings
+from lamella.core.index.fulltext.part import Part
+from lamella.core.index.fulltext.tree import Beginning, Leaf, Near, Node, Words
+from lamella.core.index.fulltext.writing import field_of
 
 MOST_PHRASES = 64
 """Where words that mean the same make more phrases, these are not told apart."""

@@ -23,15 +23,15 @@ import pyarrow as pa
 import tantivy
 from tantivy.tantivy import __version__
 
-from core.errors import FileProblem
-from core.index.fulltext.part import Part, build, schema_of
-from core.index.fulltext.vocabulary import Vocabulary
-from core.index.fulltext.writing import Texts, TooLarge
-from core.index.registry import DRAFT, Index, Place
-from core.jobs import Job
-from core.scan.chunks import run_chunks
-from core.scan.footers import unchanged
-from core.scan.snapshot import Column, FileSegment
+from lamella.core.errors import FileProblem
+from lamella.core.index.fulltext.part import Part, build, schema_of
+from lamella.core.index.fulltext.vocabulary import Vocabulary
+from lamella.core.index.fulltext.writing import Texts, TooLarge
+from lamella.core.index.registry import DRAFT, Index, Place
+from lamella.core.jobs import Job
+from lamella.core.scan.chunks import run_chunks
+from lamella.core.scan.footers import unchanged
+from lamella.core.scan.snapshot import Column, FileSegment
 
 FORMAT = 3
 SEAL, VOCABULARY = "seal.json", "vocabulary.arrow"

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.errors import BadData, FileProblem, UnknownColumn, UnknownName, nearest
-from core.index.fulltext import files
-from core.index.fulltext.analysis import ENGLISH, LANGUAGES
-from core.index.fulltext.opened import source_of
-from core.index.registry import Index, Options, Place
-from core.jobs import Job
-from core.scan.snapshot import Column, FileSegment, Snapshot
+from lamella.core.errors import BadData, FileProblem, UnknownColumn, UnknownName, nearest
+from lamella.core.index.fulltext import files
+from lamella.core.index.fulltext.analysis import ENGLISH, LANGUAGES
+from lamella.core.index.fulltext.opened import source_of
+from lamella.core.index.registry import Index, Options, Place
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 LANGUAGE, WEIGHTS = "language", "weights"
 

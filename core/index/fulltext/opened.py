@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.ascending import union
-from core.errors import FileProblem, LamellaError
-from core.forks import let_go_in_children
-from core.index.fulltext import files
-from core.index.fulltext.files import Covering, Source
-from core.index.fulltext.pending import Pending, Placed, changed
-from core.index.registry import Index, Place
-from core.jobs import Job
-from core.scan.snapshot import FileSegment, Snapshot
+from lamella.core.ascending import union
+from lamella.core.errors import FileProblem, LamellaError
+from lamella.core.forks import let_go_in_children
+from lamella.core.index.fulltext import files
+from lamella.core.index.fulltext.files import Covering, Source
+from lamella.core.index.fulltext.pending import Pending, Placed, changed
+from lamella.core.index.registry import Index, Place
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import FileSegment, Snapshot
 
 KEPT_OPEN = 1_024
 KEPT_PLACED = 4

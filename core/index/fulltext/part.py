@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from tantivy import DocAddress, Query, Schema, SchemaBuilder, Searcher
 
-from core.errors import StoreProblem
-from core.index.fulltext.analysis import FROM_TEXT
-from core.index.fulltext.vocabulary import Vocabulary
-from core.index.fulltext.writing import FILLER, Texts, field_of, write
-from core.jobs import Job
+from lamella.core.errors import StoreProblem
+from lamella.core.index.fulltext.analysis import FROM_TEXT
+from lamella.core.index.fulltext.vocabulary import Vocabulary
+from lamella.core.index.fulltext.writing import FILLER, Texts, field_of, write
+from lamella.core.jobs import Job
 
 
 @dataclass(eq=False)

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import take, to_numpy
-from core.ascending import EMPTY, among, union, without
-from core.index.fulltext.part import Part, build
-from core.index.fulltext.writing import TooLarge
-from core.scan.pieces import changed_cells
-from core.scan.rows import take_rows
-from core.scan.snapshot import Column, FileSegment, Snapshot
+from lamella.core.arrays import take, to_numpy
+from lamella.core.ascending import EMPTY, among, union, without
+from lamella.core.index.fulltext.part import Part, build
+from lamella.core.index.fulltext.writing import TooLarge
+from lamella.core.scan.pieces import changed_cells
+from lamella.core.scan.rows import take_rows
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 MOST_LAYERS = 8
 TEXTS = (pa.string(), pa.large_string())

@@ -14,10 +14,10 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from core.errors import BadSearch, UnknownColumn
-from core.filters.text.places import pointing
-from core.index.fulltext.analysis import words
-from core.index.fulltext.tree import Beginning, Clauses, Near, Node, Words
+from lamella.core.errors import BadSearch, UnknownColumn
+from lamella.core.filters.text.places import pointing
+from lamella.core.index.fulltext.analysis import words
+from lamella.core.index.fulltext.tree import Beginning, Clauses, Near, Node, Words
 
 DEEPEST = 50
 MOST_EDITS = 2

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from tantivy import Query
 
-from core.ascending import among
-from core.index.fulltext.compiling import Search
-from core.index.fulltext.opened import OpenFulltext, language_of
-from core.index.fulltext.pending import Placed
-from core.index.fulltext.tree import Clauses, Node, Words
-from core.index.registry import Index
-from core.jobs import Job
-from core.scan.snapshot import Snapshot
+from lamella.core.ascending import among
+from lamella.core.index.fulltext.compiling import Search
+from lamella.core.index.fulltext.opened import OpenFulltext, language_of
+from lamella.core.index.fulltext.pending import Placed
+from lamella.core.index.fulltext.tree import Clauses, Node, Words
+from lamella.core.index.registry import Index
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Snapshot
 
 FEWEST_HITS = 64
 MORE = 8

@@ -7,10 +7,10 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from core.index.fulltext.analysis import Token, folded, meanings, tokens
-from core.index.fulltext.tree import Beginning, Leaf, Words
-from core.index.fulltext.writing import texts_of
-from core.jobs import Job
+from lamella.core.index.fulltext.analysis import Token, folded, meanings, tokens
+from lamella.core.index.fulltext.tree import Beginning, Leaf, Words
+from lamella.core.index.fulltext.writing import texts_of
+from lamella.core.jobs import Job
 
 CUT = "…"
 PLACES_A_CHECK = 1_000

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_values, take
-from core.index.fulltext.analysis import folded, meanings
+from lamella.core.arrays import from_values, take
+from lamella.core.index.fulltext.analysis import folded, meanings
 
 SCHEMA = pa.schema([("meaning", pa.string()), ("word", pa.string())])
 BLOCK = 64

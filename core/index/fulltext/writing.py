@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tantivy import Document, Index, IndexWriter, PreTokenizedString, Schema, Searcher, Token
 
-from core.index.fulltext.analysis import FROM_TEXT, analyzer, indexed, normal, words
-from core.jobs import Job
+from lamella.core.index.fulltext.analysis import FROM_TEXT, analyzer, indexed, normal, words
+from lamella.core.jobs import Job
 
 Texts = Mapping[int, pa.Array | pa.ChunkedArray]
 """By column key a value for each row: text, a list of texts, or null."""

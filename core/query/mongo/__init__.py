@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from core.query.mongo.stages import aggregated
+from lamella.core.query.mongo.stages import aggregated
 
 __all__ = ["aggregated"]

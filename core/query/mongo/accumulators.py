@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from core.errors import BadQuery
-from core.query.aggregate import Aggregate
-from core.query.mongo.reading import Reading
-from core.query.mongo.refusals import arguments, single, unknown
+from lamella.core.errors import BadQuery
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.mongo.reading import Reading
+from lamella.core.query.mongo.refusals import arguments, single, unknown
 
 Named = tuple[str, Aggregate]
 METHODS = ("approximate", "continuous")

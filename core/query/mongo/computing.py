@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from core.errors import BadQuery
-from core.filters.walk import columns_read
-from core.query.expressions import Call, Condition, Expression, Named
-from core.query.steps import Compute, Select
+from lamella.core.errors import BadQuery
+from lamella.core.filters.walk import columns_read
+from lamella.core.query.expressions import Call, Condition, Expression, Named
+from lamella.core.query.steps import Compute, Select
 
 if TYPE_CHECKING:
-    from core.query.asking import Asking
-    from core.query.mongo.reading import Reading
+    from lamella.core.query.asking import Asking
+    from lamella.core.query.mongo.reading import Reading
 
 Values = Sequence[tuple[str, Expression]]
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import types as is_
 
-from core.errors import BadQuery
-from core.filters.expr import Predicate
-from core.query.aggregate import Aggregate
-from core.query.expressions import Call, Condition, Constant, Expression, Named, call
-from core.query.mongo.accumulators import accumulated
-from core.query.mongo.computing import computed, flat, selected
-from core.query.mongo.reading import Reading
-from core.query.mongo.refusals import arguments
-from core.query.query import SortKey
-from core.query.steps import Compute, Group, Sort
-from core.schema import ID
+from lamella.core.errors import BadQuery
+from lamella.core.filters.expr import Predicate
+from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named, call
+from lamella.core.query.mongo.accumulators import accumulated
+from lamella.core.query.mongo.computing import computed, flat, selected
+from lamella.core.query.mongo.reading import Reading
+from lamella.core.query.mongo.refusals import arguments
+from lamella.core.query.query import SortKey
+from lamella.core.query.steps import Compute, Group, Sort
+from lamella.core.schema import ID
 
 if TYPE_CHECKING:
-    from core.query.asking import Asking
+    from lamella.core.query.asking import Asking
 
 COUNT = "count"
 NOTHING = Call("cast", (Constant(None), Constant("int64")))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from core.errors import BadQuery
-from core.query.expressions import Named
-from core.query.joins import join
-from core.query.mongo.computing import called, selected
-from core.query.mongo.refusals import arguments
-from core.query.steps import Compute, Select
+from lamella.core.errors import BadQuery
+from lamella.core.query.expressions import Named
+from lamella.core.query.joins import join
+from lamella.core.query.mongo.computing import called, selected
+from lamella.core.query.mongo.refusals import arguments
+from lamella.core.query.steps import Compute, Select
 
 if TYPE_CHECKING:
-    from core.query.asking import Asking
+    from lamella.core.query.asking import Asking
 
 
 def looked_up(rows: Asking, spec: Any, then: tuple[str, Any] | None) -> Asking:
@@ -63,7 +63,7 @@ def _kept_without_partner(place: str, name: str, then: tuple[str, Any] | None) -
 
 def _named(rows: Asking, name: str) -> Asking:
     """A table of the same store. Raises `UnknownTable`."""
-    from core.store.handle import TableHandle
+    from lamella.core.store.handle import TableHandle
 
     dataset = rows.sources[rows.pipeline.source]
     if not isinstance(dataset, TableHandle):

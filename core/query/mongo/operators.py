@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
-from core.errors import BadQuery
-from core.query.expressions import Constant, Expression, call
+from lamella.core.errors import BadQuery
+from lamella.core.query.expressions import Constant, Expression, call
 
 Make = Callable[..., Expression]
 MANY = 1000

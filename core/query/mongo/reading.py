@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from core.errors import BadQuery
-from core.filters.expr import Filter, Not, Predicate, Reference, all_of, any_of
-from core.query.expressions import DEEPEST, Condition, Constant, Expression, Named, call
-from core.query.mongo.operators import OPERATORS, WAYS_OUT, Operator
-from core.query.mongo.refusals import arguments, single, unknown
+from lamella.core.errors import BadQuery
+from lamella.core.filters.expr import Filter, Not, Predicate, Reference, all_of, any_of
+from lamella.core.query.expressions import DEEPEST, Condition, Constant, Expression, Named, call
+from lamella.core.query.mongo.operators import OPERATORS, WAYS_OUT, Operator
+from lamella.core.query.mongo.refusals import arguments, single, unknown
 
 if TYPE_CHECKING:
-    from core.query.asking import Asking
+    from lamella.core.query.asking import Asking
 
 _EXAMPLE = '{"$add": ["$a", 1]}'
 _GROUPS: dict[str, Callable[[Iterable[Filter]], Filter]] = {"$and": all_of, "$or": any_of}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from core.errors import BadQuery, nearest, shown
+from lamella.core.errors import BadQuery, nearest, shown
 
 
 def unknown(place: str, kind: str, key: Any, known: Iterable[str], ways: Mapping[str, str]) -> BadQuery:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from core.errors import BadQuery, UnknownColumn
-from core.nested import names_within, place_of
-from core.query.mongo.computing import called, computed, flat, refuse_inside, selected
-from core.query.mongo.reading import Reading
-from core.schema import ID
+from lamella.core.errors import BadQuery, UnknownColumn
+from lamella.core.nested import names_within, place_of
+from lamella.core.query.mongo.computing import called, computed, flat, refuse_inside, selected
+from lamella.core.query.mongo.reading import Reading
+from lamella.core.schema import ID
 
 if TYPE_CHECKING:
-    from core.query.asking import Asking
+    from lamella.core.query.asking import Asking
 
 
 def projected(rows: Asking, spec: Any) -> Asking:

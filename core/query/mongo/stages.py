@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from core.errors import BadQuery
-from core.query.mongo.computing import selected
-from core.query.mongo.grouping import bucketed, counted, grouped, sorted_by_count
-from core.query.mongo.lookup import looked_up, unwound_path
-from core.query.mongo.reading import Reading
-from core.query.mongo.refusals import arguments, single, unknown, whole
-from core.query.mongo.shaping import projected, with_fields, without
-from core.query.pipeline import Pipeline
-from core.query.query import SortKey
-from core.query.steps import Compute, Limit, Sort, Step, Unwind, Where
+from lamella.core.errors import BadQuery
+from lamella.core.query.mongo.computing import selected
+from lamella.core.query.mongo.grouping import bucketed, counted, grouped, sorted_by_count
+from lamella.core.query.mongo.lookup import looked_up, unwound_path
+from lamella.core.query.mongo.reading import Reading
+from lamella.core.query.mongo.refusals import arguments, single, unknown, whole
+from lamella.core.query.mongo.shaping import projected, with_fields, without
+from lamella.core.query.pipeline import Pipeline
+from lamella.core.query.query import SortKey
+from lamella.core.query.steps import Compute, Limit, Sort, Step, Unwind, Where
 
 if TYPE_CHECKING:
-    from core.query.asking import Asking
+    from lamella.core.query.asking import Asking
 
 Stage = Callable[["Asking", Any], "Asking"]
 _EXAMPLE = '{"$match": {"carrier": "UA"}}'
@@ -132,7 +132,7 @@ def _limits_in_one(before: Asking, after: Asking) -> Asking:
             steps[-1] = Limit(step.count, last.offset)
         else:
             steps.append(step)
-    from core.query.asking import Asking
+    from lamella.core.query.asking import Asking
 
     return Asking(after.sources, Pipeline(after.pipeline.source, (*after.pipeline.steps[:count], *steps)))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.query.sql.asking import sql
-from core.query.sql.run import Asked, run_sql
-from core.query.sql.sources import Sources
+from lamella.core.query.sql.asking import sql
+from lamella.core.query.sql.run import Asked, run_sql
+from lamella.core.query.sql.sources import Sources
 
 __all__ = ["Asked", "Sources", "run_sql", "sql"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyarrow import types as is_
 
-from core.query.duckdb_types import holds
-from core.query.returned import returned
+from lamella.core.query.duckdb_types import holds
+from lamella.core.query.returned import returned
 
 
 def in_types(answer: pa.Table, kinds: Sequence[pa.DataType | None]) -> pa.Table:

@@ -8,13 +8,13 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from core.arguments import text_of
-from core.dataset import Dataset
-from core.datasets import open_dataset
-from core.errors import BadData
-from core.jobs import Job
-from core.query.sql.run import Asked, Parameters, run_sql
-from core.query.sql.sources import Sources, When
+from lamella.core.arguments import text_of
+from lamella.core.dataset import Dataset
+from lamella.core.datasets import open_dataset
+from lamella.core.errors import BadData
+from lamella.core.jobs import Job
+from lamella.core.query.sql.run import Asked, Parameters, run_sql
+from lamella.core.query.sql.sources import Sources, When
 
 
 def sql(

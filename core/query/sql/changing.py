@@ -9,9 +9,9 @@ from typing import Literal
 import sqlglot
 from sqlglot import exp
 
-from core.errors import BadSql
-from core.query.sql.statement import ASKS, first_word
-from core.schema import ID
+from lamella.core.errors import BadSql
+from lamella.core.query.sql.statement import ASKS, first_word
+from lamella.core.schema import ID
 
 Kind = Literal["insert", "update", "delete", "create"]
 WAYS = "INSERT INTO t SELECT …, UPDATE t SET …, DELETE FROM t … and CREATE TABLE t AS SELECT …"

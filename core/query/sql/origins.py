@@ -12,8 +12,8 @@ from sqlglot import exp
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope
 
-from core.query.sql.statement import Statement
-from core.scan.snapshot import Snapshot
+from lamella.core.query.sql.statement import Statement
+from lamella.core.scan.snapshot import Snapshot
 
 _HANDED_ON = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.IgnoreNulls, exp.Paren, exp.Coalesce)
 """What gives back one of the values that it is given."""

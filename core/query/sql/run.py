@@ -11,21 +11,21 @@ import duckdb
 import pyarrow as pa
 import sqlglot
 
-from core.errors import BadData, BadSql, shown
-from core.jobs import Job
-from core.query.decoded import Decodings
-from core.query.engine import Confined, cursor, memory_limit
-from core.query.found import files_of
-from core.query.prepared import Prepared, prepared
-from core.query.sql.answers import in_types
-from core.query.sql.origins import kept_types
-from core.query.sql.sources import Sources, When, snapshots_of
-from core.query.sql.statement import Statement, known, parsed, quote_hint
-from core.query.sql.views import make_view
-from core.query.streamed import collected
-from core.query.text_decimals import taken_for_number
-from core.query.time_limit import limited
-from core.scan.snapshot import Snapshot
+from lamella.core.errors import BadData, BadSql, shown
+from lamella.core.jobs import Job
+from lamella.core.query.decoded import Decodings
+from lamella.core.query.engine import Confined, cursor, memory_limit
+from lamella.core.query.found import files_of
+from lamella.core.query.prepared import Prepared, prepared
+from lamella.core.query.sql.answers import in_types
+from lamella.core.query.sql.origins import kept_types
+from lamella.core.query.sql.sources import Sources, When, snapshots_of
+from lamella.core.query.sql.statement import Statement, known, parsed, quote_hint
+from lamella.core.query.sql.views import make_view
+from lamella.core.query.streamed import collected
+from lamella.core.query.text_decimals import taken_for_number
+from lamella.core.query.time_limit import limited
+from lamella.core.scan.snapshot import Snapshot
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 Bound = tuple[duckdb.DuckDBPyRelation, Sequence[pa.DataType | None]]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.arguments import text_of
-from core.dataset import Dataset
-from core.errors import BadSql, UnknownTable
-from core.jobs import Job
-from core.query.sql.statement import TableName
-from core.scan.snapshot import Snapshot
+from lamella.core.arguments import text_of
+from lamella.core.dataset import Dataset
+from lamella.core.errors import BadSql, UnknownTable
+from lamella.core.jobs import Job
+from lamella.core.query.sql.statement import TableName
+from lamella.core.scan.snapshot import Snapshot
 
 When = int | str | dt.datetime
 """A version of a table: its number, its name, or a time at which it was the newest."""
@@ -67,7 +67,7 @@ def _known(name: str, known: Mapping[str, str], sources: Sources) -> str:
 
 
 def _file(table: TableName, sources: Sources, allowed: bool) -> Dataset:
-    from core.datasets import open_dataset
+    from lamella.core.datasets import open_dataset
 
     if not _is_path(table.name):
         raise UnknownTable(table.name, sources.place, sources.names)

@@ -13,10 +13,10 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
-from core.errors import BadSql
-from core.query.recent import Recent
-from core.query.source import OWN_NAMES
-from core.query.sql.named import filters, groups_one_table, named_columns
+from lamella.core.errors import BadSql
+from lamella.core.query.recent import Recent
+from lamella.core.query.source import OWN_NAMES
+from lamella.core.query.sql.named import filters, groups_one_table, named_columns
 
 _EXPLAIN = re.compile(r"\s*explain\b\s*(?:analyze\b\s*|\(\s*(?:analyze|format)\b[^()]*\)\s*)?", re.IGNORECASE)
 ASKS = frozenset(

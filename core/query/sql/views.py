@@ -7,18 +7,18 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from core.errors import BadSql
-from core.jobs import Job
-from core.query.decoded import DecodedRows, Decodings
-from core.query.float_statistics import without_statistics
-from core.query.found import files_of
-from core.query.masks import pays
-from core.query.prepared import Prepared
-from core.query.recent import Recent
-from core.query.source import ONCE, relation
-from core.query.sql.statement import Statement
-from core.scan.footers import unchanged
-from core.scan.snapshot import Column, Snapshot
+from lamella.core.errors import BadSql
+from lamella.core.jobs import Job
+from lamella.core.query.decoded import DecodedRows, Decodings
+from lamella.core.query.float_statistics import without_statistics
+from lamella.core.query.found import files_of
+from lamella.core.query.masks import pays
+from lamella.core.query.prepared import Prepared
+from lamella.core.query.recent import Recent
+from lamella.core.query.source import ONCE, relation
+from lamella.core.query.sql.statement import Statement
+from lamella.core.scan.footers import unchanged
+from lamella.core.scan.snapshot import Column, Snapshot
 
 MOST_STATEMENTS = 64
 

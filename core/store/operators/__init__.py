@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from core.store.operators.applying import applied, columns_read
-from core.store.operators.assignments import Assignment, Operators, UnknownOperator, assignments, told
-from core.store.operators.table import OPERATORS
+from lamella.core.store.operators.applying import applied, columns_read
+from lamella.core.store.operators.assignments import Assignment, Operators, UnknownOperator, assignments, told
+from lamella.core.store.operators.table import OPERATORS
 
 __all__ = [
     "OPERATORS",

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take, to_numpy
-from core.store.operators.assignments import Assignment, Path
-from core.store.operators.in_documents import Compute, changed_at, value_in
-from core.store.operators.meeting import as_held, chosen, nulls
-from core.store.operators.refusal import Refusal
+from lamella.core.arrays import take, to_numpy
+from lamella.core.store.operators.assignments import Assignment, Path
+from lamella.core.store.operators.in_documents import Compute, changed_at, value_in
+from lamella.core.store.operators.meeting import as_held, chosen, nulls
+from lamella.core.store.operators.refusal import Refusal
 
 
 def columns_read(found: Iterable[Assignment]) -> list[str]:

@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_values, to_numpy
-from core.casts import exact_cast
-from core.filters.arrow_values import scalar_of
-from core.filters.values import natural
-from core.store.operators.meeting import chosen, nulls, repeated
-from core.store.operators.refusal import Refusal
+from lamella.core.arrays import from_values, to_numpy
+from lamella.core.casts import exact_cast
+from lamella.core.filters.arrow_values import scalar_of
+from lamella.core.filters.values import natural
+from lamella.core.store.operators.meeting import chosen, nulls, repeated
+from lamella.core.store.operators.refusal import Refusal
 
 Number = int | float | Decimal
 Kernel = Callable[[Any, Any], pa.Array]

@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.arguments import text_of
-from core.errors import BadData, UnknownColumn, UnknownName, shown
-from core.layouts import REST
-from core.scan.snapshot import Column
-from core.schema import ID
-from core.store.operators.inside import has_place
-from core.store.operators.refusal import Refusal
-from core.store.operators.table import OPERATORS, Operator
+from lamella.core.arguments import text_of
+from lamella.core.errors import BadData, UnknownColumn, UnknownName, shown
+from lamella.core.layouts import REST
+from lamella.core.scan.snapshot import Column
+from lamella.core.schema import ID
+from lamella.core.store.operators.inside import has_place
+from lamella.core.store.operators.refusal import Refusal
+from lamella.core.store.operators.table import OPERATORS, Operator
 
 Operators = Mapping[str, Mapping[str, Any]]
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import to_numpy
-from core.errors import BadFilter
-from core.filters.binding import bind
-from core.filters.expr import Predicate
-from core.filters.kinds import ORDERED, kind_of
-from core.filters.to_arrow import mask
-from core.store.operators.meeting import array_of, chosen, repeated
-from core.store.operators.refusal import Refusal
+from lamella.core.arrays import to_numpy
+from lamella.core.errors import BadFilter
+from lamella.core.filters.binding import bind
+from lamella.core.filters.expr import Predicate
+from lamella.core.filters.kinds import ORDERED, kind_of
+from lamella.core.filters.to_arrow import mask
+from lamella.core.store.operators.meeting import array_of, chosen, repeated
+from lamella.core.store.operators.refusal import Refusal
 
 
 def read_bound(operand: Any) -> Any:

@@ -14,16 +14,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_numpy, plain, take, to_numpy
-from core.casts import exact_cast
-from core.documents import ReservedKey, json_of, whole
-from core.layouts import REST, REST_FIELD
-from core.scan.python_value import python_value
-from core.store.lists import is_list
-from core.store.operators.inside import Steps, value_at, with_value_at
-from core.store.operators.meeting import array_of, as_held, nulls, refuse_other_kind
-from core.store.operators.refusal import Refusal
-from core.widening import MOST_FIELDS, wider_type
+from lamella.core.arrays import from_numpy, plain, take, to_numpy
+from lamella.core.casts import exact_cast
+from lamella.core.documents import ReservedKey, json_of, whole
+from lamella.core.layouts import REST, REST_FIELD
+from lamella.core.scan.python_value import python_value
+from lamella.core.store.lists import is_list
+from lamella.core.store.operators.inside import Steps, value_at, with_value_at
+from lamella.core.store.operators.meeting import array_of, as_held, nulls, refuse_other_kind
+from lamella.core.store.operators.refusal import Refusal
+from lamella.core.widening import MOST_FIELDS, wider_type
 
 Compute = Callable[[pa.Array, np.ndarray], pa.Array]
 """New values from those held, and the numbers of their rows."""

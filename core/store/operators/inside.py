@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import from_numpy, to_numpy
-from core.layouts import REST
-from core.store.lists import Lists, as_array, is_list, lists_of, ranges
-from core.store.operators.meeting import as_held, met, nulls
-from core.store.operators.refusal import Refusal
+from lamella.core.arrays import from_numpy, to_numpy
+from lamella.core.layouts import REST
+from lamella.core.store.lists import Lists, as_array, is_list, lists_of, ranges
+from lamella.core.store.operators.meeting import as_held, met, nulls
+from lamella.core.store.operators.refusal import Refusal
 
 Steps = Sequence[str]
 MOST_PADDING, MOST_PADDING_IN_ALL = 10_000, 100_000_000

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import take, to_numpy
-from core.store.differing import differs
-from core.store.lists import Lists, as_array, is_list, lists_of
-from core.store.operators.inside import has_place, value_at
-from core.store.operators.matching import matching
-from core.store.operators.meeting import array_of, met, repeated
-from core.store.operators.refusal import Refusal
+from lamella.core.arrays import take, to_numpy
+from lamella.core.store.differing import differs
+from lamella.core.store.lists import Lists, as_array, is_list, lists_of
+from lamella.core.store.operators.inside import has_place, value_at
+from lamella.core.store.operators.matching import matching
+from lamella.core.store.operators.meeting import array_of, met, repeated
+from lamella.core.store.operators.refusal import Refusal
 
 Places = list[int]
 

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.arrays import to_numpy
-from core.errors import BadFilter, UnknownColumn
-from core.filters.binding import bind
-from core.filters.expr import Filter, Predicate, all_of
-from core.filters.to_arrow import mask
-from core.store.differing import differs
-from core.store.operators.meeting import array_of, met, repeated
-from core.store.operators.refusal import Refusal
+from lamella.core.arrays import to_numpy
+from lamella.core.errors import BadFilter, UnknownColumn
+from lamella.core.filters.binding import bind
+from lamella.core.filters.expr import Filter, Predicate, all_of
+from lamella.core.filters.to_arrow import mask
+from lamella.core.store.differing import differs
+from lamella.core.store.operators.meeting import array_of, met, repeated
+from lamella.core.store.operators.refusal import Refusal
 
 _COMPARISONS = {f"${name}": name for name in ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin")}
 

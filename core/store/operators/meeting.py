@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import take
-from core.casts import exact_cast
-from core.errors import BadData
-from core.rows import from_columns
-from core.store.operators.refusal import Refusal
-from core.widening import wider_type
+from lamella.core.arrays import take
+from lamella.core.casts import exact_cast
+from lamella.core.errors import BadData
+from lamella.core.rows import from_columns
+from lamella.core.store.operators.refusal import Refusal
+from lamella.core.widening import wider_type
 
 
 def array_of(values: list[Any]) -> pa.Array:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.arrays import from_numpy
-from core.store.operators.meeting import repeated
-from core.store.operators.refusal import Refusal
+from lamella.core.arrays import from_numpy
+from lamella.core.store.operators.meeting import repeated
+from lamella.core.store.operators.refusal import Refusal
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _DAY_NANOSECONDS = 86_400 * 10**9

@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.store.operators import arithmetic, bounds, list_edits, moments
-from core.store.operators.meeting import array_of, nulls, repeated
+from lamella.core.store.operators import arithmetic, bounds, list_edits, moments
+from lamella.core.store.operators.meeting import array_of, nulls, repeated
 
 Compute = Callable[[pa.Array, Any], pa.Array]
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, open_dataset
-from core.bridge import connect, register, row_groups
-from core.bridge.lookup import SCANS_BEFORE
+from lamella import Store, open_dataset
+from lamella.core.bridge import connect, register, row_groups
+from lamella.core.bridge.lookup import SCANS_BEFORE
 from tests.core.bridge.random_queries import OTHER, OTHERS, Queries
 from tests.core.bridge.random_rows import DECLARED, OTHER_LAYOUTS, SCHEMA, as_sqlite, rows
 

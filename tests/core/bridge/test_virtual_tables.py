@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, open_dataset
-from core.bridge import connect, left_out, register, row_groups
-from core.errors import BadData, FileProblem, LamellaError, UnknownTable
+from lamella import Store, open_dataset
+from lamella.core.bridge import connect, left_out, register, row_groups
+from lamella.core.errors import BadData, FileProblem, LamellaError, UnknownTable
 
 NS = "2023-11-14 22:13:20.000000001"
 PLACE = pa.struct([("city", pa.string()), ("zip", pa.int32())])

@@ -13,21 +13,21 @@ import pyarrow.parquet as pq
 from pyarrow import types as is_
 
 import core
-from core import Store
-from core.dataset import Dataset
-from core.errors import LamellaError
-from core.filters.expr import Filter, Predicate
-from core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of
-from core.filters.operators import fits
-from core.jobs import Job
-from core.query import positions
-from core.query.masks import find_by_mask
-from core.query.query import Query, SortKey
-from core.query.view import View
-from core.scan.one_row import row_at
-from core.scan.python_value import python_value, python_values
-from core.scan.rows import live_positions
-from core.transfer.importing import import_file, table_columns
+from lamella import Store
+from lamella.core.dataset import Dataset
+from lamella.core.errors import LamellaError
+from lamella.core.filters.expr import Filter, Predicate
+from lamella.core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of
+from lamella.core.filters.operators import fits
+from lamella.core.jobs import Job
+from lamella.core.query import positions
+from lamella.core.query.masks import find_by_mask
+from lamella.core.query.query import Query, SortKey
+from lamella.core.query.view import View
+from lamella.core.scan.one_row import row_at
+from lamella.core.scan.python_value import python_value, python_values
+from lamella.core.scan.rows import live_positions
+from lamella.core.transfer.importing import import_file, table_columns
 
 ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda a, b: a == b,

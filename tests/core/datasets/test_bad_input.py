@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.datasets import open_dataset
-from core.errors import FileProblem
-from core.jobs import Job
+from lamella.core.datasets import open_dataset
+from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job
 
 Make = Callable[[Path], object]
 
@@ -229,8 +229,8 @@ def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
 
 UNPRIVILEGED = """
 import os, sys
-from core.datasets import open_dataset
-from core.errors import FileProblem
+from lamella.core.datasets import open_dataset
+from lamella.core.errors import FileProblem
 if os.getuid() == 0:
     os.setgid(65534), os.setuid(65534)
 try:

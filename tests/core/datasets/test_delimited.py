@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.datasets import open_dataset
-from core.datasets.text.delimited import ZEROS
-from core.datasets.text.ragged import RaggedRow
-from core.datasets.text.values import NULL_MARKERS
-from core.errors import FileProblem, UnknownColumn
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.text.delimited import ZEROS
+from lamella.core.datasets.text.ragged import RaggedRow
+from lamella.core.datasets.text.values import NULL_MARKERS
+from lamella.core.errors import FileProblem, UnknownColumn
 
 
 def rows_of(path: Path, data: bytes | str, **options: Any) -> list[dict[str, Any]]:

@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.datasets import open_dataset
-from core.datasets.text import dataset as text_dataset
-from core.datasets.text.blocks import Block
-from core.datasets.text.cache import sweep
-from core.datasets.text.reading import Reading, RowsMissing
-from core.errors import Cancelled, FileProblem
-from core.jobs import Job
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.text import dataset as text_dataset
+from lamella.core.datasets.text.blocks import Block
+from lamella.core.datasets.text.cache import sweep
+from lamella.core.datasets.text.reading import Reading, RowsMissing
+from lamella.core.errors import Cancelled, FileProblem
+from lamella.core.jobs import Job
 
 ROWS = 300_000
 

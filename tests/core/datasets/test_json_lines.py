@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.datasets import open_dataset
-from core.datasets.kinds import kind_of
-from core.datasets.text import opening
-from core.datasets.text.blocks import Block
-from core.datasets.text.jsonlines import JsonLines
-from core.datasets.text.numbers import loses_json_digits
-from core.errors import FileProblem
-from core.store.store import Store
-from core.transfer import import_file
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.kinds import kind_of
+from lamella.core.datasets.text import opening
+from lamella.core.datasets.text.blocks import Block
+from lamella.core.datasets.text.jsonlines import JsonLines
+from lamella.core.datasets.text.numbers import loses_json_digits
+from lamella.core.errors import FileProblem
+from lamella.core.store.store import Store
+from lamella.core.transfer import import_file
 
 
 def opened(path: Path, *lines: str) -> Any:

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, agg, open_dataset
-from core.errors import DamagedFile, FileProblem
-from core.query.sql import sql
-from core.scan import file_checks
-from core.scan.file_checks import checks
-from core.scan.page_checksums import chunk_spans, has_page_checksums, header_at, wrong_page
-from core.transfer import import_file
+from lamella import Store, agg, open_dataset
+from lamella.core.errors import DamagedFile, FileProblem
+from lamella.core.query.sql import sql
+from lamella.core.scan import file_checks
+from lamella.core.scan.file_checks import checks
+from lamella.core.scan.page_checksums import chunk_spans, has_page_checksums, header_at, wrong_page
+from lamella.core.transfer import import_file
 
 ROWS = 4_000
 ROWS_A_GROUP = 1_000
@@ -60,7 +60,7 @@ def damaged(whole: Path) -> Path:
 @pytest.fixture
 def as_if_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(file_checks, "AT_ONCE_BYTES", -1)
-    monkeypatch.setattr("core.datasets.parquet.AT_ONCE_BYTES", -1)
+    monkeypatch.setattr("lamella.core.datasets.parquet.AT_ONCE_BYTES", -1)
     monkeypatch.setattr(file_checks, "DELAY_SECONDS", 0.0)
     yield
     checks.settle()
@@ -160,7 +160,7 @@ def test_a_file_that_is_made_whole_is_read(damaged: Path, whole: Path) -> None:
 
 
 def test_pages_are_verified_once(whole: Path, as_if_large: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from core.scan.footers import Footer
+    from lamella.core.scan.footers import Footer
 
     opened: list[bool] = []
     open_file = Footer.open

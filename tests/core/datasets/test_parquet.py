@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.datasets import open_dataset
-from core.errors import FileProblem
-from core.scan import footers
+from lamella.core.datasets import open_dataset
+from lamella.core.errors import FileProblem
+from lamella.core.scan import footers
 
 
 def write(path: Path, **columns: object) -> Path:

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.datasets import open_dataset
-from core.errors import BadFilter, UnknownColumn
-from core.filters import (
+from lamella.core.datasets import open_dataset
+from lamella.core.errors import BadFilter, UnknownColumn
+from lamella.core.filters import (
     Bound,
     Filter,
     Predicate,
@@ -34,7 +34,7 @@ from core.filters import (
     to_sql,
     to_text,
 )
-from core.filters.operators import OPERATORS, Takes
+from lamella.core.filters.operators import OPERATORS, Takes
 
 NAN = float("nan")
 NO_TIME = pd.NaT
@@ -211,8 +211,8 @@ def test_sentences_read_like_words(tree: Filter, words: str) -> None:
 def test_a_mask_does_not_import_pandas() -> None:
     code = """
 import sys, pyarrow as pa
-from core.filters import bind, col, mask
-from core.arrays import from_values
+from lamella.core.filters import bind, col, mask
+from lamella.core.arrays import from_values
 rows = pa.RecordBatch.from_arrays([from_values(["a", "b"], pa.string())], ["x"])
 tree = bind((col("x") == "a") | col("x").is_in(["c"]) | col("x").contains("z"), rows.schema, "rows")
 assert mask(tree, rows).to_pylist() == [True, False]

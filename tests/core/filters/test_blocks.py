@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core import Store
-from core.arrays import from_numpy
-from core.errors import Cancelled
-from core.filters import arrow_operand as operands
-from core.filters import bind, col, mask, parse, to_sql
-from core.filters.arrow_lists import items_of
-from core.filters.to_arrow import ROWS_AT_ONCE
-from core.filters.walk import predicates
-from core.jobs import Job
+from lamella import Store
+from lamella.core.arrays import from_numpy
+from lamella.core.errors import Cancelled
+from lamella.core.filters import arrow_operand as operands
+from lamella.core.filters import bind, col, mask, parse, to_sql
+from lamella.core.filters.arrow_lists import items_of
+from lamella.core.filters.to_arrow import ROWS_AT_ONCE
+from lamella.core.filters.walk import predicates
+from lamella.core.jobs import Job
 
 ROWS = 3 * ROWS_AT_ONCE
 

@@ -9,8 +9,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from core.cells import parse_cell
-from core.errors import BadData
+from lamella.core.cells import parse_cell
+from lamella.core.errors import BadData
 
 NEW_YORK = pa.timestamp("us", "America/New_York")
 

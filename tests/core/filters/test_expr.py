@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core import Store, col
-from core.errors import BadFilter
+from lamella import Store, col
+from lamella.core.errors import BadFilter
 
 
 def test_bytes_that_can_change_are_taken_as_they_are_now() -> None:

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core import col
-from core.errors import BadFilter
-from core.filters.arrow_operand import FEW_WANTED
-from core.filters.binding import Bound, bind
-from core.filters.narrowing import narrow_each
-from core.filters.to_arrow import mask
-from core.filters.values import are_exact, convert
+from lamella import col
+from lamella.core.errors import BadFilter
+from lamella.core.filters.arrow_operand import FEW_WANTED
+from lamella.core.filters.binding import Bound, bind
+from lamella.core.filters.narrowing import narrow_each
+from lamella.core.filters.to_arrow import mask
+from lamella.core.filters.values import are_exact, convert
 
 
 class Rating(IntEnum):

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 
-from core.errors import BadFilter, UnknownColumn
-from core.filters import And, Filter, Or, Predicate, bind, col, from_mongo, mask, to_mongo
-from core.filters.expr import DEEPEST
-from core.filters.operators import OPERATORS
-from core.filters.walk import predicates
+from lamella.core.errors import BadFilter, UnknownColumn
+from lamella.core.filters import And, Filter, Or, Predicate, bind, col, from_mongo, mask, to_mongo
+from lamella.core.filters.expr import DEEPEST
+from lamella.core.filters.operators import OPERATORS
+from lamella.core.filters.walk import predicates
 from tests.property.filter_families import FAMILIES, cases
 from tests.property.filter_model import expected
 

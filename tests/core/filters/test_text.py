@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import BadFilter, UnknownColumn
-from core.filters import OPERATORS, And, Filter, Not, Or, Predicate, col, parse, to_text
-from core.filters.expr import Reference
-from core.filters.operators import Arity
-from core.filters.text.spellings import ALSO
+from lamella.core.errors import BadFilter, UnknownColumn
+from lamella.core.filters import OPERATORS, And, Filter, Not, Or, Predicate, col, parse, to_text
+from lamella.core.filters.expr import Reference
+from lamella.core.filters.operators import Arity
+from lamella.core.filters.text.spellings import ALSO
 
 FLIGHTS = pa.schema(
     [

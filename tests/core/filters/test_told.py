@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from core.errors import BadFilter
-from core.filters.text.reading import parse
+from lamella.core.errors import BadFilter
+from lamella.core.filters.text.reading import parse
 
 SCHEMA = pa.schema(
     [

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import BadFilter
-from core.filters import (
+from lamella.core.errors import BadFilter
+from lamella.core.filters import (
     And,
     Not,
     Or,
@@ -29,7 +29,7 @@ from core.filters import (
     to_sql,
     to_text,
 )
-from core.filters.expr import DEEPEST
+from lamella.core.filters.expr import DEEPEST
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 ROWS = pa.table({"a": [1, 7, 9_999, None], "b": ["x", "y", "x", "x"]}, schema=SCHEMA)

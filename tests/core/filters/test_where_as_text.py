@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, col, open_dataset
-from core.dataset import Dataset
-from core.errors import BadFilter, UnknownColumn
-from core.filters import And, Or
-from core.query.expressions import when
-from core.store.table import Table
-from core.transfer.exporting import ExportOptions, export, options_of
+from lamella import Store, col, open_dataset
+from lamella.core.dataset import Dataset
+from lamella.core.errors import BadFilter, UnknownColumn
+from lamella.core.filters import And, Or
+from lamella.core.query.expressions import when
+from lamella.core.store.table import Table
+from lamella.core.transfer.exporting import ExportOptions, export, options_of
 
 ROWS = {"n": [1, 2, 3, 4], "code": ["AA", "UA", None, "DL"]}
 WHERE = "n > 1 and not code = 'DL'"

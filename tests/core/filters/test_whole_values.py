@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, col, open_dataset
-from core.errors import BadFilter, LamellaError, UnknownColumn
-from core.filters import Filter, from_json, from_mongo, parse, sentence, to_json, to_mongo, to_text
-from core.filters.binding import MOST_WHOLE
-from core.filters.expr import DEEPEST, Predicate
-from core.store import Table
+from lamella import Store, col, open_dataset
+from lamella.core.errors import BadFilter, LamellaError, UnknownColumn
+from lamella.core.filters import Filter, from_json, from_mongo, parse, sentence, to_json, to_mongo, to_text
+from lamella.core.filters.binding import MOST_WHOLE
+from lamella.core.filters.expr import DEEPEST, Predicate
+from lamella.core.store import Table
 
 ROWS: list[dict[str, Any]] = [
     {"n": i, "l": [i % 3, None, i], "st": {"x": i % 4, "y z": None, "l": [{"q": i}]}, "g": [[i], [i % 2]]}

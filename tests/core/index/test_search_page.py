@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
-from core.index.fulltext.analysis import LANGUAGES, meanings
+from lamella.app import cli
+from lamella.core.index.fulltext.analysis import LANGUAGES, meanings
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "search.md"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.errors import BadSearch, UnknownColumn
-from core.index.fulltext.reading import read
-from core.index.fulltext.tree import Beginning, Clauses, Near, Node, Words
+from lamella.core.errors import BadSearch, UnknownColumn
+from lamella.core.index.fulltext.reading import read
+from lamella.core.index.fulltext.tree import Beginning, Clauses, Near, Node, Words
 
 A, B, C = (Words((letter,)) for letter in "abc")
 COLUMNS = ["title", "body", "the title", 'the "x"', "a"]

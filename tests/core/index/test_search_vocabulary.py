@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.index.fulltext.analysis import meanings
-from core.index.fulltext.vocabulary import BLOCK, Vocabulary
+from lamella.core.index.fulltext.analysis import meanings
+from lamella.core.index.fulltext.vocabulary import BLOCK, Vocabulary
 
 ALIKE = [f"{'e' * i}{'é' * (BLOCK - i)}" for i in range(BLOCK)]
 """One word, but for its accents."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core import Store, agg, col
-from core.errors import BadQuery, BadSql
+from lamella import Store, agg, col
+from lamella.core.errors import BadQuery, BadSql
 
 
 def test_explain_tells_of_every_query_how_much_of_the_files_it_read(tmp_path: Path) -> None:

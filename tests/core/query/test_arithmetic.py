@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store, col
+from lamella import Store, col
 
 D = Decimal
 DAY = dt.date(2024, 2, 28)

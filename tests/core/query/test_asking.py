@@ -9,11 +9,11 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from core import Store, agg, col, open_dataset
-from core.errors import BadData, BadFilter, BadQuery, Cancelled, LamellaError, UnknownColumn
-from core.jobs import Job
-from core.query.aggregates import AGGREGATES
-from core.query.asking import Asking
+from lamella import Store, agg, col, open_dataset
+from lamella.core.errors import BadData, BadFilter, BadQuery, Cancelled, LamellaError, UnknownColumn
+from lamella.core.jobs import Job
+from lamella.core.query.aggregates import AGGREGATES
+from lamella.core.query.asking import Asking
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import BadQuery
-from core.store.column_types import type_named
+from lamella import Store, col
+from lamella.core.errors import BadQuery
+from lamella.core.store.column_types import type_named
 
 D = Decimal
 

@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, agg, col, open_dataset, sql
-from core.errors import Cancelled, FileProblem, LamellaError
-from core.jobs import Job
-from core.scan import caches, whole
-from core.scan.footers import footer
-from core.scan.whole import is_coded
-from core.store import Table
+from lamella import Store, agg, col, open_dataset, sql
+from lamella.core.errors import Cancelled, FileProblem, LamellaError
+from lamella.core.jobs import Job
+from lamella.core.scan import caches, whole
+from lamella.core.scan.footers import footer
+from lamella.core.scan.whole import is_coded
+from lamella.core.store import Table
 
 NAN = float("nan")
 DAY = dt.datetime(2024, 2, 29, 12, 30, 15, 123456)
@@ -188,7 +188,7 @@ def test_a_change_in_another_process_is_seen(store: Store) -> None:
     table = store.create_table("t", {"kind": ["a"] * 100})
     table.flush()
     assert alike(lambda: store.sql("select kind, count(*) n from t group by 1")) == [{"kind": "a", "n": 100}]
-    change = "import sys; from core import Store; Store.open(sys.argv[1])['t'].insert([{'kind': 'a'}])"
+    change = "import sys; from lamella import Store; Store.open(sys.argv[1])['t'].insert([{'kind': 'a'}])"
     subprocess.run([sys.executable, "-c", change, str(store.path)], check=True)
     assert alike(lambda: store.sql("select kind, count(*) n from t group by 1")) == [{"kind": "a", "n": 101}]
     assert alike(lambda: table.group_by("kind").agg(n=agg.count()).read()) == [{"kind": "a", "n": 101}]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from core import Store, col
-from core.errors import BadQuery
-from core.query.expressions import DEEPEST
+from lamella import Store, col
+from lamella.core.errors import BadQuery
+from lamella.core.query.expressions import DEEPEST
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import threading
 import duckdb
 import pytest
 
-from core.errors import Cancelled, LamellaError
-from core.jobs import Job
-from core.query.engine import Confined, cursor
+from lamella.core.errors import Cancelled, LamellaError
+from lamella.core.jobs import Job
+from lamella.core.query.engine import Confined, cursor
 
 ENDLESS = "select a.range * b.range % 7 as x from range(10000000) a, range(10000000) b"
 

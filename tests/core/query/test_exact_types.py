@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store, col
-from core.errors import BadSql, LamellaError
-from core.query import masks
-from core.query.query import Query, SortKey
-from core.query.view import View
-from core.store import Table
+from lamella import Store, col
+from lamella.core.errors import BadSql, LamellaError
+from lamella.core.query import masks
+from lamella.core.query.query import Query, SortKey
+from lamella.core.query.view import View
+from lamella.core.store import Table
 
 HUGE = pa.decimal256(60, 2)
 NEAR = 10**50

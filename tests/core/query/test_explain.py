@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, col, open_dataset
-from core.dataset import Dataset
-from core.errors import UnknownColumn
+from lamella import Store, col, open_dataset
+from lamella.core.dataset import Dataset
+from lamella.core.errors import UnknownColumn
 
 ROWS = 1_000
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import BadQuery, UnknownColumn
-from core.query.expressions import Constant, coalesce, greatest, least, when
-from core.query.functions import FUNCTIONS
+from lamella import Store, col
+from lamella.core.errors import BadQuery, UnknownColumn
+from lamella.core.query.expressions import Constant, coalesce, greatest, least, when
+from lamella.core.query.functions import FUNCTIONS
 
 BERLIN = pa.timestamp("us", "Europe/Berlin")
 EAST = pa.timestamp("ms", "+02:00")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store, col
-from core.jobs import Job
-from core.query import local, positions
-from core.query.query import SortKey
+from lamella import Store, col
+from lamella.core.jobs import Job
+from lamella.core.query import local, positions
+from lamella.core.query.query import SortKey
 
 CELLS = {
     "n": (pa.int64(), st.integers(-2, 2)),

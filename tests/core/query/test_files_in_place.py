@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import col, open_dataset
-from core.dataset import Dataset
-from core.errors import FileProblem
-from core.query.positions import count
-from core.query.query import Query, SortKey
-from core.query.view import View
+from lamella import col, open_dataset
+from lamella.core.dataset import Dataset
+from lamella.core.errors import FileProblem
+from lamella.core.query.positions import count
+from lamella.core.query.query import Query, SortKey
+from lamella.core.query.view import View
 
 LAYOUTS = [
     ({"a": 1, "A": 2}, {"a": 1, "A": 2}),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core import Store, agg, col
-from core.errors import BadQuery
+from lamella import Store, agg, col
+from lamella.core.errors import BadQuery
 
 
 @pytest.fixture

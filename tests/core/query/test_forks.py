@@ -12,7 +12,7 @@ import pytest
 
 PROGRAM = """
 import os, sys
-from core import col, open_dataset
+from lamella import col, open_dataset
 def smallest():
     return open_dataset(sys.argv[1]).read(where=col("x") > 3, sort=["x"], limit=1).column("x").to_pylist()
 before = smallest()

@@ -8,9 +8,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from core import Store, agg, col
-from core.errors import BadQuery
-from core.query.expressions import coalesce, greatest, when
+from lamella import Store, agg, col
+from lamella.core.errors import BadQuery
+from lamella.core.query.expressions import coalesce, greatest, when
 
 BIG = 2**53
 FAR = dt.datetime(1500, 1, 1)

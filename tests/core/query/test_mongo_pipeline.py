@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store, col, open_dataset
-from core.errors import BadFilter, BadQuery, LamellaError, UnknownColumn, UnknownTable
-from core.query.asking import Asking
+from lamella import Store, col, open_dataset
+from lamella.core.errors import BadFilter, BadQuery, LamellaError, UnknownColumn, UnknownTable
+from lamella.core.query.asking import Asking
 from tests.core.query import mongo_model
 
 SCHEMA = pa.schema(

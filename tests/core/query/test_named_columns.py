@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from core import Store
-from core.errors import BadSql
-from core.query.engine import cursor
-from core.query.sql.statement import parsed
+from lamella import Store
+from lamella.core.errors import BadSql
+from lamella.core.query.engine import cursor
+from lamella.core.query.sql.statement import parsed
 
 X = [{"b": "x", "t": 20}]
 WIDE = {"a": [3, 1, 2], "b": ["x", "y", "x"], "t": [7, 8, 9], "s": [{"f": 1}, {"f": 2}, None], "Ö": [1, 2, 3]}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core import Store, agg
-from core.errors import BadQuery, UnknownTable
+from lamella import Store, agg
+from lamella.core.errors import BadQuery, UnknownTable
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from core import Store, agg, col
-from core.query.expressions import Expression, call, coalesce, when
-from core.query.fields import Field, Fields
-from core.query.typed import typed
+from lamella import Store, agg, col
+from lamella.core.query.expressions import Expression, call, coalesce, when
+from lamella.core.query.fields import Field, Fields
+from lamella.core.query.typed import typed
 
 ZONE = ZoneInfo("Europe/Berlin")
 ROWS = pa.table(

@@ -12,18 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import open_dataset
-from core.errors import NoRoom
-from core.query import mapped, positions
+from lamella import open_dataset
+from lamella.core.errors import NoRoom
+from lamella.core.query import mapped, positions
 from tests.mounts import small_disk
 
 ROWS = 400_000
 
 SORTS = """
 import sys
-from core import open_dataset
-from core.errors import NoRoom
-from core.query.engine import limit_memory
+from lamella import open_dataset
+from lamella.core.errors import NoRoom
+from lamella.core.query.engine import limit_memory
 limit_memory(24 << 20)
 dataset = open_dataset(sys.argv[1])
 try:
@@ -37,9 +37,9 @@ assert dataset.count() == 400_000
 
 LARGE_ANSWER = """
 import resource, sys
-from core import Store
-from core.errors import NoRoom
-from core.query.engine import limit_memory
+from lamella import Store
+from lamella.core.errors import NoRoom
+from lamella.core.query.engine import limit_memory
 limit_memory(64 << 20)
 with Store.open(sys.argv[1]) as store:
     numbers = store.create_table("numbers", {"even": [n % 2 for n in range(5_000)], "n": list(range(5_000))})

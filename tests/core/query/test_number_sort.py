@@ -13,14 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, col, open_dataset, stable_order
-from core.errors import Cancelled
-from core.filters.expr import Filter
-from core.jobs import Job
-from core.query import orders
-from core.query.query import Query, SortKey
-from core.query.view import View
-from core.store import Table
+from lamella import Store, col, open_dataset
+from lamella.core import stable_order
+from lamella.core.errors import Cancelled
+from lamella.core.filters.expr import Filter
+from lamella.core.jobs import Job
+from lamella.core.query import orders
+from lamella.core.query.query import Query, SortKey
+from lamella.core.query.view import View
+from lamella.core.store import Table
 
 ROWS = 5_000
 NUMBERS = np.random.default_rng(3).integers(0, 700, ROWS).tolist()

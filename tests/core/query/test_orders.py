@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core import Store, col
-from core.query import orders
-from core.store import Table
+from lamella import Store, col
+from lamella.core.query import orders
+from lamella.core.store import Table
 
 N = [5, None, 3, 9, 3, 1, 7]
 DESCENDING = [9, 7, 5, 3, 3, 1, None]
@@ -49,7 +49,7 @@ def test_what_was_asked_for_before_can_be_forgotten(table: Table) -> None:
 
 
 def _keys(table: Table) -> tuple[object, ...]:
-    from core.query.local import sort_keys
+    from lamella.core.query.local import sort_keys
 
     return sort_keys(table.snapshot(), ["-n"])
 

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, col, open_dataset
-from core.errors import BadData, BadFilter, UnknownColumn
-from core.filters import Filter
-from core.query import masks, positions
-from core.query.query import Query, SortKey
-from core.query.view import View
-from core.scan.rows import take_rows
-from core.store.table import Table
-from core.transfer.exporting import ExportOptions, export
+from lamella import Store, col, open_dataset
+from lamella.core.errors import BadData, BadFilter, UnknownColumn
+from lamella.core.filters import Filter
+from lamella.core.query import masks, positions
+from lamella.core.query.query import Query, SortKey
+from lamella.core.query.view import View
+from lamella.core.scan.rows import take_rows
+from lamella.core.store.table import Table
+from lamella.core.transfer.exporting import ExportOptions, export
 
 Row = dict[str, Any]
 
@@ -97,7 +97,7 @@ def test_every_way_to_find_rows_finds_the_same(
 
 
 def _job() -> Any:
-    from core.jobs import Job
+    from lamella.core.jobs import Job
 
     return Job()
 

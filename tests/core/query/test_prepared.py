@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store, agg, sql
-from core.errors import Cancelled, LamellaError
-from core.jobs import Job
-from core.query import engine, prepared
-from core.scan import caches
-from core.store import Table
+from lamella import Store, agg, sql
+from lamella.core.errors import Cancelled, LamellaError
+from lamella.core.jobs import Job
+from lamella.core.query import engine, prepared
+from lamella.core.scan import caches
+from lamella.core.store import Table
 
 ROWS = 20_000
 BY_KIND = "select kind, count(*) n, sum(n) s from t group by 1 order by 1"
@@ -179,7 +179,7 @@ def test_no_more_than_so_many_are_kept(table: Table, cursors: list[Any]) -> None
 
 PROGRAM = """
 import os, sys
-from core import agg, open_dataset, sql
+from lamella import agg, open_dataset, sql
 file = open_dataset(sys.argv[1])
 def asked():
     steps = file.group_by("x").agg(n=agg.count()).read().to_pylist()

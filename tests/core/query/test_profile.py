@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store, col, open_dataset
-from core.errors import BadFilter, Cancelled, UnknownColumn
-from core.jobs import Job
-from core.query import profile as profiles
-from core.query.profile import ColumnProfile
+from lamella import Store, col, open_dataset
+from lamella.core.errors import BadFilter, Cancelled, UnknownColumn
+from lamella.core.jobs import Job
+from lamella.core.query import profile as profiles
+from lamella.core.query.profile import ColumnProfile
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import resources
-from core import Store, col, open_dataset
-from core.dataset import Dataset
-from core.filters.expr import Filter
+from lamella import Store, col, open_dataset, resources
+from lamella.core.dataset import Dataset
+from lamella.core.filters.expr import Filter
 
 GROUP = 4
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, agg, open_dataset
-from core.errors import BadQuery
+from lamella import Store, agg, open_dataset
+from lamella.core.errors import BadQuery
 
 
 @pytest.fixture

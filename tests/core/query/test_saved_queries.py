@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from core import Store, agg, col
-from core.errors import LamellaError
-from core.query.asking import Asking
+from lamella import Store, agg, col
+from lamella.core.errors import LamellaError
+from lamella.core.query.asking import Asking
 
 Json = dict[str, Any]
 ODD = (

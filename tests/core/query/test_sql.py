@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, open_dataset, sql
-from core.dataset import Dataset
-from core.errors import BadSql, UnknownTable
-from core.query import source
+from lamella import Store, open_dataset, sql
+from lamella.core.dataset import Dataset
+from lamella.core.errors import BadSql, UnknownTable
+from lamella.core.query import source
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, sql
-from core.errors import BadData, BadSql, Cancelled, FileProblem, NoRoom, TookTooLong
-from core.jobs import Job
+from lamella import Store, sql
+from lamella.core.errors import BadData, BadSql, Cancelled, FileProblem, NoRoom, TookTooLong
+from lamella.core.jobs import Job
 
 ENDLESS = "select sum(a.range * b.range % 7) from range(10000000) a, range(10000000) b"
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, open_dataset, sql
-from core.errors import BadData, BadSql, StoreProblem, UnknownTable, UnknownVersion
+from lamella import Store, open_dataset, sql
+from lamella.core.errors import BadData, BadSql, StoreProblem, UnknownTable, UnknownVersion
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from core import Store
-from core.errors import (
+from lamella import Store
+from lamella.core.errors import (
     BadData,
     BadSql,
     LamellaError,

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, agg, col, open_dataset
-from core.errors import BadFilter, FileProblem
-from core.query import answers, statements
-from core.query.asking import Asking
-from core.store import Table
+from lamella import Store, agg, col, open_dataset
+from lamella.core.errors import BadFilter, FileProblem
+from lamella.core.query import answers, statements
+from lamella.core.query.asking import Asking
+from lamella.core.store import Table
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from core import agg, col, open_dataset
-from core.dataset import Dataset
-from core.query.profile import profile
+from lamella import agg, col, open_dataset
+from lamella.core.dataset import Dataset
+from lamella.core.query.profile import profile
 
 IDS = [UUID(int=n << 120 | 7).bytes for n in (9, 1, 200, 1)]
 

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import Cancelled, UnknownColumn
-from core.jobs import Job
-from core.query.positions import count
-from core.query.query import Query, SortKey
-from core.query.view import View
-from core.store import Table
+from lamella import Store, col
+from lamella.core.errors import Cancelled, UnknownColumn
+from lamella.core.jobs import Job
+from lamella.core.query.positions import count
+from lamella.core.query.query import Query, SortKey
+from lamella.core.query.view import View
+from lamella.core.store import Table
 
 ROWS = 250_000
 
@@ -71,8 +71,8 @@ def test_several_sort_keys_with_nulls_last(table: Table, model: list[dict]) -> N
 def test_a_page_of_scattered_rows_is_the_same_however_it_is_fetched(table: Table) -> None:
     view = View(table.snapshot(), Query(sort=(SortKey("x"),)))
     snapshot = table.snapshot()
-    from core.query import fetch as fetching
-    from core.scan.rows import take_rows
+    from lamella.core.query import fetch as fetching
+    from lamella.core.scan.rows import take_rows
 
     positions = view.positions(1_000, 300)
     joined = fetching._joined(snapshot, positions, snapshot.columns, None)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from core import Store
-from core.errors import Cancelled, UnknownRelation
-from core.jobs import Job
-from core.relations.checking import Dangling
+from lamella import Store
+from lamella.core.errors import Cancelled, UnknownRelation
+from lamella.core.jobs import Job
+from lamella.core.relations.checking import Dangling
 
 
 @pytest.fixture

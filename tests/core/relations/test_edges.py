@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store, col
-from core.errors import (
+from lamella import Store, col
+from lamella.core.errors import (
     BadData,
     LamellaError,
     StoreProblem,

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import (
+from lamella import Store, col
+from lamella.core.errors import (
     BadData,
     BadFilter,
     LamellaError,
@@ -374,7 +374,7 @@ def test_following_imports_no_pandas(tmp_path: Path) -> None:
 
     script = f"""
 import sys
-from core import Store
+from lamella import Store
 with Store.open({str(tmp_path / "s")!r}) as store:
     a = store.create_table("a", {{"k": [1, 2]}})
     b = store.create_table("b", {{"k": [2, 2]}})

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.arrays import from_values
+from lamella import Store, col
+from lamella.core.arrays import from_values
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app import sample
-from core import Store
-from core.errors import Cancelled, UnknownTable
-from core.jobs import Job
-from core.relations.likeness import likeness
+from lamella import Store
+from lamella.app import sample
+from lamella.core.errors import Cancelled, UnknownTable
+from lamella.core.jobs import Job
+from lamella.core.relations.likeness import likeness
 
 
 def suggested(folder: Path, **tables: dict[str, list[Any]]) -> list[str]:

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import col, open_dataset
-from core.dataset import Dataset
-from core.query.view import View
-from core.scan import caches
+from lamella import col, open_dataset
+from lamella.core.dataset import Dataset
+from lamella.core.query.view import View
+from lamella.core.scan import caches
 
 GROUP = 20_000
 GROUP_BYTES = GROUP * 8

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import open_dataset
-from core.errors import FileProblem
-from core.scan import chunks
-from core.scan.footers import footer
-from core.scan.open_file import OpenFile
-from core.scan.parallel import each
+from lamella import open_dataset
+from lamella.core.errors import FileProblem
+from lamella.core.scan import chunks
+from lamella.core.scan.footers import footer
+from lamella.core.scan.open_file import OpenFile
+from lamella.core.scan.parallel import each
 
 WORDS = st.sampled_from(["", "draft", "Größe", "北京", "a longer text than most", "\x00", None])
 ROWS = 1_000

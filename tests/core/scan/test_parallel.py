@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.errors import Cancelled, FileProblem
-from core.jobs import Job
-from core.scan.footers import footer
-from core.scan.open_file import OpenFile
-from core.scan.parallel import each, end_threads
+from lamella.core.errors import Cancelled, FileProblem
+from lamella.core.jobs import Job
+from lamella.core.scan.footers import footer
+from lamella.core.scan.open_file import OpenFile
+from lamella.core.scan.parallel import each, end_threads
 
 TASKS = list(range(200))
 
@@ -145,7 +145,7 @@ def test_threads_end_with_the_program() -> None:
 import atexit, threading
 atexit.register(lambda: print([t.name for t in threading.enumerate()]))
 import pyarrow as pa
-from core.scan.parallel import each
+from lamella.core.scan.parallel import each
 pa.cpu_count = lambda: 2
 each(lambda task, file: task, range(200))
 print([t.name for t in threading.enumerate()])

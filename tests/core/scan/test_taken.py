@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import open_dataset
-from core.scan import caches
-from core.scan.footers import Footer
-from core.scan.rows import take_rows
-from core.scan.snapshot import Snapshot
+from lamella import open_dataset
+from lamella.core.scan import caches
+from lamella.core.scan.footers import Footer
+from lamella.core.scan.rows import take_rows
+from lamella.core.scan.snapshot import Snapshot
 
 ROWS, GROUP = 40_000, 5_000
 COLUMNS = 30

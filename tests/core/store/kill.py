@@ -26,10 +26,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from core import Store
-from core.arrays import to_numpy
-from core.store import tidying
-from core.transfer.importing import import_file
+from lamella import Store
+from lamella.core.arrays import to_numpy
+from lamella.core.store import tidying
+from lamella.core.transfer.importing import import_file
 
 ROUNDS_A_STORE = 25
 MOST_CHANGES = 25

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core import Store
-from core.jobs import Job
-from core.store import Table
+from lamella import Store
+from lamella.core.jobs import Job
+from lamella.core.store import Table
 
 BOOKS = {
     "title": ["The Running Fox", "Red apples", "Café society", None, "Green pear trees", "Tea"],

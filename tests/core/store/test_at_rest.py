@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core import Store
-from core.store import Table
+from lamella import Store
+from lamella.core.store import Table
 
 ROWS = 5_000
 

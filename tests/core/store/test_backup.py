@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store
-from core.errors import Cancelled, FileProblem, StoreBusy, StoreProblem
-from core.jobs import Job
-from core.store.table import Table
+from lamella import Store
+from lamella.core.errors import Cancelled, FileProblem, StoreBusy, StoreProblem
+from lamella.core.jobs import Job
+from lamella.core.store.table import Table
 from tests.mounts import seen_read_only
 
 
@@ -148,7 +148,7 @@ def test_a_backup_that_is_open_as_a_store_is_left_alone(
 CRASHES = """
 import itertools, os, shutil, sys
 from pathlib import Path
-from core import Store
+from lamella import Store
 
 WRITES = {"os.rename", "os.remove", "os.mkdir"}
 source, target = Path(sys.argv[1]), Path(sys.argv[1]).with_name("copy")

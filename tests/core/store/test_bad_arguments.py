@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import BadData, StoreProblem
+from lamella import Store, col
+from lamella.core.errors import BadData, StoreProblem
 
 HALF = "\ud800"
 Ask = Callable[[Any], Any]

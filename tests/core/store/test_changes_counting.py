@@ -10,13 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core import Store
+from lamella import Store
 
 TIMES = int(os.environ.get("LAMELLA_INCREMENTS", "200"))
 
 WORKER = """
 import sys
-from core import Store
+from lamella import Store
 table = Store.open(sys.argv[1])["t"]
 for _ in range(int(sys.argv[2])):
     table.update_where([0], {"$inc": {"count": 1}, "$push": {"who": sys.argv[3]}})

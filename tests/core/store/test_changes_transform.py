@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store, col
-from core.errors import BadData, Cancelled, LamellaError, UnknownColumn, UnknownRow, VersionConflict
-from core.jobs import Job
-from core.store import Table
+from lamella import Store, col
+from lamella.core.errors import BadData, Cancelled, LamellaError, UnknownColumn, UnknownRow, VersionConflict
+from lamella.core.jobs import Job
+from lamella.core.store import Table
 
 
 @pytest.fixture

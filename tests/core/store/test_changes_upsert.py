@@ -14,10 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store, col
-from core.errors import BadData, LamellaError, TypeConflict, UnknownColumn, UnknownRow, VersionConflict
-from core.scan.snapshot import FileSegment
-from core.store import Table
+from lamella import Store, col
+from lamella.core.errors import (
+    BadData,
+    LamellaError,
+    TypeConflict,
+    UnknownColumn,
+    UnknownRow,
+    VersionConflict,
+)
+from lamella.core.scan.snapshot import FileSegment
+from lamella.core.store import Table
 
 PRICES = [
     {"code": "a", "size": 1, "price": 10},

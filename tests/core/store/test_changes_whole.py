@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import BadData, UnknownRow, VersionConflict
-from core.store.store import Store as StoreType
+from lamella import Store, col
+from lamella.core.errors import BadData, UnknownRow, VersionConflict
+from lamella.core.store.store import Store as StoreType
 
 Rows = list[dict[str, Any]]
 NEXT_ID = 18_000

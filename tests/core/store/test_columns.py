@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import BadData, LamellaError, TypeConflict, UnknownColumn
-from core.query.query import Query, SortKey
-from core.query.view import View
-from core.scan.snapshot import FileSegment
-from core.store.column_types import UnknownType
+from lamella import Store, col
+from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn
+from lamella.core.query.query import Query, SortKey
+from lamella.core.query.view import View
+from lamella.core.scan.snapshot import FileSegment
+from lamella.core.store.column_types import UnknownType
 
 SIZES = {"in the catalog": 3, "in a file": 1_500, "in several": 30_000}
 

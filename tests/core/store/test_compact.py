@@ -17,11 +17,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, col
-from core.errors import BadData, Cancelled
-from core.jobs import Job
-from core.scan.snapshot import FileSegment
-from core.store.attempts import ATTEMPTS
+from lamella import Store, col
+from lamella.core.errors import BadData, Cancelled
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import FileSegment
+from lamella.core.store.attempts import ATTEMPTS
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store
-from core.errors import ReadOnlyStore, StoreProblem, UnknownTable
+from lamella import Store
+from lamella.core.errors import ReadOnlyStore, StoreProblem, UnknownTable
 
 
 @pytest.fixture

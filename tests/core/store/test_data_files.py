@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, col
-from core.errors import BadData, StoreProblem
-from core.scan.snapshot import Column
-from core.store.data_file import DataFile
-from core.store.ids import ID_COLUMN
+from lamella import Store, col
+from lamella.core.errors import BadData, StoreProblem
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.data_file import DataFile
+from lamella.core.store.ids import ID_COLUMN
 
 COUNT = 2_000
 GENERATOR = np.random.default_rng(5)

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store, col
-from core.errors import UnknownColumn
-from core.scan import rows as scan_rows
-from core.store import Table
-from core.store import diff as diffs
-from core.store.diff import Diff
+from lamella import Store, col
+from lamella.core.errors import UnknownColumn
+from lamella.core.scan import rows as scan_rows
+from lamella.core.store import Table
+from lamella.core.store import diff as diffs
+from lamella.core.store.diff import Diff
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import Store
-from core.documents import whole
-from core.errors import BadData
-from core.rows import aligned
-from core.widening import MOST_FIELDS
+from lamella import Store
+from lamella.core.documents import whole
+from lamella.core.errors import BadData
+from lamella.core.rows import aligned
+from lamella.core.widening import MOST_FIELDS
 
 JSON = st.recursive(
     st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=3) | st.floats(allow_nan=False),

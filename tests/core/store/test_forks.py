@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from core import Store
+from lamella import Store
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
 
 BEGIN = """
 import gc, multiprocessing, os, sys, threading
-from core import Store, col
-from core.errors import LamellaError, StoreProblem
+from lamella import Store, col
+from lamella.core.errors import LamellaError, StoreProblem
 path = sys.argv[1]
 store = Store.open(path)
 table = store["t"]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from core import Store, col
-from core.errors import FileProblem, StoreProblem
-from core.store.paths import RESERVE
-from core.transfer.importing import import_file
+from lamella import Store, col
+from lamella.core.errors import FileProblem, StoreProblem
+from lamella.core.store.paths import RESERVE
+from lamella.core.transfer.importing import import_file
 from tests.mounts import filled, small_disk
 
 ROWS = 30_000
@@ -194,8 +194,8 @@ def test_a_file_of_the_users_is_not_room_for_a_full_disk(tmp_path: Path) -> None
 
 LIMITED = """
 import resource, sys
-from core import Store
-from core.errors import StoreProblem
+from lamella import Store
+from lamella.core.errors import StoreProblem
 store = Store.open(sys.argv[1])
 table = store["t"]
 unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -10,9 +10,9 @@ from time import time_ns
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import BadData, ReadOnlyStore, StoreProblem, UnknownVersion
-from core.store import Table
+from lamella import Store, col
+from lamella.core.errors import BadData, ReadOnlyStore, StoreProblem, UnknownVersion
+from lamella.core.store import Table
 
 
 @pytest.fixture

@@ -18,11 +18,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from core import Store, col
-from core.bridge import connect
-from core.errors import LamellaError
-from core.store.catalog_schema import TABLES
-from core.store.table import Table
+from lamella import Store, col
+from lamella.core.bridge import connect
+from lamella.core.errors import LamellaError
+from lamella.core.store.catalog_schema import TABLES
+from lamella.core.store.table import Table
 
 ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "1"))
 ROWS = 2_500

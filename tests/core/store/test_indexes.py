@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core import Store, agg, col
-from core.errors import BadData, Cancelled, ReadOnlyStore, UnknownColumn, UnknownName
-from core.jobs import Job
-from core.store import Table, keys
+from lamella import Store, agg, col
+from lamella.core.errors import BadData, Cancelled, ReadOnlyStore, UnknownColumn, UnknownName
+from lamella.core.jobs import Job
+from lamella.core.store import Table, keys
 
 ROWS = 5_000
 
@@ -429,7 +429,7 @@ def test_a_column_that_is_cast_and_a_table_that_is_copied_keep_their_indexes(
 
 ASK = """
 import sys
-from core import Store, col
+from lamella import Store, col
 table = Store.open(sys.argv[1])["t"]
 table.create_index("n")
 assert table.read(where=col("n") == 7, sort=["-name"]).num_rows == 5

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import StoreProblem
-from core.store import Table
-from core.store.commit import Commit
+from lamella import Store, col
+from lamella.core.errors import StoreProblem
+from lamella.core.store import Table
+from lamella.core.store.commit import Commit
 
 
 @pytest.fixture

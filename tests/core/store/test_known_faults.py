@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import BadData, UnknownColumn
-from core.store.table import Table
+from lamella import Store, col
+from lamella.core.errors import BadData, UnknownColumn
+from lamella.core.store.table import Table
 
 ROWS = 2_500
 
@@ -113,7 +113,7 @@ def test_a_copy_opens(store: Store, table: Table) -> None:
 
 
 def test_what_was_exported_can_be_imported(store: Store, table: Table, tmp_path: Path) -> None:
-    from core import open_dataset
+    from lamella import open_dataset
 
     table.export(tmp_path / "out.parquet")
     back = open_dataset(tmp_path / "out.parquet").read()

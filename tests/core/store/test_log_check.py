@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from core import Store
-from core.store.layout import CATALOG
-from core.store.log_check import FRAME_HEADER_BYTES, HEADER_BYTES, log_damage
+from lamella import Store
+from lamella.core.store.layout import CATALOG
+from lamella.core.store.log_check import FRAME_HEADER_BYTES, HEADER_BYTES, log_damage
 
 COMMITS = 30
 PAGE = 4096

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from core import Store
-from core.store.log_room import LEAST_BYTES, MOST_BYTES, LogRoom
-from core.store.paths import CATALOG
+from lamella import Store
+from lamella.core.store.log_room import LEAST_BYTES, MOST_BYTES, LogRoom
+from lamella.core.store.paths import CATALOG
 from tests.mounts import filled, small_disk
 
 COMMITS = 60

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from core import Store, col
-from core.errors import ReadOnlyStore, StoreBusy, StoreProblem
-from core.store import connection, medium
-from core.store.paths import CATALOG
+from lamella import Store, col
+from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
+from lamella.core.store import connection, medium
+from lamella.core.store.paths import CATALOG
 from tests.mounts import seen_read_only
 
 CRASH = """
 import os, sys
-from core import Store
+from lamella import Store
 store = Store.open(sys.argv[1])
 store["t"].update([{"_id": 0, "x": 2}])
 os._exit(0)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core import Store
-from core.errors import StoreProblem
-from core.store.catalog_schema import FORMAT_VERSION, MIGRATIONS
+from lamella import Store
+from lamella.core.errors import StoreProblem
+from lamella.core.store.catalog_schema import FORMAT_VERSION, MIGRATIONS
 
 TO_FORMAT_2 = "DROP TABLE indexes; DROP TABLE relations; PRAGMA user_version = 2;"
 TO_FORMAT_1 = f"""

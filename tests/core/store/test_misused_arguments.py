@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from core import Store, col
-from core.errors import BadData, LamellaError
-from core.store.table import Table
+from lamella import Store, col
+from lamella.core.errors import BadData, LamellaError
+from lamella.core.store.table import Table
 
 Ask = Callable[[Any], Any]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core import Store
-from core.errors import ReadOnlyStore, StoreProblem, StoreTooNew
+from lamella import Store
+from lamella.core.errors import ReadOnlyStore, StoreProblem, StoreTooNew
 
 
 def test_a_store_of_a_later_version_is_refused_and_left_alone(tmp_path: Path) -> None:

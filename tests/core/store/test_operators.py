@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import BadData, LamellaError, TypeConflict, UnknownColumn, UnknownName, UnknownRow
-from core.store import Table
-from core.store.operators import OPERATORS
+from lamella import Store, col
+from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn, UnknownName, UnknownRow
+from lamella.core.store import Table
+from lamella.core.store.operators import OPERATORS
 
 NAN = math.nan
 LARGEST = 2**63 - 1
@@ -435,7 +435,7 @@ def test_operators_do_not_import_pandas(tmp_path: Path) -> None:
     script = """
 import sys
 import numpy as np
-from core import Store
+from lamella import Store
 data = {"n": np.arange(50), "bits": np.arange(50), "f": np.ones(50)}
 table = Store.open(sys.argv[1]).create_table("t", data)
 for operators in (

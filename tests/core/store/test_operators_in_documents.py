@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import Store
-from core.documents import whole
-from core.errors import BadData
-from core.rows import aligned
-from core.scan.snapshot import Column
-from core.store import Table
-from core.store.operators import applied, assignments
+from lamella import Store
+from lamella.core.documents import whole
+from lamella.core.errors import BadData
+from lamella.core.rows import aligned
+from lamella.core.scan.snapshot import Column
+from lamella.core.store import Table
+from lamella.core.store.operators import applied, assignments
 
 MIXED = [{"d": {"x": 1, "y": "s"}}, {"d": {"x": "t", "y": "u"}}, {"d": None}]
 

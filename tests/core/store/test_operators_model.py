@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store
-from core.errors import BadData
+from lamella import Store
+from lamella.core.errors import BadData
 
 ITEMS = st.one_of(st.none(), st.integers(0, 4))
 LISTS = st.one_of(st.none(), st.lists(ITEMS, max_size=5))

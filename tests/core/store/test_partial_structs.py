@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import Store, col
-from core.documents import whole
-from core.errors import BadData, TypeConflict
-from core.store import Table
+from lamella import Store, col
+from lamella.core.documents import whole
+from lamella.core.errors import BadData, TypeConflict
+from lamella.core.store import Table
 
 ROWS = [
     {"k": 1, "b": {"x": 1, "y": {"p": 1, "q": [1, 2]}}, "l": [{"m": 1, "n": 2}]},

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from core import Store
-from core.errors import DamagedStore, StoreProblem
-from core.index.fulltext.files import _checksum, _code
-from core.store.paths import StorePaths, new_folder_name, new_name
+from lamella import Store
+from lamella.core.errors import DamagedStore, StoreProblem
+from lamella.core.index.fulltext.files import _checksum, _code
+from lamella.core.store.paths import StorePaths, new_folder_name, new_name
 
 ROWS = 3_000
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from core import Store, col
-from core.jobs import Job
-from core.scan.snapshot import FileSegment
-from core.store import placement, tidying
-from core.store.table import Table
+from lamella import Store, col
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import FileSegment
+from lamella.core.store import placement, tidying
+from lamella.core.store.table import Table
 
 ROWS, COLUMNS = 3_000, 20
 

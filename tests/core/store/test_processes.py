@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from core import Store
-from core.store import Table
+from lamella import Store
+from lamella.core.store import Table
 
 WRITER = """
 import sys
-from core import Store
+from lamella import Store
 table = Store.open(sys.argv[1])["t"]
 for n in range(60):
     table.update([{"_id": 1, "seen": n}])
@@ -25,8 +25,8 @@ for n in range(60):
 
 READER = """
 import sys
-from core import Store, col
-from core.arrays import to_numpy
+from lamella import Store, col
+from lamella.core.arrays import to_numpy
 ROWS, TOTAL = 30_000, 3_000_000
 store = Store.open(sys.argv[1], read_only=sys.argv[2] == "read only")
 table = store["t"]
@@ -78,8 +78,8 @@ def test_readers_see_each_version_whole_while_one_process_writes(tmp_path: Path)
 
 WAITER = """
 import sys
-from core import Store
-from core.errors import StoreBusy
+from lamella import Store
+from lamella.core.errors import StoreBusy
 table = Store.open(sys.argv[1], busy_seconds=float(sys.argv[2]))["t"]
 try:
     print("in", flush=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from core import Store, col
-from core.errors import BadData
-from core.store import placement, tidying
-from core.store.layout import Staging
-from core.store.table import Table
+from lamella import Store, col
+from lamella.core.errors import BadData
+from lamella.core.store import placement, tidying
+from lamella.core.store.layout import Staging
+from lamella.core.store.table import Table
 
 ROWS = 3_000
 

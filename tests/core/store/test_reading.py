@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import BadData, StoreProblem, UnknownColumn, UnknownRow
-from core.scan import footers
-from core.store.table import Table
+from lamella import Store, col
+from lamella.core.errors import BadData, StoreProblem, UnknownColumn, UnknownRow
+from lamella.core.scan import footers
+from lamella.core.store.table import Table
 
 Row = dict[str, Any]
 START = dt.datetime(2020, 1, 1)
@@ -340,7 +340,7 @@ def test_what_was_read_is_not_changed_by_later_commits(store: Store) -> None:
 def test_none_of_it_imports_pandas(worn: tuple[Table, list[Row]]) -> None:
     program = """
 import sys
-from core import Store, col
+from lamella import Store, col
 with Store.open(sys.argv[1]) as store:
     table = store["t"]
     ids = table.read(["_id"], limit=3).column("_id")[:2]

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, col
-from core.errors import Cancelled
-from core.jobs import Job, Progress
-from core.scan.footers import Footer
-from core.store import Table
+from lamella import Store, col
+from lamella.core.errors import Cancelled
+from lamella.core.jobs import Job, Progress
+from lamella.core.scan.footers import Footer
+from lamella.core.store import Table
 
 ROWS = 40_000
 Row = dict[str, Any]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from core import Store
-from core.bridge import connect
-from core.errors import FileProblem, LamellaError, StoreProblem
+from lamella import Store
+from lamella.core.bridge import connect
+from lamella.core.errors import FileProblem, LamellaError, StoreProblem
 
 ROWS = 3_000
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from core import Store
-from core.errors import Cancelled, StoreProblem
-from core.index.fulltext import part, writing
-from core.jobs import Job
-from core.store import Table
+from lamella import Store
+from lamella.core.errors import Cancelled, StoreProblem
+from lamella.core.index.fulltext import part, writing
+from lamella.core.jobs import Job
+from lamella.core.store import Table
 from tests.core.store.searched_books import BOOKS, Stopped, books, ids, index_folders, placed, store  # noqa: F401
 
 
@@ -119,7 +119,7 @@ def test_processes_that_make_the_same_index_do_not_disturb_each_other(tmp_path: 
         (folder,) = index_folders(store)
     folder.rename(tmp_path / "gone")
     script = (
-        "import sys; from core import Store\n"
+        "import sys; from lamella import Store\n"
         "with Store.open(sys.argv[1]) as store: print(store['t'].search('2999 fox', limit=1).to_pylist())"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "s")]
@@ -143,8 +143,8 @@ def test_what_does_not_fit_one_part_makes_several(books: Table, monkeypatch: pyt
         sizes.append(rows)
         return real(texts, rows, *rest, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("core.index.fulltext.files.build", small)
-    monkeypatch.setattr("core.index.fulltext.pending.build", small)
+    monkeypatch.setattr("lamella.core.index.fulltext.files.build", small)
+    monkeypatch.setattr("lamella.core.index.fulltext.pending.build", small)
     table = books.store.create_table("t", {"text": texts})
     table.create_index("text", kind="fulltext")
     for _ in ("pending", "flushed"):
@@ -220,7 +220,7 @@ def test_a_full_text_index_that_cannot_be_written_undoes_no_commit(
     def full(*_: object) -> None:
         raise ValueError("An IO error occurred: 'No space left on device (os error 28)'")
 
-    monkeypatch.setattr("core.index.fulltext.writing._add", full)
+    monkeypatch.setattr("lamella.core.index.fulltext.writing._add", full)
     books.insert([{"title": "foxes"}])
     books.flush()
     assert books.num_rows == 7

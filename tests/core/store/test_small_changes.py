@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store
-from core.errors import BadData, UnknownRow
-from core.store.store import Store as StoreType
-from core.store.tidying import ENTRIES
+from lamella import Store
+from lamella.core.errors import BadData, UnknownRow
+from lamella.core.store.store import Store as StoreType
+from lamella.core.store.tidying import ENTRIES
 
 COLUMNS = [f"c{number}" for number in range(30)]
 ROWS = 20

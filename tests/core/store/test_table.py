@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, col
-from core.errors import BadData, StoreProblem, TypeConflict, UnknownColumn, UnknownRow, UnknownTable
-from core.scan.snapshot import FileSegment
+from lamella import Store, col
+from lamella.core.errors import BadData, StoreProblem, TypeConflict, UnknownColumn, UnknownRow, UnknownTable
+from lamella.core.scan.snapshot import FileSegment
 
 PEOPLE = [{"name": "Ada", "age": 36}, {"name": "Grace", "age": None}, {"name": "", "age": 85}]
 
@@ -177,7 +177,7 @@ def test_snapshots_stay_as_they_were_while_the_table_moves_on(store: Store) -> N
     table = store.create_table("t", many(2_000))
     old = table.snapshot()
     table.update_where(None, {"$set": {"label": "gone"}})
-    from core.query.local import read
+    from lamella.core.query.local import read
 
     assert read(old).drop_columns(["_id"]).equals(many(2_000))
 
@@ -225,7 +225,7 @@ def test_editing_does_not_import_pandas(tmp_path: Path) -> None:
 
     script = """
 import sys
-from core import Store, col
+from lamella import Store, col
 store = Store.open(sys.argv[1])
 table = store.create_table("t", {"n": __import__("numpy").arange(5000)})
 table.read(where=col("n") > 10)

@@ -8,10 +8,10 @@ from math import log
 import pyarrow as pa
 import pytest
 
-from core import Highlight, Store, col
-from core.errors import BadData, BadFilter, BadSearch, Cancelled, UnknownColumn, UnknownName
-from core.index.fulltext import part, writing
-from core.store import Table
+from lamella import Highlight, Store, col
+from lamella.core.errors import BadData, BadFilter, BadSearch, Cancelled, UnknownColumn, UnknownName
+from lamella.core.index.fulltext import part, writing
+from lamella.core.store import Table
 from tests.core.store.searched_books import BOOKS, Stopped, books, ids, index_folders, placed, store  # noqa: F401
 
 
@@ -191,7 +191,7 @@ def test_pending_rows_are_looked_at_again_only_where_they_changed(
         built.append(rows)
         return real(texts, rows, *rest, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("core.index.fulltext.pending.build", watched)
+    monkeypatch.setattr("lamella.core.index.fulltext.pending.build", watched)
     assert ids(books, "tags:fox") == [0]
     assert built == [6]
     for change, found in [

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store
-from core.errors import BadData, LamellaError, UnknownRow
-from core.store.column_types import UnknownType, type_named
-from core.store.table import Table
+from lamella import Store
+from lamella.core.errors import BadData, LamellaError, UnknownRow
+from lamella.core.store.column_types import UnknownType, type_named
+from lamella.core.store.table import Table
 
 
 @pytest.fixture

@@ -11,9 +11,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import BadData, FileProblem, LamellaError, ReadOnlyStore, StoreBusy, StoreProblem, UnknownRow
-from core.store import Table
+from lamella import Store, col
+from lamella.core.errors import (
+    BadData,
+    FileProblem,
+    LamellaError,
+    ReadOnlyStore,
+    StoreBusy,
+    StoreProblem,
+    UnknownRow,
+)
+from lamella.core.store import Table
 
 
 @pytest.fixture
@@ -377,7 +385,7 @@ def test_a_read_only_store_has_no_transactions(store: Store) -> None:
 KILLED = """
 import os, sys
 import numpy
-from core import Store
+from lamella import Store
 store = Store.open(sys.argv[1])
 with store.transaction():
     store["orders"].insert([{"total": 1}])
@@ -412,7 +420,7 @@ def test_many_processes_see_all_of_a_transaction_or_nothing(store: Store) -> Non
     """Money moves between two tables in one process; the sum in all others stays."""
     mover = """
 import sys
-from core import Store
+from lamella import Store
 store = Store.open(sys.argv[1])
 a, b = store["a"], store["b"]
 for n in range(16):

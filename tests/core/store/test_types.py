@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import BadData, UnknownRow
-from core.query.query import Query, SortKey
-from core.query.view import View
+from lamella import Store, col
+from lamella.core.errors import BadData, UnknownRow
+from lamella.core.query.query import Query, SortKey
+from lamella.core.query.view import View
 
 
 def extension(kind: pa.DataType, storage: pa.Array) -> pa.Array:

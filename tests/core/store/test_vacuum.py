@@ -12,12 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.file_lock import FileLock
-from core.query.query import Query
-from core.query.view import View
-from core.store import Table
-from core.store.paths import READERS_FOLDER as FOLDER
+from lamella import Store, col
+from lamella.core.file_lock import FileLock
+from lamella.core.query.query import Query
+from lamella.core.query.view import View
+from lamella.core.store import Table
+from lamella.core.store.paths import READERS_FOLDER as FOLDER
 
 ROWS = 250_000
 
@@ -118,9 +118,9 @@ def test_the_newest_version_held_in_memory_keeps_no_older_files(store: Store) ->
 
 READER = """
 import sys
-from core import Store, col
-from core.query.query import Query
-from core.query.view import View
+from lamella import Store, col
+from lamella.core.query.query import Query
+from lamella.core.query.view import View
 table = Store.open(sys.argv[1], read_only=len(sys.argv) > 2)["t"]
 stream = table.batches()
 view = View(table.snapshot(), Query(where=col("n") >= 0))
@@ -210,7 +210,7 @@ def test_readers_never_miss_a_file_however_fast_versions_go(store: Store) -> Non
     table = store.create_table("t", {"n": [0] * 2_000})
     looker = """
 import sys
-from core import Store
+from lamella import Store
 table = Store.open(sys.argv[1])["t"]
 print("ready", flush=True)
 last = 0
@@ -252,7 +252,7 @@ def test_a_fork_does_not_end_what_its_parent_reads(store: Store) -> None:
     """The child lets go of all it inherited; the parent reads on."""
     script = """
 import os, sys
-from core import Store
+from lamella import Store
 store = Store.open(sys.argv[1])
 stream = store["t"].batches()
 child = os.fork()

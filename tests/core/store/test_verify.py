@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store
-from core.errors import DamagedFile, FileProblem, StoreProblem
-from core.scan import file_checks
-from core.schema import type_to_bytes
+from lamella import Store
+from lamella.core.errors import DamagedFile, FileProblem, StoreProblem
+from lamella.core.scan import file_checks
+from lamella.core.schema import type_to_bytes
 
 ROWS = 30_000
 

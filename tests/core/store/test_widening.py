@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core import Store
-from core.errors import BadData
+from lamella import Store
+from lamella.core.errors import BadData
 
 MIDNIGHT, NOON = dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 2, 12)
 DAY = dt.date(2020, 1, 1)

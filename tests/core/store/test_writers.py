@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core import Store, col
-from core.errors import BadData, StoreProblem, TypeConflict, UnknownRow
-from core.store import Table
+from lamella import Store, col
+from lamella.core.errors import BadData, StoreProblem, TypeConflict, UnknownRow
+from lamella.core.store import Table
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_a_large_insert_that_meets_another_commit_is_entered_after_it(store: Sto
 def test_opening_a_store_never_sweeps_what_another_process_just_wrote(tmp_path: Path) -> None:
     writer = """
 import sys, numpy
-from core import Store
+from lamella import Store
 table = Store.open(sys.argv[1])["t"]
 for n in range(40):
     table.insert({"x": numpy.full(1500, n)})
@@ -206,7 +206,7 @@ for n in range(40):
 
 
 def test_two_programs_may_make_the_same_store(tmp_path: Path) -> None:
-    maker = "import sys; from core import Store; Store.open(sys.argv[1]).close()"
+    maker = "import sys; from lamella import Store; Store.open(sys.argv[1]).close()"
     makers = [subprocess.Popen([sys.executable, "-c", maker, str(tmp_path / "s")]) for _ in range(4)]
     assert [m.wait() for m in makers] == [0] * 4
     with Store.open(tmp_path / "s") as store:

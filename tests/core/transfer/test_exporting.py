@@ -17,13 +17,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from core import Store, col, open_dataset
-from core.errors import BadData, Cancelled, FileProblem, TypeConflict, UnknownColumn
-from core.jobs import Job
-from core.query.query import Query, SortKey
-from core.query.view import View
-from core.transfer import import_file
-from core.transfer.exporting import ExportOptions, UnknownFormat, export
+from lamella import Store, col, open_dataset
+from lamella.core.errors import BadData, Cancelled, FileProblem, TypeConflict, UnknownColumn
+from lamella.core.jobs import Job
+from lamella.core.query.query import Query, SortKey
+from lamella.core.query.view import View
+from lamella.core.transfer import import_file
+from lamella.core.transfer.exporting import ExportOptions, UnknownFormat, export
 from tests.mounts import seen_read_only
 
 ROWS = 250

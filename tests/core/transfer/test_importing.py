@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.datasets import open_dataset
-from core.datasets.text import dataset as text_dataset
-from core.errors import Cancelled, FileProblem, StoreProblem
-from core.jobs import Job, Progress
-from core.store.store import Store
-from core.transfer import import_dataset, import_file
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.text import dataset as text_dataset
+from lamella.core.errors import Cancelled, FileProblem, StoreProblem
+from lamella.core.jobs import Job, Progress
+from lamella.core.store.store import Store
+from lamella.core.transfer import import_dataset, import_file
 
 ROWS = 300_000
 

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from core.errors import Cancelled, FileProblem, UnknownName
-from core.jobs import Job
-from core.transfer.make_data import make
+from lamella.core.errors import Cancelled, FileProblem, UnknownName
+from lamella.core.jobs import Job
+from lamella.core.transfer.make_data import make
 
 
 def test_twenty_columns_of_every_common_type(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from core.bench.choice import Choice, part_of
-from core.bench.kept import Kept
-from core.bench.protocol import Measured, Message
-from core.bench.results import Record
-from core.bench.workloads import workload_named
-from ui.bench.race_panel import RacePanel
-from ui.tasks import Tasks
+from lamella.core.bench.choice import Choice, part_of
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.protocol import Measured, Message
+from lamella.core.bench.results import Record
+from lamella.core.bench.workloads import workload_named
+from lamella.ui.bench.race_panel import RacePanel
+from lamella.ui.tasks import Tasks
 
 RACE_MILLISECONDS = 60_000
 

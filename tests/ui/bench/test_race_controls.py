@@ -12,12 +12,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from core.bench.backends import ENTRIES, Entry
-from core.bench.workloads import WORKLOADS
-from ui.bench.race_controls import RaceControls
-from ui.bench.race_panel import RacePanel
-from ui.bench.size_choice import number_in
-from ui.tasks import Tasks
+from lamella.core.bench.backends import ENTRIES, Entry
+from lamella.core.bench.workloads import WORKLOADS
+from lamella.ui.bench.race_controls import RaceControls
+from lamella.ui.bench.race_panel import RacePanel
+from lamella.ui.bench.size_choice import number_in
+from lamella.ui.tasks import Tasks
 
 Choose = Callable[..., None]
 
@@ -98,7 +98,7 @@ def test_a_system_that_is_not_installed_has_its_command_ready_to_copy(
 ) -> None:
     missing = Entry("polars", "Polars", (("no_such_module", "no-such-package"),))
     monkeypatch.setitem(ENTRIES, "polars", missing)
-    from core.bench.costs import shipped_costs
+    from lamella.core.bench.costs import shipped_costs
 
     controls = RaceControls(tasks, shipped_costs)
     qtbot.addWidget(controls)

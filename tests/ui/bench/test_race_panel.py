@@ -8,11 +8,11 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from core.bench.choice import Choice, part_of
-from core.bench.kept import Kept
-from core.bench.workloads import WORKLOADS
+from lamella.core.bench.choice import Choice, part_of
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.workloads import WORKLOADS
+from lamella.ui.bench.race_panel import BUSY, RacePanel
 from tests.bench.processes import workers
-from ui.bench.race_panel import BUSY, RacePanel
 
 RACE_MILLISECONDS = 60_000
 LIVE = {"Lamella", "SQLite (synchronous off)"}

@@ -12,16 +12,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
-from core import Store, open_dataset
-from core.bench.choice import Choice
-from core.bench.mine.sources import Source
-from core.bench.own import load_file
-from core.filters import Filter, col
-from ui.bench.race_own_file import RaceOwnFile
-from ui.bench.race_this_table import RaceThisTable
-from ui.main_window import MainWindow
-from ui.tasks import Tasks
-from ui.window.racing import race_file, race_table
+from lamella import Store, open_dataset
+from lamella.core.bench.choice import Choice
+from lamella.core.bench.mine.sources import Source
+from lamella.core.bench.own import load_file
+from lamella.core.filters import Filter, col
+from lamella.ui.bench.race_own_file import RaceOwnFile
+from lamella.ui.bench.race_this_table import RaceThisTable
+from lamella.ui.main_window import MainWindow
+from lamella.ui.tasks import Tasks
+from lamella.ui.window.racing import race_file, race_table
 
 WAIT = 30_000
 OWN = """
@@ -120,7 +120,7 @@ def test_nothing_can_be_started_without_columns_or_systems(qtbot: QtBot, tasks: 
 def test_a_race_that_does_not_fit_is_refused_with_the_estimate(
     qtbot: QtBot, tasks: Tasks, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.bench.mine.costs.PYTHON_VALUE_BYTES", 10**12)
+    monkeypatch.setattr("lamella.core.bench.mine.costs.PYTHON_VALUE_BYTES", 10**12)
     dialog = dialog_of(qtbot, tasks, path, ["delay"])
     assert "sqlite" in dialog.systems.chosen
     qtbot.waitUntil(lambda: "Not enough memory" in dialog.note.problem.text(), timeout=WAIT)

@@ -13,16 +13,16 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from core.bench.choice import Choice, part_of
-from core.bench.kept import Kept
-from core.bench.kept_run import KeptRun
-from core.bench.results import Record
-from core.bench.workloads import workload_named
-from ui import theme
-from ui.bench.comparison_view import ComparisonView, VerdictSeries
-from ui.bench.kept_table import NOTE, RUN
-from ui.bench.results_browser import ResultsBrowser
-from ui.tasks import Tasks
+from lamella.core.bench.choice import Choice, part_of
+from lamella.core.bench.kept import Kept
+from lamella.core.bench.kept_run import KeptRun
+from lamella.core.bench.results import Record
+from lamella.core.bench.workloads import workload_named
+from lamella.ui import theme
+from lamella.ui.bench.comparison_view import ComparisonView, VerdictSeries
+from lamella.ui.bench.kept_table import NOTE, RUN
+from lamella.ui.bench.results_browser import ResultsBrowser
+from lamella.ui.tasks import Tasks
 
 WAIT = 10_000
 OWN = """

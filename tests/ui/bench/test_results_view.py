@@ -11,14 +11,14 @@ import pytest
 from PySide6.QtCore import QPointF
 from pytestqt.qtbot import QtBot
 
-from core.bench.backends import ENTRIES
-from core.bench.protocol import LIMIT, WRONG, Failure, Unsupported
-from core.bench.published import published_lines
-from core.bench.report_table import unbroken
-from core.bench.workloads import WORKLOADS
-from ui import theme
-from ui.bench.line_canvas import LineCanvas
-from ui.bench.race_panel import RacePanel
+from lamella.core.bench.backends import ENTRIES
+from lamella.core.bench.protocol import LIMIT, WRONG, Failure, Unsupported
+from lamella.core.bench.published import published_lines
+from lamella.core.bench.report_table import unbroken
+from lamella.core.bench.workloads import WORKLOADS
+from lamella.ui import theme
+from lamella.ui.bench.line_canvas import LineCanvas
+from lamella.ui.bench.race_panel import RacePanel
 
 Make = Callable[..., object]
 

@@ -9,8 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from pytestqt.qtbot import QtBot
 
-from ui import theme
-from ui.dialogs.command_palette import CommandPalette
+from lamella.ui import theme
+from lamella.ui.dialogs.command_palette import CommandPalette
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from core.datasets.text import dataset as text_dataset
-from core.errors import FileProblem
-from core.store.store import Store
-from ui.dialogs.open_import import ImportDialog, time_left
-from ui.tasks import Tasks
+from lamella.core.datasets.text import dataset as text_dataset
+from lamella.core.errors import FileProblem
+from lamella.core.store.store import Store
+from lamella.ui.dialogs.open_import import ImportDialog, time_left
+from lamella.ui.tasks import Tasks
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from ui.editing.cell_editor import CellEditor
+from lamella.ui.editing.cell_editor import CellEditor
 
 # What a tooltip asks of a screen that is not there.
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|propagateSizeHints)", extend=True)

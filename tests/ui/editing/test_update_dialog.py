@@ -12,15 +12,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QCheckBox, QLabel, QLineEdit, QRadioButton
 from pytestqt.qtbot import QtBot
 
-from core import Store, col
-from core.errors import UnknownRow
-from core.jobs import Job
-from core.store.commit import Commit
-from core.store.table import Table
-from ui.editing.preview_table import PreviewTable
-from ui.editing.update_dialog import UpdateDialog
-from ui.editing.update_plan import SelectedRows
-from ui.tasks import Tasks
+from lamella import Store, col
+from lamella.core.errors import UnknownRow
+from lamella.core.jobs import Job
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui.editing.preview_table import PreviewTable
+from lamella.ui.editing.update_dialog import UpdateDialog
+from lamella.ui.editing.update_plan import SelectedRows
+from lamella.ui.tasks import Tasks
 
 ROWS = 300
 LATE = col("dep_delay") > 60

@@ -20,17 +20,17 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from core import Store, col
-from core.filters import Filter, all_of, any_of
-from core.store.table import Table
-from ui.filters.bar import FilterBar
-from ui.filters.chip import Chip
-from ui.filters.chip_area import ChipArea
-from ui.filters.column_box import ColumnBox
-from ui.filters.condition_row import ConditionRow
-from ui.filters.live_count import LiveCount
-from ui.filters.value_fields import ValueFields
-from ui.tasks import Tasks
+from lamella import Store, col
+from lamella.core.filters import Filter, all_of, any_of
+from lamella.core.store.table import Table
+from lamella.ui.filters.bar import FilterBar
+from lamella.ui.filters.chip import Chip
+from lamella.ui.filters.chip_area import ChipArea
+from lamella.ui.filters.column_box import ColumnBox
+from lamella.ui.filters.condition_row import ConditionRow
+from lamella.ui.filters.live_count import LiveCount
+from lamella.ui.filters.value_fields import ValueFields
+from lamella.ui.tasks import Tasks
 
 # What a completer's popup asks of a screen that is not there.
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)

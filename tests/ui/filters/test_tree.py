@@ -10,10 +10,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from core.errors import BadFilter
-from core.filters import Filter, bind, col
-from ui.filters.tree import Condition, Group, Problem, from_filter, from_json, to_json
-from ui.filters.typed import join_list, quick, split_list, written
+from lamella.core.errors import BadFilter
+from lamella.core.filters import Filter, bind, col
+from lamella.ui.filters.tree import Condition, Group, Problem, from_filter, from_json, to_json
+from lamella.ui.filters.typed import join_list, quick, split_list, written
 
 SCHEMA = pa.schema(
     [

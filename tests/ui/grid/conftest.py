@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from ui.grid.model import GridModel
-from ui.grid.view import GridView
-from ui.tasks import Tasks
+from lamella.ui.grid.model import GridModel
+from lamella.ui.grid.view import GridView
+from lamella.ui.tasks import Tasks
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.grid.selection import Block, Selection
+from lamella.ui.grid.selection import Block, Selection
 
 CELLS = st.tuples(st.integers(0, 7), st.integers(0, 7))
 STEPS = st.lists(st.tuples(st.sampled_from(["select", "add", "extend"]), CELLS), min_size=1, max_size=20)

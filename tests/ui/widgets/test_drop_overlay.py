@@ -13,8 +13,8 @@ from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QMainWindow
 
-from ui.tasks import Tasks
-from ui.widgets.drop_overlay import DropOverlay
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.drop_overlay import DropOverlay
 
 LEFT, RIGHT = QPoint(100, 200), QPoint(500, 200)
 

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QRect
 from PySide6.QtWidgets import QWidget
 
-from ui.widgets.flow_layout import FlowLayout
+from lamella.ui.widgets.flow_layout import FlowLayout
 
 GAP = 10
 

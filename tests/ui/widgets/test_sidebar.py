@@ -7,8 +7,8 @@ import pytest
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication
 
-from ui import theme
-from ui.widgets.sidebar import Sidebar, StoreEntry
+from lamella.ui import theme
+from lamella.ui.widgets.sidebar import Sidebar, StoreEntry
 
 
 @pytest.fixture

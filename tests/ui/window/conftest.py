@@ -8,12 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from core import Store
-from core.store.table import Table
-from ui import theme
-from ui.main_window import MainWindow
-from ui.tasks import Tasks
-from ui.window.dataset_tab import DatasetTab
+from lamella import Store
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.main_window import MainWindow
+from lamella.ui.tasks import Tasks
+from lamella.ui.window.dataset_tab import DatasetTab
 
 CARRIERS = ["AA", "UA", None, ""]
 

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtWidgets import QMessageBox
 
-from core.filters import col
-from core.scan import file_checks
-from core.scan.file_checks import checks
-from core.scan.page_checksums import header_at
-from ui.window.failures import LOOK_ANYWAY
+from lamella.core.filters import col
+from lamella.core.scan import file_checks
+from lamella.core.scan.file_checks import checks
+from lamella.core.scan.page_checksums import header_at
+from lamella.ui.window.failures import LOOK_ANYWAY
 
 ROWS = 6_000
 
@@ -39,7 +39,7 @@ def damaged(tmp_path: Path) -> Path:
 @pytest.fixture
 def as_if_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(file_checks, "AT_ONCE_BYTES", -1)
-    monkeypatch.setattr("core.datasets.parquet.AT_ONCE_BYTES", -1)
+    monkeypatch.setattr("lamella.core.datasets.parquet.AT_ONCE_BYTES", -1)
     yield
     checks.settle()
 

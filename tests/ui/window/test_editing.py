@@ -8,9 +8,9 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from core import col
-from core.scan.parallel import each
-from ui.editing.update_dialog import UpdateDialog
+from lamella import col
+from lamella.core.scan.parallel import each
+from lamella.ui.editing.update_dialog import UpdateDialog
 
 
 def type_into(tab, text: str, end: Qt.Key = Qt.Key.Key_Return) -> None:

@@ -9,10 +9,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from core import Store, col
-from core.query.query import SortKey
-from core.store.table import Table
-from ui.dialogs.error_dialog import ErrorDialog
+from lamella import Store, col
+from lamella.core.query.query import SortKey
+from lamella.core.store.table import Table
+from lamella.ui.dialogs.error_dialog import ErrorDialog
 
 
 @pytest.fixture

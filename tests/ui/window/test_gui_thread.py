@@ -12,9 +12,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
-from core import col
-from core.store import catalog, catalog_access
-from ui.editing.update_dialog import UpdateDialog
+from lamella import col
+from lamella.core.store import catalog, catalog_access
+from lamella.ui.editing.update_dialog import UpdateDialog
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog
 
-from core import col
-from core.query.query import SortKey
-from ui.dialogs.command_palette import CommandPalette
-from ui.dialogs.go_to_row import GoToRow
-from ui.dialogs.shortcuts import ShortcutsDialog
-from ui.tasks import READERS
+from lamella import col
+from lamella.core.query.query import SortKey
+from lamella.ui.dialogs.command_palette import CommandPalette
+from lamella.ui.dialogs.go_to_row import GoToRow
+from lamella.ui.dialogs.shortcuts import ShortcutsDialog
+from lamella.ui.tasks import READERS
 
 
 def click_header(tab, name: str, modifier=Qt.KeyboardModifier.NoModifier) -> None:
@@ -100,7 +100,7 @@ def test_copying_takes_whole_texts_with_headers_and_quotes(window, tmp_path, set
 
 
 def test_copying_much_asks_first(window, file_tab, monkeypatch, qtbot) -> None:
-    monkeypatch.setattr("ui.window.copying.ASK_ABOVE", 100)
+    monkeypatch.setattr("lamella.ui.window.copying.ASK_ABOVE", 100)
     QGuiApplication.clipboard().setText("before")
     file_tab.grid.select_all()
     window.commands["copy"].trigger()
@@ -153,8 +153,8 @@ def test_commands_are_found_by_a_part_of_their_name(window, file_tab, settled) -
 def test_the_shortcut_page_lists_every_key(window) -> None:
     from PySide6.QtWidgets import QLabel
 
-    from ui.actions import ACTIONS
-    from ui.dialogs.shortcuts import keys_of
+    from lamella.ui.actions import ACTIONS
+    from lamella.ui.dialogs.shortcuts import keys_of
 
     window.commands["shortcuts"].trigger()
     texts = {label.text() for label in window.findChild(ShortcutsDialog).findChildren(QLabel)}

@@ -12,16 +12,16 @@ from PySide6.QtWidgets import (
     QLineEdit,
 )
 
-from core import Store
-from core.dataset import Dataset
-from core.datasets import open_dataset
-from core.errors import FileProblem
-from core.jobs import Job
-from core.scan.snapshot import Snapshot
-from core.transfer import make_data
-from ui.dialogs.error_dialog import ErrorDialog
-from ui.dialogs.open_import import ImportDialog
-from ui.main_window import MainWindow
+from lamella import Store
+from lamella.core.dataset import Dataset
+from lamella.core.datasets import open_dataset
+from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.transfer import make_data
+from lamella.ui.dialogs.error_dialog import ErrorDialog
+from lamella.ui.dialogs.open_import import ImportDialog
+from lamella.ui.main_window import MainWindow
 
 
 def titles(window: MainWindow) -> list[str]:

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtWidgets import QMessageBox
 
-from core.filters import col
-from core.query.query import SortKey
-from ui.dialogs.error_dialog import ErrorDialog
-from ui.window.failures import PAD
+from lamella.core.filters import col
+from lamella.core.query.query import SortKey
+from lamella.ui.dialogs.error_dialog import ErrorDialog
+from lamella.ui.window.failures import PAD
 
 
 def labels(tab) -> list[str]:
