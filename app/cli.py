@@ -105,11 +105,11 @@ def _run(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespac
 
 def _window(arguments: argparse.Namespace) -> int:
     if arguments.bench_worker:
-        from lamella.core.bench.worker import main as measure
+        from lamella.core.bench.engine.worker import main as measure
 
         return measure()
     if arguments.bench_systems:
-        from lamella.core.bench.introductions import tell_all
+        from lamella.core.bench.engine.child import tell_all
 
         return tell_all(arguments.bench_systems.split(","))
     if arguments.tour:

@@ -41,7 +41,7 @@ from lamella.ui.window.situation import situation
 from lamella.ui.window.tab_set import TabSet
 
 if TYPE_CHECKING:
-    from lamella.core.bench.kept import Kept
+    from lamella.core.bench.results.store import Kept
     from lamella.ui.bench.race_panel import RacePanel
 
 FIRST_SIZE = QSize(1280, 800)
@@ -95,7 +95,7 @@ class MainWindow(QMainWindow):
     @cached_property
     def kept(self) -> Kept:
         """The races that are kept; what they need is imported when it is first asked for."""
-        from lamella.core.bench.kept import Kept
+        from lamella.core.bench.results.store import Kept
 
         return Kept(self.memory.races)
 

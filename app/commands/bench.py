@@ -10,16 +10,15 @@ from lamella.app import paths
 from lamella.app.commands import bench_kept, bench_list, terminal
 from lamella.app.commands.bench_choice import choice_of
 from lamella.app.commands.bench_screen import Screen
-from lamella.core.bench import several
-from lamella.core.bench.choice import Choice
-from lamella.core.bench.costs import Costs, shipped_costs
-from lamella.core.bench.diary import failed, finish
-from lamella.core.bench.estimate import Estimate, refuse_what_does_not_fit
-from lamella.core.bench.kept import Kept
-from lamella.core.bench.kept_run import KeptRun, Recording
-from lamella.core.bench.protocol import Message
-from lamella.core.bench.ratios import shown_bytes, shown_seconds
-from lamella.core.bench.results import need_folder
+from lamella.core.bench.engine import runner
+from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.engine.costs import Costs, Estimate, refuse_what_does_not_fit, shipped_costs
+from lamella.core.bench.engine.protocol import Message
+from lamella.core.bench.results.console import failed, finish
+from lamella.core.bench.results.figures import shown_bytes, shown_seconds
+from lamella.core.bench.results.records import need_folder
+from lamella.core.bench.results.run import KeptRun, Recording
+from lamella.core.bench.results.store import Kept
 from lamella.core.errors import Cancelled, LamellaError
 
 OK, LOST, STOPPED = 0, 1, 130
@@ -55,7 +54,7 @@ def _race(choice: Choice, kept: Kept, arguments: argparse.Namespace) -> int:
     for out in filter(None, (arguments.json, arguments.report)):
         need_folder(out)
     costs = kept.costs() if arguments.save else shipped_costs()
-    several.check(choice)
+    runner.check(choice)
     screen = Screen(arguments.quiet)
     screen.say(_announced(refuse_what_does_not_fit(choice, costs), choice.folder))
     recording = Recording(choice)
@@ -80,7 +79,7 @@ def _finished(choice: Choice, costs: Costs, recording: Recording, screen: Screen
 
     try:
         with terminal.job(screen.progress) as job:
-            several.run(choice, hear, job, costs=costs)
+            runner.run(choice, hear, job, costs=costs)
     except Cancelled:
         print("\nStopped. This was measured until then:")
         return False

@@ -6,14 +6,13 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lamella.core.bench.compare import SLOWER, comparison_table
-from lamella.core.bench.compare import compare as compared
-from lamella.core.bench.diary import finish
-from lamella.core.bench.kept import Kept
-from lamella.core.bench.kept_run import RunSummary, together
-from lamella.core.bench.ratios import shown_seconds
-from lamella.core.bench.report_table import ReportTable
-from lamella.core.bench.results import Record, read_json
+from lamella.core.bench.results.compare import SLOWER, comparison_table
+from lamella.core.bench.results.compare import compare as compared
+from lamella.core.bench.results.console import finish
+from lamella.core.bench.results.figures import ReportTable, shown_seconds
+from lamella.core.bench.results.records import Record, read_json
+from lamella.core.bench.results.run import RunSummary, together
+from lamella.core.bench.results.store import Kept
 
 OK, REGRESSION = 0, 1
 

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Collection
 
-from lamella.core.bench.backends import ENTRIES, unready
-from lamella.core.bench.choice import ready
-from lamella.core.bench.workloads import GROUPS, WORKLOADS, Workload
+from lamella.core.bench.engine.choice import ready
+from lamella.core.bench.registry import ENTRIES, GROUPS, WORKLOADS
+from lamella.core.bench.workloads.model import Workload
 
 WIDTH = 100
 """Where there is no terminal that says how wide it is."""
 
 
 def show() -> int:
-    reasons = unready()
     print("Workloads:")
     for workload in WORKLOADS.values():
         print(f"  {workload.id}")
-        for about in (workload.about, _sizes(workload), _ready(workload, reasons)):
+        for about in (workload.about, _sizes(workload), _ready(workload)):
             print(_folded(about, "    "))
     print("\nGroups:")
     for name, members in (*GROUPS.items(), ("all", ("every workload",))):
         print(_folded(" ".join(members), f"  {name:26}"))
     print("\nSystems:")
     for entry in ENTRIES.values():  # a command to install one stays on one line, to be copied
-        print(f"  {entry.id:26}{entry.title}. {reasons.get(entry.id, 'Ready.')}")
+        print(f"  {entry.id:26}{entry.title}. {entry.missing or 'Ready.'}")
     return 0
 
 
@@ -40,8 +38,8 @@ def _sizes(workload: Workload) -> str:
     return f"Sizes: {'; '.join(told)}."
 
 
-def _ready(workload: Workload, reasons: Collection[str]) -> str:
-    return f"Ready for it: {' '.join(entry.id for entry in ready(workload, reasons))}"
+def _ready(workload: Workload) -> str:
+    return f"Ready for it: {' '.join(entry.id for entry in ready(workload))}"
 
 
 def _folded(text: str, first: str) -> str:

@@ -6,9 +6,9 @@ import shutil
 import sys
 from time import monotonic
 
-from lamella.app.commands.terminal import redraw
-from lamella.core.bench.diary import Diary
-from lamella.core.bench.protocol import Doing, Message
+from lamella.app.commands.terminal import CLEAR_LINE
+from lamella.core.bench.engine.protocol import Doing, Message
+from lamella.core.bench.results.console import Diary
 from lamella.core.jobs import Progress
 
 BAR = 20
@@ -30,7 +30,8 @@ class Screen:
         if self._quiet:
             return
         if self._bar:
-            redraw("")
+            sys.stderr.write(CLEAR_LINE)
+            sys.stderr.flush()
         print(line, flush=True)
 
     def hear(self, message: Message) -> None:
@@ -44,7 +45,8 @@ class Screen:
         if not self._bar:
             return
         line = f"{bar(progress)}  {left(progress, monotonic() - self._began)}  {self._doing}"
-        redraw(line[: shutil.get_terminal_size().columns - 1])
+        sys.stderr.write(CLEAR_LINE + line[: shutil.get_terminal_size().columns - 1])
+        sys.stderr.flush()
 
 
 def bar(progress: Progress) -> str:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from lamella.core.arguments import path_of
-from lamella.core.bench.mine.asked import mine
-from lamella.core.bench.mine.sources import Source
-from lamella.core.bench.workloads import Workload
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.user_table_source import Source, mine
 from lamella.core.errors import LamellaError
 from lamella.core.filters import Filter, parse
 from lamella.core.jobs import Job
-from lamella.core.store.paths import is_store
+from lamella.core.store.layout import CATALOG
 
 
 def workload_of_table(
@@ -28,14 +26,14 @@ def workload_of_table(
 
 
 def source_of(named: str) -> Source:
-    place = path_of(named, "the table")
-    if is_store(place):
-        return Source(str(place), _only_table(place))
+    place = Path(named).expanduser()
+    if (place / CATALOG).exists():
+        return Source(str(place.absolute()), _only_table(place))
     folder, colon, table = named.rpartition(":")
     store = Path(folder).expanduser()
-    if colon and is_store(store):
+    if colon and (store / CATALOG).exists():
         return Source(str(store.absolute()), table)
-    return Source(str(place))
+    return Source(str(place.absolute()))
 
 
 def _only_table(place: Path) -> str:

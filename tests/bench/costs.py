@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lamella import resources
-from lamella.core.bench.costs import shipped, to_json
-from lamella.core.bench.kept import Kept
-from lamella.core.bench.results import write_text
+from lamella.core.bench.engine.costs import shipped, to_json
+from lamella.core.bench.results.records import write_text
+from lamella.core.bench.results.store import Kept
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lamella.core.bench.backends import entry_named
-from lamella.core.bench.calls import FIRST, by_call
-from lamella.core.bench.ratios import shown_bytes, shown_seconds, shown_share
-from lamella.core.bench.report import ReportTable
-from lamella.core.bench.results import Point, Record, Summary, summaries
-from lamella.core.bench.workloads import workload_named
+from lamella.core.bench.registry import entry_named, workload_named
+from lamella.core.bench.results.figures import ReportTable, shown_bytes, shown_seconds, shown_share
+from lamella.core.bench.results.records import FIRST, Point, Record, Summary, by_call, summaries
 from lamella.core.bench.workloads.entity_queries import DEPTHS
 
 OURS = "lamella"

@@ -16,15 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lamella.core.bench import runner
-from lamella.core.bench.backends import ENTRIES
-from lamella.core.bench.diary import Diary, write_results
-from lamella.core.bench.lost import lost_lines
-from lamella.core.bench.markdown import HOW_TO_READ, machine_and_systems, tables
-from lamella.core.bench.overview import overview_table
-from lamella.core.bench.protocol import Failure, Measured, Message, Unsupported
-from lamella.core.bench.results import Record, read_json
-from lamella.core.bench.workloads import ALL_SIZES, PARTIAL, WORKLOADS, Workload, workload_named
+from lamella.core.bench.engine import runner
+from lamella.core.bench.engine.protocol import Failure, Measured, Message, Unsupported
+from lamella.core.bench.registry import ENTRIES, WORKLOADS, workload_named
+from lamella.core.bench.results.console import Diary, write_results
+from lamella.core.bench.results.markdown import HOW_TO_READ, lost_lines, machine_and_systems, tables
+from lamella.core.bench.results.records import Record, read_json
+from lamella.core.bench.results.report import overview_table
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.tables import ALL_SIZES, PARTIAL
 from lamella.core.jobs import Job, Progress
 from tests.bench.goals import goal_table, verdicts
 from tests.bench.page import put_into
@@ -118,7 +118,7 @@ def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | 
     for plan in plans:
         told.say(f"== {plan.workload.title}: {', '.join(plan.systems)}")
         try:
-            runner.run(
+            runner.run_workload(
                 plan.workload,
                 plan.rows,
                 plan.systems,

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from lamella.core.bench.backends.noop import Busy, NoOp
-from lamella.core.bench.protocol import Failure, Message
-from lamella.core.bench.ratios import shown_seconds
-from lamella.core.bench.report import ReportTable
-from lamella.core.bench.results import summaries
-from lamella.core.bench.runner import run
-from lamella.core.bench.table_cycle import TableCycle
-from lamella.core.bench.workloads import NEEDLE, SCATTERED, SINGLE, Workload
+from lamella.core.bench.engine.protocol import Failure, Message
+from lamella.core.bench.engine.runner import run_workload
+from lamella.core.bench.results.figures import ReportTable, shown_seconds
+from lamella.core.bench.results.records import summaries
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.table_cycle import TableCycle
+from lamella.core.bench.workloads.tables import NEEDLE, SCATTERED, SINGLE
+from tests.bench.idle_systems import Busy, NoOp
 
 ROWS = 1000
 MOST_SECONDS, MOST_SHARE = 50e-6, 0.02
@@ -55,7 +55,7 @@ class Added:
 def added_to_nothing(workload: Workload, repeats: int, folder: Path | None = None) -> Iterator[Added]:
     """By a race. Raises RuntimeError where it fails: that says nothing of the harness."""
     heard: list[Message] = []
-    records = run(workload, [ROWS], [f"{NoOp.__module__}:NoOp"], repeats, folder, heard.append)
+    records = run_workload(workload, [ROWS], [f"{NoOp.__module__}:NoOp"], repeats, folder, heard.append)
     for message in heard:
         if isinstance(message, Failure):
             raise RuntimeError(f"{message.operation}: {message.message}\n{message.details}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lamella.core.bench.results import Record
+from lamella.core.bench.results.records import Record
 
 
 def record(

@@ -21,14 +21,13 @@ import pyarrow as pa
 from pyarrow import csv
 
 from lamella import Store
-from lamella.core.bench.backends.arrow import batches
-from lamella.core.bench.data import blocks
-from lamella.core.bench.environment import environment, sentence
-from lamella.core.bench.measure import measured
-from lamella.core.bench.ratios import shown_bytes, shown_seconds
-from lamella.core.bench.report import ReportTable
-from lamella.core.bench.results import write_text
-from lamella.core.bench.workloads import SMALL
+from lamella.core.bench.engine.machine import environment, sentence
+from lamella.core.bench.engine.measure import measured
+from lamella.core.bench.results.figures import ReportTable, shown_bytes, shown_seconds
+from lamella.core.bench.results.records import write_text
+from lamella.core.bench.systems.rows import batches
+from lamella.core.bench.workloads.table_rows import blocks
+from lamella.core.bench.workloads.tables import SMALL
 from lamella.core.transfer.importing import import_file
 from lamella.core.transfer.mixed_data import GROUP_ROWS, MIXED, group_of
 from tests.bench.page import put_into

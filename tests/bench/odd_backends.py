@@ -10,8 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from lamella.core.bench.backends.sqlite import SQLite, Tuples
-from lamella.core.bench.questions.backend import Question, QuestionBackend, Questions
+from lamella.core.bench.systems.base import Question, QuestionBackend, Questions
+from lamella.core.bench.systems.rows import Tuples
+from lamella.core.bench.systems.sqlite import SQLite
 
 EMPLOYED_SECONDS = "36017"
 """By which the process that `Employer` starts is found."""

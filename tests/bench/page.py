@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lamella.core.bench.results import write_text
+from lamella.core.bench.results.records import write_text
 from lamella.core.errors import BadData
 
 

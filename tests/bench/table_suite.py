@@ -12,11 +12,13 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from lamella.core.bench import backends, table_cycle
-from lamella.core.bench.backends import Backend
-from lamella.core.bench.cycle import Sample
-from lamella.core.bench.families import family_of
-from lamella.core.bench.workloads import PARTIAL, WORKLOADS, Workload
+from lamella.core.bench import registry
+from lamella.core.bench.engine.measure import Sample
+from lamella.core.bench.registry import WORKLOADS, family_of
+from lamella.core.bench.systems.base import Backend
+from lamella.core.bench.workloads import table_cycle
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.tables import PARTIAL
 
 ROWS = 250
 ROWS_ONE_BY_ONE = 40
@@ -54,7 +56,7 @@ def right_answer(workload: str, operation: str, rows: int) -> str:
 def checksums(name: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     for workload in TABLES:
         work = asked(workload)
-        backend = backends.load(name)(folder / workload, work)
+        backend = registry.load(name)(folder / workload, work)
         samples = samples_of(backend, work, rows_of(workload))
         yield workload, {sample.operation: sample.checksum for sample in samples}
 

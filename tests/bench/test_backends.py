@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lamella.core.bench import backends
-from lamella.core.bench.backends import ENTRIES, Backend, Entry, MissingBackend, UnknownBackend
-from lamella.core.bench.backends.base import TableBackend
-from lamella.core.bench.backends.noop import NoOp
-from lamella.core.bench.backends.sqlite import SQLite
-from lamella.core.bench.checksum import checksum
-from lamella.core.bench.families import family_of
-from lamella.core.bench.protocol import Failure, Message, Unsupported
-from lamella.core.bench.runner import run
-from lamella.core.bench.table_cycle import TableCycle
-from lamella.core.bench.workloads import FLOATS, SINGLE, SMALL, UPDATE_ALL, Values
+from lamella.core.bench import registry
+from lamella.core.bench.engine.judge import checksum
+from lamella.core.bench.engine.protocol import Failure, Message, Unsupported
+from lamella.core.bench.engine.runner import run_workload
+from lamella.core.bench.registry import ENTRIES, Entry, MissingBackend, UnknownBackend, family_of
+from lamella.core.bench.systems.base import Backend, TableBackend
+from lamella.core.bench.systems.sqlite import SQLite
+from lamella.core.bench.workloads.model import Values
+from lamella.core.bench.workloads.table_cycle import TableCycle
+from lamella.core.bench.workloads.tables import FLOATS, SINGLE, SMALL, UPDATE_ALL
+from tests.bench.idle_systems import NoOp
 from tests.bench.table_suite import ENOUGH_SECONDS, ROWS, TABLES, asked, right_answer, rows_of, samples_of
 
 HEAVY = {"parquetdb"}
@@ -52,7 +52,7 @@ def usable(name: str) -> None:
 @pytest.fixture(params=[name for name, entry in ENTRIES.items() if entry.takes("table")])
 def backend_class(request: pytest.FixtureRequest) -> Iterator[type[Backend]]:
     usable(request.param)
-    yield backends.load(request.param)
+    yield registry.load(request.param)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_every_operation_answers_rightly(
     name: str, workload: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usable(name)
-    monkeypatch.setattr("lamella.core.bench.table_cycle.ENOUGH_SECONDS", ENOUGH_SECONDS)
+    monkeypatch.setattr("lamella.core.bench.workloads.table_cycle.ENOUGH_SECONDS", ENOUGH_SECONDS)
     work, rows = asked(workload), rows_of(workload)
-    backend = backends.load(name)(tmp_path / "db", work)
+    backend = registry.load(name)(tmp_path / "db", work)
     samples = samples_of(backend, work, rows)
     found = {sample.operation: sample.checksum for sample in samples}
     assert found == {known: right_answer(workload, known, rows) for known in found}
@@ -96,7 +96,7 @@ def test_a_system_that_needs_a_process_of_its_own_answers_rightly(name: str, tmp
 
 def test_what_a_system_cannot_do_is_told_once_with_its_reason(tmp_path: Path) -> None:
     heard: list[Message] = []
-    records = run(UPDATE_ALL, [2, 5], ["pyarrow"], repeats=2, folder=tmp_path, on_event=heard.append)
+    records = run_workload(UPDATE_ALL, [2, 5], ["pyarrow"], repeats=2, folder=tmp_path, on_event=heard.append)
     assert [message for message in heard if isinstance(message, Failure)] == []
     assert {record.operation for record in records} == {"create", "create_with_preparation", "read"}
     told = [message for message in heard if isinstance(message, Unsupported)]
@@ -107,14 +107,14 @@ def test_what_a_system_cannot_do_is_told_once_with_its_reason(tmp_path: Path) ->
 def test_a_system_that_is_not_made_for_a_workload_says_so_and_the_others_go_on(tmp_path: Path) -> None:
     heard: list[Message] = []
     systems = ["pyarrow", "sqlite"]
-    records = run("entity-changes", [2], systems, repeats=1, folder=tmp_path, on_event=heard.append)
+    records = run_workload("entity-changes", [2], systems, repeats=1, folder=tmp_path, on_event=heard.append)
     (told,) = (message for message in heard if isinstance(message, Unsupported))
     assert told.backend == "pyarrow" and "not made for entities" in told.reason
     assert {record.backend for record in records} == {"sqlite"}
 
 
 def test_single_changes_have_a_latency_each_and_a_mean(tmp_path: Path) -> None:
-    backend = backends.load("sqlite")(tmp_path / "db", SINGLE)
+    backend = registry.load("sqlite")(tmp_path / "db", SINGLE)
     by_name = {sample.operation: sample.cost for sample in samples_of(backend, SINGLE)}
     for name in ("get", "get_again", "update_one", "update_cell", "delete_one"):
         cost = by_name[name]
@@ -125,7 +125,7 @@ def test_single_changes_have_a_latency_each_and_a_mean(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["lamella", "sqlite"])
 def test_a_vacuum_gives_back_what_the_changes_left(name: str, tmp_path: Path) -> None:
-    backend = backends.load(name)(tmp_path / "db", UPDATE_ALL)
+    backend = registry.load(name)(tmp_path / "db", UPDATE_ALL)
     size = {sample.operation: sample.disk_bytes for sample in samples_of(backend, UPDATE_ALL, rows=3_000)}
     assert size["vacuum"] < 1.1 * size["create"]
     if name == "lamella":
@@ -135,8 +135,8 @@ def test_a_vacuum_gives_back_what_the_changes_left(name: str, tmp_path: Path) ->
 def test_a_slow_system_ends_at_the_same_rows_as_a_quick_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lamella.core.bench.table_cycle.ENOUGH_SECONDS", 0.0)
-    backend = backends.load("sqlite")(tmp_path / "db", SINGLE)
+    monkeypatch.setattr("lamella.core.bench.workloads.table_cycle.ENOUGH_SECONDS", 0.0)
+    backend = registry.load("sqlite")(tmp_path / "db", SINGLE)
     samples = {sample.operation: sample for sample in samples_of(backend, SINGLE)}
     for name in ("update_one", "update_cell", "delete_one"):
         assert len(samples[name].cost.latencies) == 1
@@ -154,7 +154,7 @@ def test_what_a_system_puts_off_until_it_is_closed_is_part_of_its_time(tmp_path:
 
 
 def test_preparation_is_part_of_one_time_and_not_of_the_other(tmp_path: Path) -> None:
-    backend = backends.load("sqlite")(tmp_path / "db", SMALL)
+    backend = registry.load("sqlite")(tmp_path / "db", SMALL)
     assert isinstance(backend, TableBackend)
     cycle = TableCycle(backend, SMALL, ROWS)
     samples = [sample for step in ("create", "read") for sample in cycle.step(step)]
@@ -165,7 +165,7 @@ def test_preparation_is_part_of_one_time_and_not_of_the_other(tmp_path: Path) ->
 def test_what_stands_on_sqlite_holds_a_hundred_columns_and_the_others_the_key_and_a_hundred(
     tmp_path: Path,
 ) -> None:
-    held = {name: backends.load(name)(tmp_path, UPDATE_ALL).columns for name in COMPLETE}
+    held = {name: registry.load(name)(tmp_path, UPDATE_ALL).columns for name in COMPLETE}
     on_sqlite = {"sqlite", "sqlite-wal", "sqlite-obj", "sqlalchemy-core", "sqlalchemy-orm"}
     assert {name for name, columns in held.items() if columns == 100} == on_sqlite
     assert {name for name, columns in held.items() if columns == 101} == set(held) - on_sqlite
@@ -188,7 +188,7 @@ def test_sqlite_in_wal_is_durable_and_as_published_it_is_not(
     name: str, set_up: list[Any], tmp_path: Path
 ) -> None:
     usable(name)
-    backend = backends.load(name)(tmp_path / "db", SMALL)
+    backend = registry.load(name)(tmp_path / "db", SMALL)
     backend.open(writing=True)
     assert pragmas(backend) == set_up
     backend.close()
@@ -201,24 +201,24 @@ def test_every_system_says_its_version_and_how_it_is_set_up(backend_class: type[
 
 def test_an_unknown_name_gets_the_nearest_one() -> None:
     with pytest.raises(UnknownBackend, match="Did you mean 'sqlite'"):
-        backends.load("sqllite")
+        registry.load("sqllite")
 
 
 def test_a_backend_whose_package_is_missing_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = Entry("absent", "Absent", (("no_such_module", "no-such-package"),))
     monkeypatch.setitem(ENTRIES, "absent", entry)
     with pytest.raises(MissingBackend, match=r"no-such-package.* -m pip install no-such-package"):
-        backends.load("absent")
+        registry.load("absent")
 
 
 @pytest.mark.parametrize("place", ["no_such_module:Class", "tests.bench.odd_backends:NoSuchClass"])
 def test_a_backend_of_somebodys_own_that_cannot_be_loaded_says_why(place: str) -> None:
     with pytest.raises(MissingBackend, match=place.partition(":")[2] + r"|no_such_module"):
-        backends.load(place)
+        registry.load(place)
 
 
 def test_a_checksum_is_of_the_columns_asked_for(tmp_path: Path) -> None:
-    backend = backends.load("sqlite")(tmp_path / "db", SMALL)
+    backend = registry.load("sqlite")(tmp_path / "db", SMALL)
     assert isinstance(backend, TableBackend)
     cycle = TableCycle(backend, SMALL, 5)
     list(cycle.step("create"))
@@ -268,7 +268,7 @@ ANSWERS = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_is_what_a_user_of_the_system_gets(name: str, tmp_path: Path) -> None:
     usable(name)
-    backend = backends.load(name)(tmp_path / "db", FLOATS)
+    backend = registry.load(name)(tmp_path / "db", FLOATS)
     assert isinstance(backend, TableBackend)
     list(TableCycle(backend, FLOATS, 3).step("create"))
     backend.open(writing=False)

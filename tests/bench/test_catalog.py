@@ -8,16 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lamella.core.bench import backends
-from lamella.core.bench.catalog import SYSTEMS
-from lamella.core.bench.catalog.answers import expected
-from lamella.core.bench.catalog.backend import CatalogBackend
-from lamella.core.bench.catalog.cycle import CatalogCycle
-from lamella.core.bench.catalog.files import Files
-from lamella.core.bench.catalog.sqlite import SQLiteCatalog
-from lamella.core.bench.cycle import Sample
-from lamella.core.bench.published import published, published_lines
-from lamella.core.bench.workloads.catalog import CALLS, CATALOG, OPENINGS
+from lamella.core.bench import registry
+from lamella.core.bench.engine.measure import Sample
+from lamella.core.bench.registry import FAMILIES
+from lamella.core.bench.results.published import published, published_lines
+from lamella.core.bench.systems.base import CatalogBackend
+from lamella.core.bench.systems.folder import Files
+from lamella.core.bench.systems.sqlite_entities import SQLiteCatalog
+from lamella.core.bench.workloads.catalog import CALLS, CATALOG, OPENINGS, CatalogCycle, expected
 
 ROWS = 60
 Ran = tuple[str, dict[str, Sample]]
@@ -32,11 +30,11 @@ def _quick_collections() -> Iterator[None]:
     gc.unfreeze()
 
 
-@pytest.fixture(scope="module", params=SYSTEMS)
+@pytest.fixture(scope="module", params=FAMILIES["catalog"].places)
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """Each step on an instance of its own, as processes of their own have them."""
     folder = tmp_path_factory.mktemp("catalog") / "db"
-    system = backends.load(request.param, "catalog")
+    system = registry.load(request.param, "catalog")
     found: dict[str, Sample] = {}
     for step in CATALOG.steps:
         if step not in system.cannot:
@@ -55,7 +53,7 @@ def test_what_is_read_back_is_what_was_put(ran: Ran) -> None:
 
 def test_every_step_is_done_or_has_a_reason(ran: Ran) -> None:
     name, found = ran
-    cannot = backends.load(name, "catalog").cannot
+    cannot = registry.load(name, "catalog").cannot
     assert set(found) | set(cannot) == {operation.id for operation in CATALOG.operations}
     assert not set(found) & set(cannot)
     assert all(len(reason) > 20 for reason in cannot.values())
@@ -79,7 +77,7 @@ def test_what_is_asked_once_before_it_is_timed_is_told_as_warm(ran: Ran) -> None
 
 
 def test_a_system_says_how_durable_it_is(ran: Ran) -> None:
-    system = backends.load(ran[0], "catalog")
+    system = registry.load(ran[0], "catalog")
     assert system.version() and "durable" in system.describe()
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from lamella.app.cli import _command_parser
 from lamella.app.commands.bench_choice import choice_of
-from lamella.core.bench.choice import Choice, Part, part_of, ready
-from lamella.core.bench.workloads import NEEDLE, PARTIAL, SMALL, WORKLOADS
+from lamella.core.bench.engine.choice import Choice, Part, part_of, ready
+from lamella.core.bench.registry import WORKLOADS
+from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SMALL
 
 SYSTEMS = ("lamella", "sqlite")
 

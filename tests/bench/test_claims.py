@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lamella.core.bench.backends import ENTRIES, entry_named
-from lamella.core.bench.claims import (
+from lamella.core.bench.registry import ENTRIES, entry_named, workload_named
+from lamella.core.bench.results.claims import (
     CANNOT,
     NOT_MEASURED,
     NOT_REPRODUCED,
@@ -19,9 +19,7 @@ from lamella.core.bench.claims import (
     claims_table,
     judged,
 )
-from lamella.core.bench.results import Record
-from lamella.core.bench.tally import Tally
-from lamella.core.bench.workloads import workload_named
+from lamella.core.bench.results.records import Record, Tally
 
 RATIO = {
     "kind": "ratio",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.bench.compare import FASTER, SAME, SLOWER, TOO_FEW, compare, comparison_table
-from lamella.core.bench.results import Record
+from lamella.core.bench.results.compare import FASTER, SAME, SLOWER, TOO_FEW, compare, comparison_table
+from lamella.core.bench.results.records import Record
 from tests.bench.made_records import record
 
 

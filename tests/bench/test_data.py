@@ -4,11 +4,31 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.bench.answers import expected
-from lamella.core.bench.checksum import checksum
-from lamella.core.bench.data import BLOCK_ROWS, LARGEST_VALUE, blocks, picked, python_rows, rows_at
-from lamella.core.bench.workloads import FLOATS, NEEDLE, PARTIAL, SINGLE, SMALL, UPDATE_ALL, WORKLOADS, Pick
-from lamella.core.bench.workloads.few import CELL, GONE, GOT, ONE, SCATTERED_ROWS
+from lamella.core.bench.engine.judge import checksum
+from lamella.core.bench.registry import WORKLOADS
+from lamella.core.bench.workloads.model import Pick
+from lamella.core.bench.workloads.table_rows import (
+    BLOCK_ROWS,
+    LARGEST_VALUE,
+    blocks,
+    expected,
+    picked,
+    python_rows,
+    rows_at,
+)
+from lamella.core.bench.workloads.tables import (
+    CELL,
+    FLOATS,
+    GONE,
+    GOT,
+    NEEDLE,
+    ONE,
+    PARTIAL,
+    SCATTERED_ROWS,
+    SINGLE,
+    SMALL,
+    UPDATE_ALL,
+)
 
 small_tables = st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(0, 9)), max_size=8)
 

@@ -13,30 +13,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.bench import backends
-from lamella.core.bench.backends import ENTRIES
-from lamella.core.bench.cycle import Sample
-from lamella.core.bench.entities import answers as changed
-from lamella.core.bench.entities import cycle as changing
-from lamella.core.bench.entities.data import SCHEMA, entities
-from lamella.core.bench.entities.fingerprint import fingerprint
-from lamella.core.bench.entity_queries.answers import page_start
-from lamella.core.bench.entity_queries.backend import EntityQueries
-from lamella.core.bench.entity_queries.sqlite import SQLiteEntityQueries
-from lamella.core.bench.entity_storage.backend import EntityStorage
-from lamella.core.bench.families import family_of
-from lamella.core.bench.questions.cycle import QuestionCycle
-from lamella.core.bench.workloads import (
-    ENTITY_CHANGES,
-    ENTITY_MEMORY,
+from lamella.core.bench import registry
+from lamella.core.bench.engine.measure import Sample
+from lamella.core.bench.registry import ENTRIES, UnknownWorkload, family_of, workloads_named
+from lamella.core.bench.systems.sqlite_entities import SQLiteEntityQueries
+from lamella.core.bench.workloads import entities as changed
+from lamella.core.bench.workloads.entities import ENTITY_CHANGES, SCHEMA, entities, fingerprint
+from lamella.core.bench.workloads.entity_memory import ENTITY_MEMORY
+from lamella.core.bench.workloads.entity_queries import (
+    DEPTHS,
     ENTITY_QUERIES,
-    ENTITY_STORAGE,
-    UnknownWorkload,
-    Workload,
-    workloads_named,
+    PAGE,
+    EntityQueries,
+    by_cursor,
+    by_offset,
+    page_start,
 )
-from lamella.core.bench.workloads import entities as counts
-from lamella.core.bench.workloads.entity_queries import DEPTHS, PAGE, by_cursor, by_offset
+from lamella.core.bench.workloads.entity_storage import ENTITY_STORAGE, EntityStorage
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.questions import QuestionCycle
 from lamella.core.scan import caches
 
 ROWS = 80
@@ -54,12 +49,10 @@ TAKING_PART = [
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fewer of everything: what is right does not depend on it."""
-    fewer = {name: replace(batches, size=20, times=2) for name, batches in counts.CREATED.items()}
-    for module in (changed, counts):
-        monkeypatch.setattr(module, "CREATED", fewer)
-    for module in (changed, changing):
-        monkeypatch.setattr(module, "SINGLES", 40)
-    monkeypatch.setattr("lamella.core.bench.questions.cycle.CALLS", 2)
+    fewer = {name: replace(batches, size=20, times=2) for name, batches in changed.CREATED.items()}
+    monkeypatch.setattr(changed, "CREATED", fewer)
+    monkeypatch.setattr(changed, "SINGLES", 40)
+    monkeypatch.setattr("lamella.core.bench.workloads.questions.CALLS", 2)
     changed._digests.cache_clear()
     yield
     changed._digests.cache_clear()
@@ -68,7 +61,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def samples_of(workload: Workload, name: str, folder: Path, rows: int = ROWS) -> Iterator[Sample]:
     if ENTRIES[name].missing:
         pytest.skip(ENTRIES[name].missing)
-    backend = backends.load(name, workload.family)(folder / "db", workload)
+    backend = registry.load(name, workload.family)(folder / "db", workload)
     cycle = family_of(workload).cycle(backend, workload, rows)
     for step in workload.steps:
         if step not in backend.cannot:
@@ -89,7 +82,7 @@ def test_every_system_answers_rightly(workload: str, name: str, tmp_path: Path) 
     samples = list(samples_of(asked, name, tmp_path))
     found = {sample.operation: sample.checksum for sample in samples}
     assert found == {operation: right(asked, operation, ROWS) for operation in found}
-    cannot = backends.load(name, asked.family).cannot
+    cannot = registry.load(name, asked.family).cannot
     assert {operation.id for operation in asked.operations} - set(found) <= set(cannot)
     assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
 
@@ -112,7 +105,7 @@ def test_each_change_leaves_other_entities_behind_than_the_one_before() -> None:
 @pytest.mark.usefixtures("quick")
 def test_a_sample_is_kept_of_each_batch(tmp_path: Path) -> None:
     samples = {sample.operation: sample for sample in samples_of(ENTITY_CHANGES, "sqlite", tmp_path)}
-    assert len(samples["create_hundred"].cost.latencies) == counts.CREATED["create_hundred"].times
+    assert len(samples["create_hundred"].cost.latencies) == changed.CREATED["create_hundred"].times
     assert len(samples["update_pull"].cost.latencies) == ROWS // 2
 
 
@@ -147,11 +140,11 @@ def test_a_cursor_gives_the_page_that_the_offset_gives() -> None:
 
 @pytest.mark.parametrize(("workload", "name"), TAKING_PART)
 def test_every_system_says_how_durable_it_is(workload: str, name: str) -> None:
-    assert "durable" in backends.load(name, WORKLOADS[workload].family).describe()
+    assert "durable" in registry.load(name, WORKLOADS[workload].family).describe()
 
 
 def test_json_is_as_small_as_json_can_be(tmp_path: Path) -> None:
-    backend = backends.load("jsonl", "entity-storage")(tmp_path, ENTITY_STORAGE)
+    backend = registry.load("jsonl", "entity-storage")(tmp_path, ENTITY_STORAGE)
     assert isinstance(backend, EntityStorage)
     backend.write(backend.prepare(entities(0, 2)))
     lines = (tmp_path / "entities.jsonl").read_text(encoding="utf-8")
@@ -159,7 +152,7 @@ def test_json_is_as_small_as_json_can_be(tmp_path: Path) -> None:
 
 
 def test_lamella_finds_nothing_in_memory_when_it_is_opened_anew(tmp_path: Path) -> None:
-    backend = backends.load("lamella", "entity-queries")(tmp_path, ENTITY_QUERIES)
+    backend = registry.load("lamella", "entity-queries")(tmp_path, ENTITY_QUERIES)
     assert isinstance(backend, EntityQueries)
     backend.fill(3_000)
     backend.open(writing=False)

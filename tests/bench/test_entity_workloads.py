@@ -9,29 +9,29 @@ from typing import Any
 import pytest
 
 from lamella import Store
-from lamella.core.bench import backends
-from lamella.core.bench.backends import ENTRIES
-from lamella.core.bench.bridge_queries.data import FILES, GROUPS, as_sums
-from lamella.core.bench.bridge_queries.sqlite import OverParquet
-from lamella.core.bench.entity_indexes.lamella import LamellaIndexes
-from lamella.core.bench.entity_relations import data as related
-from lamella.core.bench.entity_text.data import CHANGED, compared, documents
-from lamella.core.bench.entity_text.lamella import LamellaText
-from lamella.core.bench.families import family_of
-from lamella.core.bench.protocol import Message, Unsupported
-from lamella.core.bench.published import published_lines
-from lamella.core.bench.questions.answers import digest
-from lamella.core.bench.questions.backend import QuestionBackend
-from lamella.core.bench.runner import run
-from lamella.core.bench.workloads import (
-    BRIDGE,
+from lamella.core.bench import registry
+from lamella.core.bench.engine.protocol import Message, Unsupported
+from lamella.core.bench.engine.runner import run_workload
+from lamella.core.bench.registry import ENTRIES, WORKLOADS, family_of
+from lamella.core.bench.results.published import published_lines
+from lamella.core.bench.systems.base import QuestionBackend
+from lamella.core.bench.systems.lamella_indexes import LamellaIndexes, LamellaText
+from lamella.core.bench.systems.sqlite_parquet import BridgeOverParquet
+from lamella.core.bench.workloads import entity_relations as related
+from lamella.core.bench.workloads.bridge import BRIDGE, FILES, GROUPS, as_sums
+from lamella.core.bench.workloads.entity_indexes import (
     ENTITY_INDEXES,
-    ENTITY_RELATIONS,
-    ENTITY_TEXT,
-    WORKLOADS,
-    Workload,
+    INDEXED,
+    KEYS,
+    ROWS,
+    SCANS,
+    indexed,
+    scanned,
 )
-from lamella.core.bench.workloads.entity_indexes import INDEXED, KEYS, ROWS, SCANS, indexed, scanned
+from lamella.core.bench.workloads.entity_relations import ENTITY_RELATIONS
+from lamella.core.bench.workloads.entity_text import CHANGED, ENTITY_TEXT, compared, documents
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.questions import digest
 from lamella.core.bridge import row_groups
 
 SIZES = {ENTITY_INDEXES.id: 400, ENTITY_TEXT.id: 600, ENTITY_RELATIONS.id: 400, BRIDGE.id: 400}
@@ -42,11 +42,11 @@ COMPLETE = {ENTITY_INDEXES.id: "sqlite", BRIDGE.id: "sqlite"}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer calls: what is right does not depend on how often it is asked."""
-    monkeypatch.setattr("lamella.core.bench.questions.cycle.CALLS", 2)
-    monkeypatch.setattr("lamella.core.bench.entity_indexes.data.LOOKED_UP", 4)
-    monkeypatch.setattr("lamella.core.bench.entity_text.data.TURNS", 3)
-    monkeypatch.setattr("lamella.core.bench.entity_text.data.COMMITS", 2)
-    monkeypatch.setattr("lamella.core.bench.entity_relations.data.ASKED", 4)
+    monkeypatch.setattr("lamella.core.bench.workloads.questions.CALLS", 2)
+    monkeypatch.setattr("lamella.core.bench.workloads.entity_indexes.LOOKED_UP", 4)
+    monkeypatch.setattr("lamella.core.bench.workloads.entity_text.TURNS", 3)
+    monkeypatch.setattr("lamella.core.bench.workloads.entity_text.COMMITS", 2)
+    monkeypatch.setattr("lamella.core.bench.workloads.entity_relations.ASKED", 4)
 
 
 def opened(backend: type[QuestionBackend], workload: Workload, folder: Path) -> QuestionBackend:
@@ -60,7 +60,7 @@ def opened(backend: type[QuestionBackend], workload: Workload, folder: Path) -> 
 
 def answers(workload: Workload, name: str, folder: Path) -> dict[str, str]:
     """Checksums by operation, of all that the system can be asked."""
-    backend = backends.load(name, workload.family)(folder / name, workload)
+    backend = registry.load(name, workload.family)(folder / name, workload)
     cycle = family_of(workload).cycle(backend, workload, SIZES[workload.id])
     steps = [step for step in workload.steps if step not in backend.cannot]
     samples = [sample for step in steps for sample in cycle.step(step)]
@@ -198,7 +198,9 @@ def test_each_small_commit_is_found_by_the_search_after_it(tmp_path: Path) -> No
 
 def test_a_system_that_is_absent_says_why(tmp_path: Path) -> None:
     heard: list[Message] = []
-    assert run("entity-text", [20], ["duckdb"], repeats=1, folder=tmp_path, on_event=heard.append) == []
+    assert (
+        run_workload("entity-text", [20], ["duckdb"], repeats=1, folder=tmp_path, on_event=heard.append) == []
+    )
     (told,) = (message for message in heard if isinstance(message, Unsupported))
     assert "downloaded" in told.reason
 
@@ -209,7 +211,7 @@ def test_a_system_that_is_absent_says_why(tmp_path: Path) -> None:
 def test_films_occupations_and_products_have_the_shapes_of_the_page() -> None:
     made = related.tables(2_000)
     counts = [len(next(iter(columns.values()))) for columns in made.values()]
-    assert list(made) == list(related.TYPES)
+    assert list(made) == list(related.RELATED_TYPES)
     assert counts == [2_000, 1_000, 4_000, 20, 35, 400, 1 + 8 + 50 + 1_000]
     products = made["products"]
     level_of = dict(zip(products["code"], products["level"], strict=True))
@@ -226,7 +228,7 @@ def test_pages_of_related_rows_go_on_where_the_last_one_ended(tmp_path: Path) ->
 
 
 def _page(folder: Path, operation: str) -> list[Any]:
-    backend = backends.load("lamella", "entity-relations")(folder / operation, ENTITY_RELATIONS)
+    backend = registry.load("lamella", "entity-relations")(folder / operation, ENTITY_RELATIONS)
     assert isinstance(backend, QuestionBackend)
     backend.folder.mkdir()
     backend.fill(1_000)
@@ -248,8 +250,8 @@ def test_means_are_compared_by_what_they_add_up_to() -> None:
 
 
 def test_what_is_in_order_is_found_without_reading_all_files(tmp_path: Path) -> None:
-    backend = opened(OverParquet, BRIDGE, tmp_path)
-    assert isinstance(backend, OverParquet)
+    backend = opened(BridgeOverParquet, BRIDGE, tmp_path)
+    assert isinstance(backend, BridgeOverParquet)
     question = backend.questions()["filter_ordered"]
     before = row_groups(backend._connection)
     question.ask()

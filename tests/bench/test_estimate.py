@@ -9,14 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.bench.choice import Choice, part_of
-from lamella.core.bench.costs import START_SECONDS, Costs, shipped_costs, to_json
-from lamella.core.bench.estimate import estimate, refuse_what_does_not_fit
-from lamella.core.bench.kept import Kept
-from lamella.core.bench.kept_run import Recording
-from lamella.core.bench.plan import Trial, plan
-from lamella.core.bench.protocol import Ended
-from lamella.core.bench.workloads import PARTIAL, SMALL, TAXI
+from lamella.core.bench.engine.choice import Choice, Trial, part_of, plan
+from lamella.core.bench.engine.costs import (
+    START_SECONDS,
+    Costs,
+    estimate,
+    refuse_what_does_not_fit,
+    shipped_costs,
+    to_json,
+)
+from lamella.core.bench.engine.protocol import Ended
+from lamella.core.bench.results.run import Recording
+from lamella.core.bench.results.store import Kept
+from lamella.core.bench.workloads.tables import PARTIAL, SMALL
+from lamella.core.bench.workloads.taxi import TAXI
 from lamella.core.errors import LamellaError
 from tests.mounts import filled, small_disk
 

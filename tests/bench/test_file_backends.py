@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from lamella.core.bench import backends
-from lamella.core.bench.backends.base import TableBackend
-from lamella.core.bench.data import blocks
-from lamella.core.bench.table_cycle import TableCycle
-from lamella.core.bench.workloads import FLOATS, NEEDLE, UPDATE_ALL, Workload
+from lamella.core.bench import registry
+from lamella.core.bench.systems.base import TableBackend
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.table_cycle import TableCycle
+from lamella.core.bench.workloads.table_rows import blocks
+from lamella.core.bench.workloads.tables import FLOATS, NEEDLE, UPDATE_ALL
 from tests.bench.table_suite import samples_of
 
 FILES = ["csv", "csv-numpy", "jsonl", "pickle", "pickle-obj", "zodb", "pytables", "h5py", "mongodb"]
@@ -22,13 +23,13 @@ MIXED = replace(UPDATE_ALL, floats=True)
 
 
 def usable(name: str) -> None:
-    if backends.ENTRIES[name].missing:
-        pytest.skip(backends.ENTRIES[name].missing)
+    if registry.ENTRIES[name].missing:
+        pytest.skip(registry.ENTRIES[name].missing)
 
 
 def filled(name: str, workload: Workload, folder: Path, rows: int) -> Any:
     usable(name)
-    backend = backends.load(name)(folder / "db", workload)
+    backend = registry.load(name)(folder / "db", workload)
     assert isinstance(backend, TableBackend)
     backend.open(writing=True)
     backend.fill(blocks(workload, rows))
@@ -38,8 +39,8 @@ def filled(name: str, workload: Workload, folder: Path, rows: int) -> Any:
 @pytest.mark.parametrize("name", FILES)
 def test_a_key_of_integers_goes_with_columns_of_floats(name: str, tmp_path: Path) -> None:
     usable(name)
-    backend = backends.load(name)(tmp_path / "db", MIXED)
-    right = TableCycle(backends.load("sqlite")(tmp_path / "sqlite", MIXED), MIXED, ROWS)  # type: ignore[arg-type]
+    backend = registry.load(name)(tmp_path / "db", MIXED)
+    right = TableCycle(registry.load("sqlite")(tmp_path / "sqlite", MIXED), MIXED, ROWS)  # type: ignore[arg-type]
     expected = {s.operation: s.checksum for step in MIXED.steps for s in right.step(step)}
     expected |= {sample.operation: sample.checksum for sample in right.settle()}
     found = {sample.operation: sample.checksum for sample in samples_of(backend, MIXED, ROWS)}
@@ -94,6 +95,6 @@ def test_floats_take_what_the_format_says(name: str, raw: float, tmp_path: Path)
 def test_a_rewritten_file_leaves_nothing_beside_it(tmp_path: Path) -> None:
     for name in ("csv", "csv-numpy", "jsonl", "pickle"):
         work = replace(UPDATE_ALL, steps=("create", "update"))
-        backend = backends.load(name)(tmp_path / name, work)
+        backend = registry.load(name)(tmp_path / name, work)
         samples_of(backend, work, 5)
         assert len(list((tmp_path / name).iterdir())) == 1

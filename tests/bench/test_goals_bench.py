@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lamella import Store
-from lamella.core.bench.results import Record
-from lamella.core.bench.workloads import WORKLOADS
+from lamella.core.bench.registry import WORKLOADS
+from lamella.core.bench.results.records import Record
 from lamella.core.errors import BadData
 from tests.bench import goals_bench, memory_bench
 from tests.bench.goals import GOALS, Goal, goal_table, verdicts

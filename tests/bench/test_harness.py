@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lamella.core.bench.answers import expected
-from lamella.core.bench.backends.noop import Busy, NoOp
-from lamella.core.bench.table_cycle import TableCycle
-from lamella.core.bench.workloads import NEEDLE, PARTIAL, SCATTERED, SINGLE, SMALL, UPDATE_ALL, Workload
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.table_cycle import TableCycle
+from lamella.core.bench.workloads.table_rows import expected
+from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SCATTERED, SINGLE, SMALL, UPDATE_ALL
 from tests.bench import harness_bench
 from tests.bench.harness_bench import Added
+from tests.bench.idle_systems import Busy, NoOp
 
 
 @pytest.mark.parametrize(

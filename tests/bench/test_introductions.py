@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from lamella.core.bench.backends import ENTRIES
-from lamella.core.bench.introductions import Introduction, ask_all
+from lamella.core.bench.engine.child import Introduction, ask_all
+from lamella.core.bench.registry import ENTRIES
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
 

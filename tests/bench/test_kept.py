@@ -12,12 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from lamella.core.bench.choice import Choice, part_of
-from lamella.core.bench.kept import Kept, UnknownRun
-from lamella.core.bench.kept_run import KeptRun, Recording
-from lamella.core.bench.protocol import CRASHED, Doing, Ended, Failure, Measured, Surroundings, Unsupported
-from lamella.core.bench.trends import trend
-from lamella.core.bench.workloads import NEEDLE, PARTIAL, SMALL
+from lamella.core.bench.engine.choice import Choice, part_of
+from lamella.core.bench.engine.protocol import (
+    CRASHED,
+    Doing,
+    Ended,
+    Failure,
+    Measured,
+    Surroundings,
+    Unsupported,
+)
+from lamella.core.bench.results.run import KeptRun, Recording
+from lamella.core.bench.results.store import Kept, UnknownRun, trend
+from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SMALL
 from lamella.core.errors import FileProblem
 from tests.bench import costs
 from tests.bench.made_records import record

@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lamella.core.bench.limits import Limits, Watch
-from lamella.core.bench.protocol import CRASHED, FAILED, LIMIT, Failure, Message
-from lamella.core.bench.runner import run
-from lamella.core.bench.workloads import BRIDGE
+from lamella.core.bench.engine.limits import Limits, Watch
+from lamella.core.bench.engine.protocol import CRASHED, FAILED, LIMIT, Failure, Message
+from lamella.core.bench.engine.runner import run_workload
+from lamella.core.bench.workloads.bridge import BRIDGE
 from tests.bench.odd_backends import EMPLOYED_SECONDS, LEFT
 from tests.bench.processes import workers
 from tests.mounts import small_disk
@@ -23,7 +23,7 @@ ODD = "tests.bench.odd_backends:"
 
 def failure_of(name: str, folder: Path, **limits: float) -> Failure:
     heard: list[Message] = []
-    run("small", [4], [ODD + name], 1, folder, heard.append, **limits)
+    run_workload("small", [4], [ODD + name], 1, folder, heard.append, **limits)
     (failure,) = (message for message in heard if isinstance(message, Failure))
     assert list(folder.iterdir()) == []
     assert workers() == []
@@ -59,7 +59,9 @@ def test_what_a_backend_started_ends_with_it_and_its_temporary_files_go(tmp_path
 def test_a_system_that_fills_the_disk_fails_alone_and_the_others_have_room() -> None:
     heard: list[Message] = []
     with small_disk(kilobytes=3000) as disk:
-        records = run("small", [4], [ODD + "Filler", "sqlite"], 1, disk, heard.append, seed=filler_first())
+        records = run_workload(
+            "small", [4], [ODD + "Filler", "sqlite"], 1, disk, heard.append, seed=filler_first()
+        )
         assert list(disk.iterdir()) == []
     (failure,) = (message for message in heard if isinstance(message, Failure))
     assert failure.kind == FAILED and "No space left on device" in failure.message
@@ -67,8 +69,8 @@ def test_a_system_that_fills_the_disk_fails_alone_and_the_others_have_room() -> 
 
 
 def filler_first() -> int:
-    from lamella.core.bench.plan import plan
-    from lamella.core.bench.workloads import SMALL
+    from lamella.core.bench.engine.choice import plan
+    from lamella.core.bench.workloads.tables import SMALL
 
     seeds = ((seed, plan(SMALL, [4], ["filler", "sqlite"], 1, False, seed)) for seed in range(20))
     return next(seed for seed, trials in seeds if trials[0].backend == "filler")
@@ -76,13 +78,13 @@ def filler_first() -> int:
 
 def test_a_backend_that_reads_what_its_runner_says_finds_nothing(tmp_path: Path) -> None:
     heard: list[Message] = []
-    assert run("small", [4], [ODD + "Listener"], 1, tmp_path, heard.append)
+    assert run_workload("small", [4], [ODD + "Listener"], 1, tmp_path, heard.append)
     assert not [message for message in heard if isinstance(message, Failure)]
 
 
 def test_a_question_that_fails_does_not_take_the_others_with_it(tmp_path: Path) -> None:
     heard: list[Message] = []
-    records = run("bridge", [50], [ODD + "Moody"], 2, tmp_path, heard.append)
+    records = run_workload("bridge", [50], [ODD + "Moody"], 2, tmp_path, heard.append)
     failures = [message for message in heard if isinstance(message, Failure)]
     assert [(one.operation, one.repeat, one.kind) for one in failures] == [
         ("group", 0, FAILED), ("like", 0, CRASHED),

@@ -14,20 +14,16 @@ import pytest
 
 from lamella import Store, open_dataset
 from lamella.app.commands.bench_table import source_of, workload_of_table
-from lamella.core.bench import backends, several
-from lamella.core.bench.choice import Choice, Part, part_of
-from lamella.core.bench.cycle import Sample
-from lamella.core.bench.families import family_of
-from lamella.core.bench.mine import SYSTEMS
-from lamella.core.bench.mine.answers import digest
-from lamella.core.bench.mine.asked import mine, words_of
-from lamella.core.bench.mine.backend import MineBackend
-from lamella.core.bench.mine.sources import Source
-from lamella.core.bench.mine.types import compared_type
-from lamella.core.bench.protocol import Failure, Message, Unsupported
-from lamella.core.bench.ratios import ratios
-from lamella.core.bench.workloads import Workload, workload_named
-from lamella.core.bench.workloads.mine import MINE
+from lamella.core.bench import registry
+from lamella.core.bench.engine import runner
+from lamella.core.bench.engine.choice import Choice, Part, part_of
+from lamella.core.bench.engine.measure import Sample
+from lamella.core.bench.engine.protocol import Failure, Message, Unsupported
+from lamella.core.bench.registry import FAMILIES, family_of, workload_named
+from lamella.core.bench.results.compare import ratios
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.user_table import MINE, MineBackend, compared_type, digest
+from lamella.core.bench.workloads.user_table_source import Source, mine, words_of
 from lamella.core.errors import BadFilter, LamellaError, UnknownColumn
 from lamella.core.filters import parse, to_json
 from lamella.core.jobs import Job
@@ -91,7 +87,7 @@ def prepared(path: Path, folder: Path, where: str | None, columns: list[str] | N
 
 
 def backend_of(name: str, workload: Workload, folder: Path) -> MineBackend:
-    made = backends.load(name, "mine")(folder / name, workload)
+    made = registry.load(name, "mine")(folder / name, workload)
     assert isinstance(made, MineBackend)
     return made
 
@@ -115,7 +111,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Workload
     for name, columns in (("plain", PLAIN), ("odd", ODD)):
         place = tmp_path_factory.mktemp(name)
         workload = prepared(table_in(place, columns), place / "race", None)
-        for system in SYSTEMS:
+        for system in FAMILIES["mine"].places:
             backend = backend_of(system, workload, place)
             if not backend.cannot:
                 backend.open(writing=True)
@@ -139,7 +135,7 @@ def test_every_system_finds_the_rows_of_a_condition(
     wanted = expected(workload, MINE.operation("filter"), ROWS)
     assert not wanted.startswith(("0:", f"{ROWS}:")), "the condition tells some rows from others"
     asked = set()
-    for name in SYSTEMS:
+    for name in FAMILIES["mine"].places:
         backend = backend_of(name, workload, place)
         if not backend.cannot:
             backend.open(writing=False)
@@ -161,7 +157,7 @@ def test_every_system_that_can_hold_a_table_answers_rightly(
 ) -> None:
     workload = prepared(table_in(tmp_path, columns), tmp_path / "race", where)
     wanted = right(workload)
-    for name in SYSTEMS:
+    for name in FAMILIES["mine"].places:
         samples = samples_of(backend_of(name, workload, tmp_path), workload)
         assert {s.operation: s.checksum for s in samples} == ({} if name in unable else wanted), name
         assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
@@ -179,7 +175,7 @@ def test_pandas_changes_the_rows_that_it_finds(where: str, tmp_path: Path) -> No
 
 def test_a_condition_that_a_system_has_no_means_for_is_told_with_its_reason(tmp_path: Path) -> None:
     workload = prepared(table_in(tmp_path, PLAIN), tmp_path / "race", "word ~ '^A' and n mod 7 = 1")
-    reasons = {name: dict(backend_of(name, workload, tmp_path).cannot) for name in SYSTEMS}
+    reasons = {name: dict(backend_of(name, workload, tmp_path).cannot) for name in FAMILIES["mine"].places}
     for name in ("sqlite", "sqlite-wal"):
         assert set(reasons[name]) == {"filter", "update"}
         assert "no regular expressions" in reasons[name]["filter"]
@@ -189,7 +185,9 @@ def test_a_condition_that_a_system_has_no_means_for_is_told_with_its_reason(tmp_
 
 def test_a_column_that_a_system_cannot_hold_is_named_with_its_reason(tmp_path: Path) -> None:
     workload = prepared(table_in(tmp_path, ODD), tmp_path / "race", None)
-    cannot = {name: backend_of(name, workload, tmp_path).cannot.get("load", "") for name in SYSTEMS}
+    cannot = {
+        name: backend_of(name, workload, tmp_path).cannot.get("load", "") for name in FAMILIES["mine"].places
+    }
     assert "price: decimal numbers would be rounded" in cannot["sqlite"]
     assert "ratio: it keeps NaN as NULL" in cannot["sqlite"] and "tags: lists" in cannot["sqlite-wal"]
     assert "raw: CSV has no form for bytes" in cannot["csv"]
@@ -274,7 +272,7 @@ def test_a_table_of_a_store_is_raced_by_its_name(tmp_path: Path) -> None:
     workload = workload_of_table(f"{store_in(tmp_path)}:flights", "n > 10 and word = 'AA'", ["n", "x"])
     assert workload.title == "flights where n is more than 10 and word is AA"
     choice = Choice((part_of(workload, ["lamella", "sqlite"], repeats=1),), folder=tmp_path)
-    records = several.run(choice, heard.append)
+    records = runner.run(choice, heard.append)
     assert not [message for message in heard if isinstance(message, (Failure, Unsupported))]
     assert {(record.backend, record.operation) for record in records} == {
         (name, operation.id) for name in ("lamella", "sqlite") for operation in workload.operations
@@ -309,7 +307,7 @@ def test_a_table_that_has_become_smaller_is_refused_before_anything_runs(tmp_pat
     workload = mine(open_dataset(path), Source(str(path)))
     pq.write_table(pa.table(PLAIN).slice(0, 10), path)
     with pytest.raises(LamellaError, match="has 10 rows now, and 600 were to be raced"):
-        several.run(Choice((part_of(workload, ["sqlite"], repeats=1),), folder=tmp_path))
+        runner.run(Choice((part_of(workload, ["sqlite"], repeats=1),), folder=tmp_path))
     assert [place.name for place in tmp_path.iterdir()] == ["flights.parquet"]
 
 

@@ -15,11 +15,13 @@ from pymongo import MongoClient
 
 from lamella.app import servers
 from lamella.app.settings import Settings
-from lamella.core.bench import backends, mongo, outside
-from lamella.core.bench.backends.base import NotReady
-from lamella.core.bench.protocol import Doing, Failure, Message, Surroundings, Unsupported
-from lamella.core.bench.runner import run
-from lamella.core.bench.workloads import SMALL
+from lamella.core.bench import registry
+from lamella.core.bench.engine import place
+from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, Unsupported
+from lamella.core.bench.engine.runner import run_workload
+from lamella.core.bench.systems import mongodb
+from lamella.core.bench.systems.base import NotReady
+from lamella.core.bench.workloads.tables import SMALL
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
 
@@ -36,7 +38,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> str:
         free.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{free.getsockname()[1]}"
     monkeypatch.setenv(servers.MONGODB_URI, f"mongodb://me:s3cret@{place}")
-    monkeypatch.setattr(mongo, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(mongodb, "ANSWER_SECONDS", 0.2)
     return place
 
 
@@ -45,7 +47,7 @@ def test_figures_are_labelled_with_the_server_that_gave_them_and_its_databases_g
 ) -> None:
     before = databases(mongodb)
     heard: list[Message] = []
-    records = run("small", [5], ["mongodb"], repeats=2, folder=tmp_path, on_event=heard.append)
+    records = run_workload("small", [5], ["mongodb"], repeats=2, folder=tmp_path, on_event=heard.append)
     assert [message for message in heard if isinstance(message, Failure)] == []
     assert len(records) == 2 * len(SMALL.operations) and all(record.disk_bytes > 0 for record in records)
     (found,) = (message for message in heard if isinstance(message, Surroundings))
@@ -55,7 +57,7 @@ def test_figures_are_labelled_with_the_server_that_gave_them_and_its_databases_g
 
 
 def test_a_connection_is_made_before_anything_is_timed(mongodb: str, tmp_path: Path) -> None:
-    backend: Any = backends.load("mongodb")(tmp_path / "db", SMALL)
+    backend: Any = registry.load("mongodb")(tmp_path / "db", SMALL)
     backend.open(writing=False)
     assert backend._client.topology_description.has_readable_server()
     backend.close()
@@ -63,7 +65,9 @@ def test_a_connection_is_made_before_anything_is_timed(mongodb: str, tmp_path: P
 
 def test_where_no_server_answers_it_is_said_once_and_the_others_go_on(nowhere: str, tmp_path: Path) -> None:
     heard: list[Message] = []
-    records = run("small", [2, 3], ["mongodb", "sqlite"], repeats=1, folder=tmp_path, on_event=heard.append)
+    records = run_workload(
+        "small", [2, 3], ["mongodb", "sqlite"], repeats=1, folder=tmp_path, on_event=heard.append
+    )
     (told,) = (message for message in heard if isinstance(message, (Unsupported, Failure)))
     assert isinstance(told, Unsupported) and told.backend == "mongodb"
     assert f"No server answers at {nowhere}" in told.reason and "set mongodb_uri" in told.reason
@@ -74,7 +78,7 @@ def test_where_no_server_answers_it_is_said_once_and_the_others_go_on(nowhere: s
 def test_an_address_that_is_none_is_refused_with_the_setting_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(servers.MONGODB_URI, "http://localhost")
     with pytest.raises(NotReady, match="mongodb_uri is no address"):
-        backends.load("mongodb").answering_version()
+        registry.load("mongodb").answering_version()
 
 
 def test_the_database_of_a_child_that_was_killed_is_dropped(mongodb: str, tmp_path: Path) -> None:
@@ -87,7 +91,7 @@ def test_the_database_of_a_child_that_was_killed_is_dropped(mongodb: str, tmp_pa
             job.cancel()
 
     with pytest.raises(Cancelled):
-        run("small", [4], ["mongodb"], folder=tmp_path, on_event=hear, job=job)
+        run_workload("small", [4], ["mongodb"], folder=tmp_path, on_event=hear, job=job)
     assert len(seen) == 1
     assert databases(mongodb) == before and list(tmp_path.iterdir()) == []
 
@@ -96,16 +100,16 @@ def test_a_note_drops_no_database_but_one_that_a_race_made(mongodb: str, tmp_pat
     with MongoClient(mongodb) as client:
         client["precious"].things.insert_one({"kept": True})
     (tmp_path / "race").mkdir()
-    (tmp_path / "race" / outside.NOTE).write_text("precious")
-    outside.remove(tmp_path / "race")
+    (tmp_path / "race" / place.NOTE).write_text("precious")
+    place.remove(tmp_path / "race")
     assert "precious" in databases(mongodb) and not (tmp_path / "race").exists()
 
 
 def test_folders_are_removed_when_the_server_is_gone_by_then(
     nowhere: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    name = mongo.database_of(tmp_path / "race")
-    outside.remove(tmp_path / "race")
+    name = mongodb.database_of(tmp_path / "race")
+    place.remove(tmp_path / "race")
     assert not (tmp_path / "race").exists()
     assert name in caplog.text and nowhere in caplog.text and "s3cret" not in caplog.text
 

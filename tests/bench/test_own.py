@@ -11,13 +11,14 @@ import pytest
 
 from lamella.app import cli
 from lamella.app.commands.bench_choice import choice_of
-from lamella.core.bench import several
-from lamella.core.bench.choice import Choice, part_of, ready
-from lamella.core.bench.own import OwnFileProblem, load_file, system_names
-from lamella.core.bench.own.backend import as_rows
-from lamella.core.bench.protocol import WRONG, Failure, Message
-from lamella.core.bench.results import Record
-from lamella.core.bench.workloads import Workload, workload_named
+from lamella.core.bench.engine import runner
+from lamella.core.bench.engine.choice import Choice, part_of, ready
+from lamella.core.bench.engine.protocol import WRONG, Failure, Message
+from lamella.core.bench.registry import workload_named
+from lamella.core.bench.results.records import Record
+from lamella.core.bench.systems.user_script import as_rows
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.user_script import OwnFileProblem, load_file, system_names
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "race.md").read_text(encoding="utf8")
 (EXAMPLE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -33,7 +34,7 @@ def raced(workload: Workload, folder: Path, fresh: bool = False) -> tuple[list[R
     heard: list[Message] = []
     names = [entry.id for entry in ready(workload)]
     choice = Choice((part_of(workload, names, [1000], 1),), fresh=fresh, folder=folder)
-    return several.run(choice, heard.append), heard
+    return runner.run(choice, heard.append), heard
 
 
 def arguments(line: str) -> Choice:

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from lamella.core.bench import interpreters
-from lamella.core.bench.checksum import checksum
-from lamella.core.bench.data import blocks
-from lamella.core.bench.interpreters import BadInterpreter, OtherPython, examined
-from lamella.core.bench.other_python import objection
+from lamella.core.bench import plain
+from lamella.core.bench.engine import interpreters
+from lamella.core.bench.engine.interpreters import BadInterpreter, OtherPython, examined, objection
+from lamella.core.bench.engine.judge import checksum
+from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, Unsupported
+from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.plain.checksum import checksum as plain_checksum
 from lamella.core.bench.plain.described import DESCRIPTIONS, PLACES
-from lamella.core.bench.protocol import Doing, Failure, Message, Surroundings, Unsupported
-from lamella.core.bench.results import Record
-from lamella.core.bench.runner import run
-from lamella.core.bench.workloads import FLOATS, SMALL
+from lamella.core.bench.results.records import Record
+from lamella.core.bench.workloads.table_rows import blocks
+from lamella.core.bench.workloads.tables import FLOATS, SMALL
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
 
@@ -43,7 +43,7 @@ def raced(
     interpreter: Path | str | None, names: list[str], folder: Path
 ) -> tuple[list[Record], list[Message]]:
     heard: list[Message] = []
-    records = run(
+    records = run_workload(
         "floats", [ROWS], names, repeats=1, folder=folder, on_event=heard.append, interpreter=interpreter
     )
     return records, heard
@@ -87,7 +87,9 @@ def test_the_standard_library_is_all_that_the_worker_needs(tmp_path: Path) -> No
 
 
 def test_with_a_process_for_every_step_each_sample_is_cold(elsewhere: Path, tmp_path: Path) -> None:
-    records = run(FLOATS, [9], ["csv"], repeats=2, folder=tmp_path, fresh=True, interpreter=elsewhere)
+    records = run_workload(
+        FLOATS, [9], ["csv"], repeats=2, folder=tmp_path, fresh=True, interpreter=elsewhere
+    )
     assert [r.temperature for r in records if r.operation != "read_again"] == ["cold"] * 6
     assert list(tmp_path.iterdir()) == []
 
@@ -100,7 +102,7 @@ def test_cancel_ends_the_other_python_at_once(elsewhere: Path, tmp_path: Path) -
             job.cancel()
 
     with pytest.raises(Cancelled):
-        run(FLOATS, [9], ["sqlite"], folder=tmp_path, on_event=hear, job=job, interpreter=elsewhere)
+        run_workload(FLOATS, [9], ["sqlite"], folder=tmp_path, on_event=hear, job=job, interpreter=elsewhere)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -113,7 +115,7 @@ def test_a_system_that_fails_there_is_told_and_the_others_go_on(elsewhere: Path,
         if isinstance(message, Doing) and (message.backend, message.step) == ("csv", "create"):
             next(tmp_path.rglob("csv-*/0")).joinpath("benchmark.csv").mkdir()
 
-    records = run(FLOATS, [9], ["csv", "pickle"], 1, tmp_path, hear, interpreter=elsewhere)
+    records = run_workload(FLOATS, [9], ["csv", "pickle"], 1, tmp_path, hear, interpreter=elsewhere)
     (failure,) = (message for message in heard if isinstance(message, Failure))
     assert (failure.backend, failure.operation) == ("csv", "create")
     assert "IsADirectoryError" in failure.message and "worker.py" in failure.details
@@ -150,7 +152,7 @@ def test_an_interpreter_that_is_none_is_refused_before_anything_starts(
 ) -> None:
     heard: list[Message] = []
     with pytest.raises(BadInterpreter, match=said):
-        run(FLOATS, [9], ["sqlite"], folder=tmp_path, on_event=heard.append, interpreter=given)
+        run_workload(FLOATS, [9], ["sqlite"], folder=tmp_path, on_event=heard.append, interpreter=given)
     assert heard == [] and list(tmp_path.iterdir()) == []
 
 
@@ -173,15 +175,14 @@ def test_every_system_there_is_described() -> None:
 
 def test_the_worker_imports_nothing_but_the_standard_library() -> None:
     """Isolated from every package that is installed."""
-    folder = Path(interpreters.__file__).resolve().parents[1]
+    folder = Path(interpreters.__file__).resolve().parents[2]
     code = f"import sys; sys.path.insert(0, {str(folder)!r}); import bench.plain.worker, bench.plain.systems"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 def test_the_worker_is_written_in_the_words_of_the_oldest_python() -> None:
-    bench = Path(interpreters.__file__).parent
-    files = [bench / "orders.py", *bench.glob("plain/*.py")]
+    files = list(Path(plain.__file__).parent.glob("*.py"))
     assert len(files) > 5
     for file in files:
         ast.parse(file.read_text(encoding="utf-8"), feature_version=interpreters.OLDEST)

@@ -9,11 +9,10 @@ from weakref import WeakSet
 import pyarrow as pa
 import pytest
 
-from lamella.core.bench.cycle import Sample
-from lamella.core.bench.questions.answers import digest
-from lamella.core.bench.questions.backend import Question, QuestionBackend
-from lamella.core.bench.questions.cycle import CALLS, QuestionCycle
-from lamella.core.bench.workloads import BRIDGE
+from lamella.core.bench.engine.measure import Sample
+from lamella.core.bench.systems.base import Question, QuestionBackend
+from lamella.core.bench.workloads.bridge import BRIDGE
+from lamella.core.bench.workloads.questions import CALLS, QuestionCycle, digest
 
 
 class Answering(QuestionBackend):
@@ -114,7 +113,7 @@ def test_a_slow_system_is_compared_on_the_answers_that_it_had_no_time_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick = asked(Question(lambda n: n, range(20)), tmp_path)[1]
-    monkeypatch.setattr("lamella.core.bench.questions.cycle.ENOUGH_SECONDS", -1.0)
+    monkeypatch.setattr("lamella.core.bench.workloads.questions.ENOUGH_SECONDS", -1.0)
     slow = asked(Question(lambda n: n, range(20)), tmp_path)[1]
     assert (len(quick.cost.latencies), len(slow.cost.latencies)) == (19, 1)
     assert quick.checksum == slow.checksum

@@ -6,19 +6,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from lamella.core.bench.backends import ENTRIES
-from lamella.core.bench.choice import Choice, part_of
-from lamella.core.bench.grid import Grid, GridLine
-from lamella.core.bench.kept_run import KeptRun, Recording
-from lamella.core.bench.lost import lost_lines
-from lamella.core.bench.markdown import markdown_report
-from lamella.core.bench.overview import overview_table
-from lamella.core.bench.protocol import LIMIT, Failure, Measured, Message, Surroundings, Unsupported
-from lamella.core.bench.report import PAGE_COLUMNS, report_tables, text_report
-from lamella.core.bench.report_table import NO_BREAK, ReportTable
-from lamella.core.bench.results import Record
-from lamella.core.bench.standings import standings
-from lamella.core.bench.workloads import ENTITY_MEMORY, NEEDLE, SMALL, TAXI
+from lamella.core.bench.engine.choice import Choice, part_of
+from lamella.core.bench.engine.protocol import LIMIT, Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.registry import ENTRIES
+from lamella.core.bench.results.compare import standings
+from lamella.core.bench.results.figures import NO_BREAK, ReportTable
+from lamella.core.bench.results.markdown import lost_lines, markdown_report
+from lamella.core.bench.results.records import Record
+from lamella.core.bench.results.report import (
+    PAGE_COLUMNS,
+    Grid,
+    GridLine,
+    overview_table,
+    report_tables,
+    text_report,
+)
+from lamella.core.bench.results.run import KeptRun, Recording
+from lamella.core.bench.workloads.entity_memory import ENTITY_MEMORY
+from lamella.core.bench.workloads.tables import NEEDLE, SMALL
+from lamella.core.bench.workloads.taxi import TAXI
 from tests.bench.made_records import record
 
 MACHINE = {

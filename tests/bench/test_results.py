@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.bench.ratios import competitors, ratios, shown_bytes, shown_factor, shown_seconds
-from lamella.core.bench.results import (
+from lamella.core.bench.results.compare import ratios
+from lamella.core.bench.results.figures import competitors, shown_bytes, shown_factor, shown_seconds
+from lamella.core.bench.results.records import (
     Record,
     Summary,
     from_json,

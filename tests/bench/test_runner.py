@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from lamella.core.bench import several
-from lamella.core.bench.backends import UnknownBackend
-from lamella.core.bench.choice import Choice, part_of
-from lamella.core.bench.diary import failed, finish
-from lamella.core.bench.kept_run import Recording
-from lamella.core.bench.plan import plan
-from lamella.core.bench.protocol import Doing, Failure, Message, Surroundings, from_line, to_line
-from lamella.core.bench.results import from_json
-from lamella.core.bench.runner import run
-from lamella.core.bench.workloads import NEEDLE, PARTIAL, SMALL, UnknownWorkload
+from lamella.core.bench.engine import runner
+from lamella.core.bench.engine.choice import Choice, part_of, plan
+from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, from_line, to_line
+from lamella.core.bench.engine.runner import run_workload
+from lamella.core.bench.registry import UnknownBackend, UnknownWorkload
+from lamella.core.bench.results.console import failed, finish
+from lamella.core.bench.results.records import from_json
+from lamella.core.bench.results.run import Recording
+from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SMALL
 from lamella.core.errors import BadData, Cancelled, FileProblem, LamellaError
 from lamella.core.jobs import Job
 from tests.bench.processes import workers
@@ -32,7 +31,7 @@ def failures(heard: list[Message]) -> list[Failure]:
 def test_a_race_gives_every_sample_of_every_system_and_leaves_nothing_behind(tmp_path: Path) -> None:
     heard: list[Message] = []
     names = ["lamella", "sqlite", "pyarrow-tuned"]
-    records = run("small", [3, 10], names, repeats=2, folder=tmp_path, on_event=heard.append)
+    records = run_workload("small", [3, 10], names, repeats=2, folder=tmp_path, on_event=heard.append)
     assert failures(heard) == []
     points = [(r.backend, r.operation, r.rows, r.repeat) for r in records]
     operations = [operation.id for operation in SMALL.operations]
@@ -44,7 +43,7 @@ def test_a_race_gives_every_sample_of_every_system_and_leaves_nothing_behind(tmp
 
 
 def test_systems_give_the_same_answers(tmp_path: Path) -> None:
-    records = run("update", [40], ["lamella", "sqlite", "duckdb"], repeats=1, folder=tmp_path)
+    records = run_workload("update", [40], ["lamella", "sqlite", "duckdb"], repeats=1, folder=tmp_path)
     by_operation: dict[str, set[str]] = {}
     for record in records:
         by_operation.setdefault(record.operation, set()).add(record.checksum)
@@ -53,19 +52,19 @@ def test_systems_give_the_same_answers(tmp_path: Path) -> None:
 
 
 def test_only_the_first_time_in_a_process_is_cold(tmp_path: Path) -> None:
-    records = run("small", [5], ["sqlite"], repeats=2, folder=tmp_path)
+    records = run_workload("small", [5], ["sqlite"], repeats=2, folder=tmp_path)
     cold = {(r.operation, r.repeat) for r in records if r.temperature == "cold"}
     assert cold == {(o.id, 0) for o in SMALL.operations if not o.id.endswith("_again")}
 
 
 def test_the_first_call_of_a_question_is_cold_each_time_its_database_was_opened(tmp_path: Path) -> None:
-    records = run("entity-indexes", [40], ["sqlite"], repeats=2, folder=tmp_path)
+    records = run_workload("entity-indexes", [40], ["sqlite"], repeats=2, folder=tmp_path)
     told = {(r.repeat, r.temperature, bool(r.latencies)) for r in records if r.operation == "point_keys"}
     assert told == {(repeat, *call) for repeat in (0, 1) for call in (("cold", False), ("warm", True))}
 
 
 def test_with_a_process_for_every_step_each_sample_is_cold(tmp_path: Path) -> None:
-    records = run("needle", [5], ["sqlite"], repeats=2, folder=tmp_path, fresh=True)
+    records = run_workload("needle", [5], ["sqlite"], repeats=2, folder=tmp_path, fresh=True)
     assert {r.operation for r in records} == {operation.id for operation in NEEDLE.operations}
     assert all(len({r.repeat for r in records if r.operation == o.id}) == 2 for o in NEEDLE.operations)
     assert {r.temperature for r in records} == {"cold"}
@@ -74,7 +73,9 @@ def test_with_a_process_for_every_step_each_sample_is_cold(tmp_path: Path) -> No
 
 def test_a_wrong_answer_is_an_error_whatever_its_speed(tmp_path: Path) -> None:
     heard: list[Message] = []
-    records = run("small", [10], [ODD + "Liar", "sqlite"], repeats=1, folder=tmp_path, on_event=heard.append)
+    records = run_workload(
+        "small", [10], [ODD + "Liar", "sqlite"], repeats=1, folder=tmp_path, on_event=heard.append
+    )
     lies = failures(heard)
     assert {lie.operation for lie in lies} == {"read", "read_again", "create", "create_with_preparation"}
     assert all("Wrong answer: 9 rows" in lie.message and "instead of 10 rows" in lie.message for lie in lies)
@@ -91,7 +92,9 @@ def test_a_wrong_answer_is_an_error_whatever_its_speed(tmp_path: Path) -> None:
 )
 def test_a_crash_is_a_result_and_the_others_go_on(name: str, step: str, said: str, tmp_path: Path) -> None:
     heard: list[Message] = []
-    records = run("small", [4], [ODD + name, "sqlite"], repeats=2, folder=tmp_path, on_event=heard.append)
+    records = run_workload(
+        "small", [4], [ODD + name, "sqlite"], repeats=2, folder=tmp_path, on_event=heard.append
+    )
     (failure,) = failures(heard)
     assert (failure.backend, failure.operation, failure.rows, failure.repeat) == (ODD + name, step, 4, 0)
     assert said in failure.message
@@ -101,7 +104,7 @@ def test_a_crash_is_a_result_and_the_others_go_on(name: str, step: str, said: st
 
 def test_what_a_system_prints_does_not_disturb(tmp_path: Path) -> None:
     heard: list[Message] = []
-    records = run("small", [4], [ODD + "Talker"], repeats=1, folder=tmp_path, on_event=heard.append)
+    records = run_workload("small", [4], [ODD + "Talker"], repeats=1, folder=tmp_path, on_event=heard.append)
     assert failures(heard) == []
     assert len(records) == len(SMALL.operations)
 
@@ -114,21 +117,21 @@ def test_cancel_ends_the_process_at_once_and_removes_its_folder(tmp_path: Path) 
             job.cancel()
 
     with pytest.raises(Cancelled):
-        run("small", [10], [ODD + "Sleeper"], folder=tmp_path, on_event=hear, job=job)
+        run_workload("small", [10], [ODD + "Sleeper"], folder=tmp_path, on_event=hear, job=job)
     assert workers() == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_size_that_cannot_fit_in_memory_is_told_and_not_tried(tmp_path: Path) -> None:
     heard: list[Message] = []
-    assert run("small", [10**12], ["sqlite"], folder=tmp_path, on_event=heard.append) == []
+    assert run_workload("small", [10**12], ["sqlite"], folder=tmp_path, on_event=heard.append) == []
     (failure,) = heard
     assert isinstance(failure, Failure) and "Not enough memory: 1,000,000,000,000 rows" in failure.message
 
 
 def test_the_surroundings_name_machine_versions_and_durability(tmp_path: Path) -> None:
     heard: list[Message] = []
-    run("small", [1], ["sqlite-wal"], repeats=1, folder=tmp_path, on_event=heard.append)
+    run_workload("small", [1], ["sqlite-wal"], repeats=1, folder=tmp_path, on_event=heard.append)
     (found,) = (message for message in heard if isinstance(message, Surroundings))
     assert found.version and "durable" in found.description
     asked = ["processor", "cores", "memory_bytes", "disk", "system", "python", "libraries"]
@@ -139,17 +142,17 @@ def test_the_surroundings_name_machine_versions_and_durability(tmp_path: Path) -
 def test_progress_rises_to_the_end(tmp_path: Path) -> None:
     seen: list[float] = []
     job = Job(lambda progress: seen.append(progress.fraction or 0.0))
-    run("small", [1, 5], ["sqlite"], repeats=1, folder=tmp_path, job=job)
+    run_workload("small", [1, 5], ["sqlite"], repeats=1, folder=tmp_path, job=job)
     assert seen == sorted(seen) and seen[-1] == 1.0 and len(seen) > 2
 
 
 def test_names_are_checked_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(UnknownWorkload, match="Did you mean 'update'"):
-        run("updat", [1], ["sqlite"], folder=tmp_path)
+        run_workload("updat", [1], ["sqlite"], folder=tmp_path)
     with pytest.raises(UnknownBackend, match="Did you mean 'lamella'"):
-        run("small", [1], ["lamela"], folder=tmp_path)
+        run_workload("small", [1], ["lamela"], folder=tmp_path)
     with pytest.raises(FileProblem, match="absent"):
-        run("small", [1], ["sqlite"], folder=tmp_path / "absent")
+        run_workload("small", [1], ["sqlite"], folder=tmp_path / "absent")
 
 
 @pytest.mark.parametrize(
@@ -158,7 +161,7 @@ def test_names_are_checked_before_anything_starts(tmp_path: Path) -> None:
 )
 def test_a_race_of_nothing_is_refused(rows: list[int], names: list[str], repeats: int) -> None:
     with pytest.raises(LamellaError):
-        run("small", rows, names, repeats)
+        run_workload("small", rows, names, repeats)
 
 
 def test_sizes_rise_and_the_order_of_systems_is_shuffled() -> None:
@@ -180,7 +183,7 @@ def test_with_a_process_for_every_step_the_systems_take_turns() -> None:
 
 def test_more_rows_than_the_table_holds_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LamellaError, match="30 rows cannot change in a table of 20"):
-        run(replace(PARTIAL, table_rows=20), [30], ["sqlite"], folder=tmp_path)
+        run_workload(replace(PARTIAL, table_rows=20), [30], ["sqlite"], folder=tmp_path)
 
 
 def test_messages_come_back_from_their_line_as_they_were() -> None:
@@ -196,7 +199,7 @@ def test_a_race_is_told_with_its_ratios_and_its_samples_and_surroundings_are_wri
     recording = Recording(
         Choice((part_of(SMALL, ["sqlite", "sqlite-wal"], [2], repeats=1),), folder=tmp_path)
     )
-    records = several.run(recording.choice, recording.hear)
+    records = runner.run(recording.choice, recording.hear)
     assert not failed(recording.run())
     finish(recording.run(), said.append, tmp_path / "race.json")
     assert from_json((tmp_path / "race.json").read_text(encoding="utf-8")) == records
@@ -209,7 +212,7 @@ def test_a_race_is_told_with_its_ratios_and_its_samples_and_surroundings_are_wri
 def test_a_failure_is_told_at_the_end_and_counts(tmp_path: Path) -> None:
     said: list[str] = []
     recording = Recording(Choice((part_of(SMALL, [ODD + "Refuser"], [2], repeats=1),), folder=tmp_path))
-    several.run(recording.choice, recording.hear)
+    runner.run(recording.choice, recording.hear)
     finish(recording.run(), said.append)
     assert "no room for 2 rows" in said[-1]
     assert failed(recording.run())

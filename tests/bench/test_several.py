@@ -13,14 +13,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lamella.core.bench import several
-from lamella.core.bench.choice import Choice, part_of
-from lamella.core.bench.kept_run import Recording
-from lamella.core.bench.pause import Pause
-from lamella.core.bench.place import OWNER, PREFIX, race_folder, remove_abandoned
-from lamella.core.bench.protocol import Doing, Ended, Message, Unsupported
-from lamella.core.bench.runner import run
-from lamella.core.bench.workloads import NEEDLE, SMALL
+from lamella.core.bench.engine import runner
+from lamella.core.bench.engine.choice import Choice, part_of
+from lamella.core.bench.engine.limits import Pause
+from lamella.core.bench.engine.place import OWNER, PREFIX, race_folder, remove_abandoned
+from lamella.core.bench.engine.protocol import Doing, Ended, Message, Unsupported
+from lamella.core.bench.engine.runner import run_workload
+from lamella.core.bench.results.run import Recording
+from lamella.core.bench.workloads.tables import NEEDLE, SMALL
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
 
@@ -32,7 +32,7 @@ def test_several_workloads_run_one_after_the_other_with_one_job(tmp_path: Path) 
     recording = Recording(Choice(parts, folder=tmp_path))
     seen: list[float] = []
     job = Job(lambda progress: seen.append(progress.fraction or 0.0))
-    records = several.run(recording.choice, recording.hear, job)
+    records = runner.run(recording.choice, recording.hear, job)
     assert [record.workload for record in records] == sorted((r.workload for r in records), reverse=True)
     assert {(r.workload, r.rows) for r in records} == {("small", 2), ("needle", 3)}
     assert recording.records == records
@@ -43,7 +43,7 @@ def test_several_workloads_run_one_after_the_other_with_one_job(tmp_path: Path) 
 
 def test_each_child_tells_what_it_took(tmp_path: Path) -> None:
     heard: list[Message] = []
-    records = run("small", [5], ["sqlite"], 2, tmp_path, heard.append)
+    records = run_workload("small", [5], ["sqlite"], 2, tmp_path, heard.append)
     (ended,) = (message for message in heard if isinstance(message, Ended))
     assert (ended.workload, ended.backend, ended.rows, ended.table_rows) == ("small", "sqlite", 5, 5)
     assert (ended.repeats, ended.steps) == (2, len(SMALL.steps))
@@ -62,7 +62,7 @@ def test_a_paused_race_begins_no_step_until_it_is_resumed(tmp_path: Path) -> Non
             at_rest.set()
 
     race = threading.Thread(
-        target=lambda: run("small", [2], ["sqlite"], 1, tmp_path, hear, pause=pause), daemon=True
+        target=lambda: run_workload("small", [2], ["sqlite"], 1, tmp_path, hear, pause=pause), daemon=True
     )
     race.start()
     assert at_rest.wait(30)
@@ -80,7 +80,7 @@ def test_a_paused_race_can_be_cancelled(tmp_path: Path) -> None:
     pause.pause()
     threading.Timer(0.2, job.cancel).start()
     with pytest.raises(Cancelled):
-        run("small", [2], ["sqlite"], 1, tmp_path, job=job, pause=pause)
+        run_workload("small", [2], ["sqlite"], 1, tmp_path, job=job, pause=pause)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -93,29 +93,29 @@ def test_a_pause_does_not_count_against_a_limit(tmp_path: Path) -> None:
             pause.pause()
             threading.Timer(2.5, pause.resume).start()
 
-    records = run("small", [2], ["sqlite"], 1, tmp_path, hear, limit_seconds=2, pause=pause)
+    records = run_workload("small", [2], ["sqlite"], 1, tmp_path, hear, limit_seconds=2, pause=pause)
     assert {record.operation for record in records} == {operation.id for operation in SMALL.operations}
 
 
 def test_repeats_can_be_added_to_an_earlier_race(tmp_path: Path) -> None:
-    records = run("needle", [2], ["sqlite"], 2, tmp_path, first_repeat=3)
+    records = run_workload("needle", [2], ["sqlite"], 2, tmp_path, first_repeat=3)
     assert {record.repeat for record in records} == {3, 4}
 
 
 def test_what_does_not_take_part_is_told_once(tmp_path: Path) -> None:
     heard: list[Message] = []
-    assert run("small", [1, 2], ["sqlite-fts5"], 1, tmp_path, heard.append) == []
+    assert run_workload("small", [1, 2], ["sqlite-fts5"], 1, tmp_path, heard.append) == []
     (told,) = heard
     assert isinstance(told, Unsupported)
 
 
 def test_a_race_that_was_killed_leaves_no_child_and_its_folder_goes_with_the_next_one(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from lamella.core.bench.runner import run; "
-        "from lamella.core.bench.protocol import Doing\n"
+        "import sys; from pathlib import Path; from lamella.core.bench.engine.runner import run_workload; "
+        "from lamella.core.bench.engine.protocol import Doing\n"
         "def hear(message):\n"
         "    if isinstance(message, Doing) and message.step == 'read': print('reading', flush=True)\n"
-        f"run('small', [2], ['tests.bench.odd_backends:Sleeper'], 1, Path({str(tmp_path)!r}), hear)"
+        f"run_workload('small', [2], ['tests.bench.odd_backends:Sleeper'], 1, Path({str(tmp_path)!r}), hear)"
     )
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as race:
         assert race.stdout is not None and race.stdout.readline() == "reading\n"

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.bench.normalised import multiples, reference_of
-from lamella.core.bench.results import Record, Summary, summaries
-from lamella.core.bench.tally import Tally
+from lamella.core.bench.results.compare import multiples, reference_of
+from lamella.core.bench.results.records import Record, Summary, Tally, summaries
 
 SECONDS = st.floats(1e-9, 1e3)
 

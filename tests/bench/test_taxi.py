@@ -18,24 +18,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamella import Store
-from lamella.core.bench import backends
-from lamella.core.bench.backends import ENTRIES
-from lamella.core.bench.cycle import Sample
-from lamella.core.bench.protocol import Failure, Message
-from lamella.core.bench.published import published_lines
-from lamella.core.bench.questions.answers import digest
-from lamella.core.bench.runner import run
-from lamella.core.bench.taxi import SYSTEMS
-from lamella.core.bench.taxi.answers import SAMPLED, comparable, expected
-from lamella.core.bench.taxi.backend import TaxiBackend
-from lamella.core.bench.taxi.columns import SCHEMA
-from lamella.core.bench.taxi.csv_files import files_of, make_files, rows_of_files
-from lamella.core.bench.taxi.cycle import TaxiCycle
-from lamella.core.bench.taxi.data import trips
-from lamella.core.bench.taxi.duckdb import DuckDBTaxi
-from lamella.core.bench.taxi.pyarrow import CONVERTED
-from lamella.core.bench.taxi.queries import QUERIES
-from lamella.core.bench.workloads.taxi import TAXI
+from lamella.core.bench import registry
+from lamella.core.bench.engine.measure import Sample
+from lamella.core.bench.engine.protocol import Failure, Message
+from lamella.core.bench.engine.runner import run_workload
+from lamella.core.bench.registry import ENTRIES, FAMILIES
+from lamella.core.bench.results.published import published_lines
+from lamella.core.bench.systems.duckdb import DuckDBTaxi
+from lamella.core.bench.systems.pyarrow import trip_options
+from lamella.core.bench.workloads.questions import digest
+from lamella.core.bench.workloads.taxi import (
+    QUERIES,
+    SAMPLED,
+    TAXI,
+    TRIP_SCHEMA,
+    TaxiBackend,
+    TaxiCycle,
+    comparable,
+    expected,
+    files_of,
+    make_files,
+    rows_of_files,
+    trips,
+)
 
 ROWS = 2_500
 IN_CHILD_PROCESSES_ONLY = ("parquetdb",)
@@ -49,11 +54,13 @@ def race_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("race")
 
 
-@pytest.fixture(scope="module", params=[name for name in SYSTEMS if name not in IN_CHILD_PROCESSES_ONLY])
+@pytest.fixture(
+    scope="module", params=[name for name in FAMILIES["taxi"].places if name not in IN_CHILD_PROCESSES_ONLY]
+)
 def imported(request: pytest.FixtureRequest, race_folder: Path) -> Imported:
     if ENTRIES[request.param].missing:
         pytest.skip(ENTRIES[request.param].missing)
-    backend = backends.load(request.param, "taxi")(race_folder / request.param / "0", TAXI)
+    backend = registry.load(request.param, "taxi")(race_folder / request.param / "0", TAXI)
     assert isinstance(backend, TaxiBackend)
     return backend, list(TaxiCycle(backend, TAXI, ROWS).step("import"))
 
@@ -134,9 +141,9 @@ def test_files_share_the_rows_evenly_and_are_never_more_than_56(rows: int) -> No
 
 def test_the_files_hold_the_trips_as_they_were_made(race_folder: Path) -> None:
     make_files(race_folder, ROWS)
-    read = [pa.csv.read_csv(file, convert_options=CONVERTED) for file in files_of(race_folder, ROWS)]
+    read = [pa.csv.read_csv(file, convert_options=trip_options()) for file in files_of(race_folder, ROWS)]
     assert len(read) == 2
-    assert pa.concat_tables(read).equals(pa.Table.from_batches(trips(ROWS), SCHEMA))
+    assert pa.concat_tables(read).equals(pa.Table.from_batches(trips(ROWS), TRIP_SCHEMA))
 
 
 def test_files_are_made_once_for_all_systems_of_a_race(tmp_path: Path) -> None:
@@ -175,7 +182,7 @@ def test_values_far_in_a_file_may_widen_the_columns_of_lamellas_table(tmp_path: 
     for number, last in enumerate(("7", "7.5")):
         lines = ["cab_type,count", *(f"yellow cab number {n},{n}" for n in range(long)), f"green,{last}"]
         given.joinpath(f"trips_{number}.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode(), 1))
-    backend = backends.load("lamella", "taxi")(tmp_path / "lamella" / "0", TAXI)
+    backend = registry.load("lamella", "taxi")(tmp_path / "lamella" / "0", TAXI)
     backend.folder.mkdir(parents=True)
     assert isinstance(backend, TaxiBackend)
     backend.fill(2)
@@ -190,7 +197,7 @@ def test_values_far_in_a_file_may_widen_the_columns_of_lamellas_table(tmp_path: 
 def test_systems_race_in_processes_of_their_own_and_leave_nothing(tmp_path: Path) -> None:
     names = [name for name in IN_CHILD_PROCESSES_ONLY if not ENTRIES[name].missing]
     heard: list[Message] = []
-    records = run("taxi", [300], names, repeats=1, folder=tmp_path, on_event=heard.append)
+    records = run_workload("taxi", [300], names, repeats=1, folder=tmp_path, on_event=heard.append)
     assert [message for message in heard if isinstance(message, Failure)] == []
     told = {(record.backend, record.operation) for record in records}
     assert told == {(name, operation.id) for name in names for operation in TAXI.operations}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, Signal
 
-from lamella.core.bench.introductions import Introduction, ask_all
+from lamella.core.bench.engine.child import Introduction, ask_all
 from lamella.core.jobs import Job
 from lamella.ui.tasks import Handle, Tasks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
-from lamella.core.bench.ratios import shown_factor
+from lamella.core.bench.results.figures import shown_factor
 from lamella.ui.bench.quantities import Quantity
 from lamella.ui.bench.series import Series, SeriesPoint, place_of
 

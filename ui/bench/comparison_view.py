@@ -18,11 +18,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.bench.compare import FASTER, SAME, SLOWER, TOO_FEW, Comparison, compare, comparison_table
-from lamella.core.bench.kept_run import KeptRun
-from lamella.core.bench.ratios import EQUAL_WITHIN, shown_factor, shown_rows, shown_seconds
-from lamella.core.bench.results import spread
-from lamella.core.bench.workloads import workload_named
+from lamella.core.bench.registry import workload_named
+from lamella.core.bench.results.compare import (
+    FASTER,
+    SAME,
+    SLOWER,
+    TOO_FEW,
+    Comparison,
+    compare,
+    comparison_table,
+)
+from lamella.core.bench.results.figures import EQUAL_WITHIN, shown_factor, shown_rows, shown_seconds
+from lamella.core.bench.results.records import spread
+from lamella.core.bench.results.run import KeptRun
 from lamella.core.errors import LamellaError
 from lamella.ui import theme
 from lamella.ui.bench.bar_chart import BarChart

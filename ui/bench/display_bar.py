@@ -8,9 +8,9 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QMenu, QTabBar, QToolButton, QVBoxLayout, QWidget
 
-from lamella.core.bench.ratios import shown_rows
-from lamella.core.bench.results import STATISTICS
-from lamella.core.bench.workloads import Workload
+from lamella.core.bench.results.figures import shown_rows
+from lamella.core.bench.results.records import STATISTICS
+from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.export import FORMATS

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lamella.core.bench.normalised import Multiple, multiples, reference_of
-from lamella.core.bench.protocol import Failure, Unsupported
-from lamella.core.bench.published import published_lines
-from lamella.core.bench.ratios import in_order, shown_rows
-from lamella.core.bench.results import Point, Summary
-from lamella.core.bench.workloads import WORKLOADS, Operation
+from lamella.core.bench.engine.protocol import Failure, Unsupported
+from lamella.core.bench.registry import WORKLOADS
+from lamella.core.bench.results.compare import Multiple, multiples, reference_of
+from lamella.core.bench.results.figures import in_order, shown_rows
+from lamella.core.bench.results.published import published_lines
+from lamella.core.bench.results.records import Point, Summary
+from lamella.core.bench.workloads.model import Operation
 from lamella.ui.bench.bars import Bar, BarGroup, Bars, ranked
 from lamella.ui.bench.durations import short_rows
 from lamella.ui.bench.line_canvas import told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lamella.core.bench.ratios import shown_rows
+from lamella.core.bench.results.figures import shown_rows
 
 
 def about(seconds: float) -> str:

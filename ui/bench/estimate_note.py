@@ -7,10 +7,9 @@ from collections.abc import Callable
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
-from lamella.core.bench.choice import Choice
-from lamella.core.bench.costs import Costs
-from lamella.core.bench.estimate import Estimate, estimate
-from lamella.core.bench.ratios import shown_bytes
+from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.engine.costs import Costs, Estimate, estimate
+from lamella.core.bench.results.figures import shown_bytes
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.durations import about

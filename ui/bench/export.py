@@ -13,10 +13,10 @@ from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from lamella.core.bench.diary import write_results
-from lamella.core.bench.kept_run import KeptRun, by_backend
-from lamella.core.bench.markdown import markdown_report
-from lamella.core.bench.results import Record, write_text
+from lamella.core.bench.results.console import write_results
+from lamella.core.bench.results.markdown import markdown_report
+from lamella.core.bench.results.records import Record, write_text
+from lamella.core.bench.results.run import KeptRun, by_backend
 from lamella.core.errors import FileProblem, LamellaError
 from lamella.ui import theme
 from lamella.ui.widgets.message_bar import MessageBar

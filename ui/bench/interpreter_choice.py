@@ -10,8 +10,8 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFileDialog, QVBoxLayout, QWidget
 
-from lamella.core.bench.interpreters import OtherPython, examined
-from lamella.core.bench.workloads import FLOATS
+from lamella.core.bench.engine.interpreters import OtherPython, examined
+from lamella.core.bench.workloads.tables import FLOATS
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption
 from lamella.ui.tasks import Handle, Tasks

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from lamella.core.bench.costs import Costs, shipped_costs
-from lamella.core.bench.kept import Kept
-from lamella.core.bench.kept_run import Recording
+from lamella.core.bench.engine.costs import Costs, shipped_costs
+from lamella.core.bench.results.run import Recording
+from lamella.core.bench.results.store import Kept
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.ui.tasks import Tasks

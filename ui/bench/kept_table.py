@@ -9,7 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
-from lamella.core.bench.kept_run import RunSummary
+from lamella.core.bench.results.run import RunSummary
 from lamella.ui import theme
 from lamella.ui.bench.durations import about
 

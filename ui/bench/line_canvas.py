@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from lamella.core.bench.ratios import shown_rows
+from lamella.core.bench.results.figures import shown_rows
 from lamella.ui import theme
 from lamella.ui.bench.axes import COUNT, DecadeAxis, EvenAxis
 from lamella.ui.bench.plot_lines import Band, DrawnLine, Frame, Spot, dagger, grid_lines

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lamella.core.bench.backends import Entry
-from lamella.core.bench.families import family_of
-from lamella.core.bench.interpreters import OtherPython
-from lamella.core.bench.other_python import objection
-from lamella.core.bench.workloads import Workload
+from lamella.core.bench.engine.interpreters import OtherPython, objection
+from lamella.core.bench.registry import Entry, family_of
+from lamella.core.bench.workloads.model import Workload
 
 
 def no_part(entry: Entry, workloads: Sequence[Workload], other: OtherPython | None) -> str:

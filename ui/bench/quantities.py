@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lamella.core.bench.ratios import shown_bytes, shown_factor, shown_seconds
+from lamella.core.bench.results.figures import shown_bytes, shown_factor, shown_seconds
 from lamella.ui.bench.axes import BYTES, SECONDS, Units
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
-from lamella.core.bench.protocol import Doing
-from lamella.core.bench.ratios import shown_rows
+from lamella.core.bench.engine.protocol import Doing
+from lamella.core.bench.results.figures import shown_rows
 from lamella.ui import theme
 from lamella.ui.bench.durations import about
 from lamella.ui.bench.race_results import title_of

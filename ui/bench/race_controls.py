@@ -9,12 +9,12 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSpinBox, QVBoxLayout, QWidget
 
-from lamella.core.bench.choice import PUBLISHED_SCALE, SMALL_SCALE, Choice, Part, part_of
-from lamella.core.bench.costs import Costs
-from lamella.core.bench.interpreters import OtherPython
-from lamella.core.bench.normalised import REFERENCE
-from lamella.core.bench.other_python import objection
-from lamella.core.bench.workloads import WORKLOADS, Workload
+from lamella.core.bench.engine.choice import PUBLISHED_SCALE, SMALL_SCALE, Choice, Part, part_of
+from lamella.core.bench.engine.costs import Costs
+from lamella.core.bench.engine.interpreters import OtherPython, objection
+from lamella.core.bench.registry import WORKLOADS
+from lamella.core.bench.results.compare import REFERENCE
+from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
 from lamella.ui.bench.conditions import ConditionsForm
 from lamella.ui.bench.estimate_note import EstimateNote

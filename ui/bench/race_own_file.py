@@ -18,10 +18,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.bench.choice import Choice, part_of
-from lamella.core.bench.costs import Costs, shipped_costs
-from lamella.core.bench.own import system_names
-from lamella.core.bench.workloads import Workload
+from lamella.core.bench.engine.choice import Choice, part_of
+from lamella.core.bench.engine.costs import Costs, shipped_costs
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.user_script import system_names
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.estimate_note import EstimateNote

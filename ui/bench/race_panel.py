@@ -9,10 +9,10 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
-from lamella.core.bench.choice import Choice
-from lamella.core.bench.kept import Kept
-from lamella.core.bench.protocol import Doing, Message
-from lamella.core.bench.workloads import Workload
+from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.engine.protocol import Doing, Message
+from lamella.core.bench.results.store import Kept
+from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.ui import theme
 from lamella.ui.bench import export

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from lamella.core.bench.backends import entry_named
-from lamella.core.bench.calls import AGAIN, FIRST
-from lamella.core.bench.families import family_of
-from lamella.core.bench.protocol import WRONG, Failure, Measured, Message, Surroundings, Unsupported
-from lamella.core.bench.questions.cycle import QuestionCycle
-from lamella.core.bench.ratios import Ratio, ratios_between
-from lamella.core.bench.results import COLD, WARM, Record
-from lamella.core.bench.tally import Tally
-from lamella.core.bench.workloads import Operation, Workload
+from lamella.core.bench.engine.protocol import WRONG, Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.registry import entry_named, family_of
+from lamella.core.bench.results.compare import Ratio, ratios_between
+from lamella.core.bench.results.records import AGAIN, COLD, FIRST, WARM, Record, Tally
+from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.questions import QuestionCycle
 from lamella.ui.bench.quantities import TIME, Quantity
 
 SAMPLES: dict[str | None, str] = {None: "All samples", COLD: "First in its process", WARM: "Later ones"}

@@ -8,12 +8,12 @@ from enum import StrEnum
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from lamella.core.bench import several
-from lamella.core.bench.choice import Choice
-from lamella.core.bench.costs import Costs
-from lamella.core.bench.pause import Pause
-from lamella.core.bench.protocol import Message
-from lamella.core.bench.results import Record
+from lamella.core.bench.engine import runner
+from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.engine.costs import Costs
+from lamella.core.bench.engine.limits import Pause
+from lamella.core.bench.engine.protocol import Message
+from lamella.core.bench.results.records import Record
 from lamella.core.jobs import Job, Progress
 from lamella.ui.tasks import Handle, Tasks
 
@@ -47,7 +47,7 @@ class RaceRun(QObject):
         choice, pause, inbox = self.choice, self.pause, self._inbox
 
         def work(job: Job) -> list[Record]:
-            return several.run(choice, inbox.append, job, pause, costs(), first_repeat)
+            return runner.run(choice, inbox.append, job, pause, costs(), first_repeat)
 
         self._look.start()
         self._handle = self._tasks.read(

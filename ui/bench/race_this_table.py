@@ -19,12 +19,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.bench.choice import Choice, Part
-from lamella.core.bench.costs import Costs, shipped_costs
-from lamella.core.bench.mine.asked import change_words, mine, words_of
-from lamella.core.bench.mine.sources import Source
-from lamella.core.bench.mine.types import compared_type
-from lamella.core.bench.workloads import Workload
+from lamella.core.bench.engine.choice import Choice, Part
+from lamella.core.bench.engine.costs import Costs, shipped_costs
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.user_table import compared_type
+from lamella.core.bench.workloads.user_table_source import Source, change_words, mine, words_of
 from lamella.core.dataset import Dataset
 from lamella.core.filters import Filter, from_json, sentence
 from lamella.core.schema import ID

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from lamella.core.bench.choice import Choice
-from lamella.core.bench.kept_run import Recording
-from lamella.core.bench.protocol import Failure, Measured, Message, Surroundings, Unsupported
-from lamella.core.bench.workloads import WORKLOADS, Workload
+from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.engine.protocol import Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.registry import WORKLOADS
+from lamella.core.bench.results.run import Recording
+from lamella.core.bench.workloads.model import Workload
 from lamella.ui.bench.race_results import RaceResults
 
 

@@ -17,9 +17,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.bench.choice import Choice
-from lamella.core.bench.kept import Kept
-from lamella.core.bench.kept_run import KeptRun, RunSummary
+from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.results.run import KeptRun, RunSummary
+from lamella.core.bench.results.store import Kept
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme

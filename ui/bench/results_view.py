@@ -8,10 +8,10 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QLabel, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from lamella.core.bench.normalised import reference_of
-from lamella.core.bench.published import PublishedLine, published
-from lamella.core.bench.ratios import shown_rows
-from lamella.core.bench.workloads import Operation, Workload
+from lamella.core.bench.results.compare import reference_of
+from lamella.core.bench.results.figures import shown_rows
+from lamella.core.bench.results.published import PublishedLine, published
+from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.display_bar import DisplayBar

@@ -7,10 +7,11 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from lamella.core.bench.environment import sentence
-from lamella.core.bench.kept_run import KeptRun
-from lamella.core.bench.protocol import Measured, Message
-from lamella.core.bench.workloads import Workload, workload_named
+from lamella.core.bench.engine.machine import sentence
+from lamella.core.bench.engine.protocol import Measured, Message
+from lamella.core.bench.registry import workload_named
+from lamella.core.bench.results.run import KeptRun
+from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.ui import theme
 from lamella.ui.bench import export

@@ -7,9 +7,9 @@ from zlib import crc32
 
 from PySide6.QtCore import Qt
 
-from lamella.core.bench.backends import ENTRIES, entry_named
-from lamella.core.bench.published import PublishedLine
-from lamella.core.bench.results import STATISTICS, Summary, spread
+from lamella.core.bench.registry import ENTRIES, entry_named
+from lamella.core.bench.results.published import PublishedLine
+from lamella.core.bench.results.records import STATISTICS, Summary, spread
 from lamella.ui.style.palettes import Palette
 
 MARKERS = ("o", "s", "t", "d", "star", "p", "h", "t1")

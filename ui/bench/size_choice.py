@@ -14,7 +14,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.bench.workloads import ALL_SIZES, Workload
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.tables import ALL_SIZES
 from lamella.ui import theme
 
 LARGEST = 10**11

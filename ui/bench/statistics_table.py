@@ -9,8 +9,8 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
-from lamella.core.bench.ratios import in_order, shown_seconds
-from lamella.core.bench.results import Summary
+from lamella.core.bench.results.figures import in_order, shown_seconds
+from lamella.core.bench.results.records import Summary
 from lamella.ui import theme
 from lamella.ui.bench.bar_chart import NOTHING
 from lamella.ui.bench.race_results import Display, RaceResults, title_of

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from lamella.core.bench.backends import ENTRIES, Entry
+from lamella.core.bench.registry import ENTRIES, Entry
 
 GROUPS = {
     "Stores": ("lamella", "parquetdb", "deltalake", "pytables", "h5py", "zodb"),

@@ -15,10 +15,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.bench.backends import Entry
-from lamella.core.bench.interpreters import OtherPython
-from lamella.core.bench.introductions import Introduction
-from lamella.core.bench.workloads import Workload
+from lamella.core.bench.engine.child import Introduction
+from lamella.core.bench.engine.interpreters import OtherPython
+from lamella.core.bench.registry import Entry
+from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
 from lamella.ui.bench.asking import Asking
 from lamella.ui.bench.parts import no_part

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QToolButton, QWidget
 
-from lamella.core.bench.backends import Entry
+from lamella.core.bench.registry import Entry
 from lamella.ui import theme
 
 ASKING = "is being asked how it is configured …"

@@ -6,9 +6,8 @@ import pyarrow as pa
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from lamella.core.bench.backends import ENTRIES, Entry
-from lamella.core.bench.mine import SYSTEMS
-from lamella.core.bench.mine.types import cannot_hold
+from lamella.core.bench.registry import ENTRIES, FAMILIES, Entry
+from lamella.core.bench.workloads.user_table import cannot_hold
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption
 
@@ -53,7 +52,7 @@ class TableSystems(QScrollArea):
         layout = QVBoxLayout(inner)
         layout.setContentsMargins(0, 0, theme.S, 0)
         layout.setSpacing(theme.XS)
-        for name in SYSTEMS:
+        for name in FAMILIES["mine"].places:
             layout.addWidget(self._box(ENTRIES[name]))
             layout.addWidget(self.reasons[name])
         layout.addStretch(1)

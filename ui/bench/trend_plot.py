@@ -11,7 +11,7 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QToolTip, QVBoxLayout, QWidget
 
-from lamella.core.bench.ratios import shown_seconds
+from lamella.core.bench.results.figures import shown_seconds
 from lamella.ui import theme
 from lamella.ui.bench.axes import SECONDS, DecadeAxis
 from lamella.ui.bench.plot_lines import DrawnLine, Spot

@@ -9,11 +9,11 @@ from itertools import chain
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from lamella.core.bench.kept import Kept
-from lamella.core.bench.kept_run import RunSummary
-from lamella.core.bench.ratios import in_order, shown_rows
-from lamella.core.bench.trends import TrendPoint, trend
-from lamella.core.bench.workloads import Workload, workload_named
+from lamella.core.bench.registry import workload_named
+from lamella.core.bench.results.figures import in_order, shown_rows
+from lamella.core.bench.results.run import RunSummary
+from lamella.core.bench.results.store import Kept, TrendPoint, trend
+from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme

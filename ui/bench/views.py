@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lamella.core.bench.workloads import Workload
+from lamella.core.bench.workloads.model import Workload
 from lamella.ui.bench.quantities import DISK, MEMORY, PROCESSOR, TIME, Quantity
 from lamella.ui.bench.race_plot import Scale
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
-from lamella.core.bench.choice import PUBLISHED_SCALE, SMALL_SCALE
-from lamella.core.bench.workloads import ALL, GROUPS, WORKLOADS, Workload, workloads_named
+from lamella.core.bench.engine.choice import PUBLISHED_SCALE, SMALL_SCALE
+from lamella.core.bench.registry import ALL, GROUPS, WORKLOADS, workloads_named
+from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption
 

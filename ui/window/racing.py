@@ -12,8 +12,8 @@ from lamella.core.errors import LamellaError
 from lamella.ui.window.dataset_tab import DatasetTab
 
 if TYPE_CHECKING:
-    from lamella.core.bench.choice import Choice
-    from lamella.core.bench.mine.sources import Source
+    from lamella.core.bench.engine.choice import Choice
+    from lamella.core.bench.workloads.user_table_source import Source
     from lamella.ui.bench.race_own_file import RaceOwnFile
     from lamella.ui.bench.race_this_table import RaceThisTable
     from lamella.ui.bench.results_browser import ResultsBrowser
@@ -46,7 +46,7 @@ def ask_race_file(window: MainWindow) -> None:
 
 def race_file(window: MainWindow, path: Path) -> RaceOwnFile | None:
     """Ask how the race in a Python file is to be run; what is wrong with the file is told."""
-    from lamella.core.bench.own import load_file
+    from lamella.core.bench.workloads.user_script import load_file
     from lamella.ui.bench.race_own_file import RaceOwnFile
 
     try:
@@ -80,7 +80,7 @@ def race(window: MainWindow, choice: Choice) -> None:
 
 def source_of(tab: DatasetTab) -> Source:
     """What opens the same rows again."""
-    from lamella.core.bench.mine.sources import Source
+    from lamella.core.bench.workloads.user_table_source import Source
 
     if tab.table is not None:
         return Source(str(tab.table.store.path), tab.table.name)

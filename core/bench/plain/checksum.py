@@ -1,4 +1,4 @@
-"""`core.bench.checksum` of rows of floats, in plain Python."""
+"""`core.bench.engine.judge` of rows of floats, in plain Python."""
 
 from __future__ import annotations
 

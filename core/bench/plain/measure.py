@@ -1,4 +1,4 @@
-"""What one operation costs, as `core.bench.measure` reckons it, by the standard library alone."""
+"""What one operation costs, as `core.bench.engine.measure` reckons it, by the standard library alone."""
 
 from __future__ import annotations
 

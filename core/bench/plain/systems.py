@@ -1,4 +1,4 @@
-"""The systems that need the standard library alone, set up as their like in `core.bench.backends` are."""
+"""The systems that need the standard library alone, set up as their like in `core.bench.registry` are."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The child process: one system, one size, the steps `create` and `read` for each repeat.
 
-It is led and answers as `core.bench.worker` is and does: a spec and leave to begin come in, one JSON object a
-line goes out. What is right, and what machine this is, its runner knows.
+It is led and answers as `core.bench.engine.worker` is and does: a spec and leave to begin come in, one JSON
+object a line goes out. What is right, and what machine this is, its runner knows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Dict, List, TextIO, Tuple
 
-from ..orders import Orders
 from .checksum import checksum
 from .described import PLACES
 from .measure import Cost, measured
 from .rows import DATA, read_rows
+from .step_gate import Orders
 from .systems import System
 
 STEPS = ("create", "read")
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 class Worker:
-    """`spec` is `core.bench.protocol.Spec` as plain data; its options name the data's `columns`."""
+    """`spec` is `core.bench.engine.protocol.Spec` as plain data; its options name the data's `columns`."""
 
     def __init__(self, spec: Dict[str, Any], tell: Tell, wait: Callable[[], None]) -> None:
         self.spec, self.tell, self.wait = spec, tell, wait

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrays import from_numpy, from_values
 from lamella.core.bench.workloads.model import Operation, Workload
 
 _OPERATIONS = tuple(
@@ -24,6 +32,7 @@ _OPERATIONS = tuple(
     )
 )
 
+
 BRIDGE = Workload(
     id="bridge",
     title="SQLite over Parquet",
@@ -42,3 +51,73 @@ BRIDGE = Workload(
     small_rows=(1_000,),
     published_rows=(1_000_000,),
 )
+
+
+FILES, GROUPS = 2, 5
+
+
+GROUP = "group"
+
+
+ZONES = 200
+
+
+COLUMN_COUNT = 6
+
+
+STATEMENTS = {
+    "sum": "SELECT sum(amount) FROM trips",
+    GROUP: "SELECT zone, count(*), avg(amount) FROM trips GROUP BY zone",
+    "count": "SELECT count(*) FROM trips",
+    "filter_ordered": "SELECT count(*), sum(amount) FROM trips WHERE trip BETWEEN {half} AND {half} + 999",
+    "filter_hour": "SELECT count(*) FROM trips"
+    """ WHERE "at" >= '2024-01-02 00:00:00' AND "at" < '2024-01-02 01:00:00'""",
+    "filter_scattered": "SELECT count(*), sum(amount) FROM trips WHERE passengers = 7 AND amount > 99.5",
+    "like": "SELECT count(*) FROM trips WHERE zone LIKE 'zone 01%'",
+    "rows": "SELECT * FROM trips WHERE {rowid} BETWEEN {half} AND {half} + 19",
+    "join": "SELECT borough, count(*) FROM zones JOIN trips USING (zone) WHERE amount > 99 GROUP BY borough",
+}
+"""By operation. `{rowid}` counts from 1, `{half}` is half of all rows."""
+
+
+def statements(rows: int, rowid: str) -> Iterator[tuple[str, str]]:
+    for name, text in STATEMENTS.items():
+        yield name, text.format(half=rows // 2, rowid=rowid)
+
+
+def as_sums(groups: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """What `group` answers, for comparing: a mean of hundredths may lie half-way between two numbers of nine
+    digits, where the order of adding up decides; a sum of hundredths does not."""
+    return [(zone, count, round(count * mean, 2)) for zone, count, mean in groups]
+
+
+def trips(rows: int) -> pa.Table:
+    random = np.random.default_rng(0)
+    moments = 1_704_067_200_000_000 + np.arange(rows) * (30 * 86_400_000_000 // rows)
+    names = from_values([zone for zone, _ in zones()], pa.string())
+    return pa.table(
+        {
+            "trip": from_numpy(np.arange(rows)),
+            "at": from_numpy(moments).cast(pa.timestamp("us")),
+            "zone": names.take(from_numpy(random.integers(0, ZONES, rows))),
+            "passengers": from_numpy(random.integers(0, 9, rows)),
+            "amount": from_numpy(np.round(random.random(rows) * 100, 2)),
+            "tip": from_numpy(np.round(random.random(rows) * 10, 2)),
+        }
+    )
+
+
+def zones() -> list[tuple[str, str]]:
+    """Each with its borough."""
+    return [(f"zone {number:03}", f"borough {number % 6}") for number in range(ZONES)]
+
+
+def write_files(folder: Path, rows: int) -> None:
+    """The trips in files of some row groups each."""
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True)
+    data, in_file = trips(rows), -(-rows // FILES)
+    for number in range(FILES):
+        part = data.slice(number * in_file, in_file)
+        pq.write_table(part, folder / f"{number}.parquet", row_group_size=-(-in_file // GROUPS))

@@ -1,14 +1,34 @@
-"""A catalog of entities beside a store of objects, one call at a time."""
+"""A catalog of entities beside a store of objects, one call at a time: what a page measured on an edge
+platform, on a disk."""
 
 from __future__ import annotations
 
-from lamella.core.bench.workloads.model import Operation, Workload
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from hashlib import sha256
+from typing import Any, ClassVar, TypeVar
+
+from lamella.core.bench.engine.measure import Cycle, Sample, measured_each
+from lamella.core.bench.systems.base import CatalogBackend, Entity, ObjectBackend
+from lamella.core.bench.workloads.entities import entities
+from lamella.core.bench.workloads.model import Operation, Pick, Workload
+from lamella.core.bench.workloads.questions import digest, together
+from lamella.core.bench.workloads.table_rows import SEED, picked
 
 CALLS = 100
+
+
 OPENINGS = 100
 
+
 _EACH = f" A sample for each of {CALLS} calls."
+
+
 _COMMIT = " Each call is a commit of its own." + _EACH
+
+
 _BYTES = {"100b": "100 bytes", "1kb": "1,000 bytes", "10kb": "10,000 bytes"}
 
 
@@ -85,6 +105,7 @@ _OPERATIONS = (
     ),
 )
 
+
 CATALOG = Workload(
     id="catalog",
     title="Catalog and objects",
@@ -101,3 +122,345 @@ CATALOG = Workload(
     small_rows=(1_000,),
     published_rows=(1_000,),
 )
+
+
+TOGETHER = 100
+
+
+LIMIT = 20
+
+
+LISTED = 10
+
+
+STATUS = "featured"
+
+
+SIZES = {"100b": 100, "1kb": 1_000, "10kb": 10_000}
+
+
+RATINGS = tuple(number / 4 for number in range(21))
+
+
+GROUPS = 3
+
+
+_STEPS = ("warm_create", "crud_cycle", "commit_then_put", "commit_and_put", "one_by_one_100", "batched_100")
+
+
+def objects(prefix: str, size: int, count: int = CALLS) -> dict[str, bytes]:
+    """Random bytes, which nothing can compress."""
+    made = random.Random(f"{SEED} {prefix}")
+    return {f"{prefix}/{number:04}": made.randbytes(size) for number in range(count)}
+
+
+def listed_objects() -> dict[str, bytes]:
+    return objects("listed", SIZES["100b"], LISTED)
+
+
+def pairs(step: str, rows: int) -> tuple[list[Entity], dict[str, bytes]]:
+    """New entities, and an object of 1,000 bytes beside each."""
+    return new_entities(step, rows), objects(step, SIZES["1kb"])
+
+
+def new_entities(step: str, rows: int, count: int = CALLS) -> list[Entity]:
+    """Of one step, unlike those of any other."""
+    return entities(rows + _STEPS.index(step) * TOGETHER * GROUPS, count)
+
+
+def groups(step: str, rows: int) -> Iterator[list[Entity]]:
+    made = new_entities(step, rows, TOGETHER * GROUPS)
+    return (made[at : at + TOGETHER] for at in range(0, len(made), TOGETHER))
+
+
+READ, UPDATED = Pick("catalog-get", CALLS), Pick("catalog-update", CALLS)
+
+
+def expected(workload: Workload, operation: Operation, rows: int) -> str:
+    step = operation.id
+    if step in ("warm_get", "warm_update"):
+        change = {"status": STATUS} if step == "warm_update" else {}
+        pick = UPDATED if step == "warm_update" else READ
+        held = entities(0, rows)
+        return of_entities(held[number] | change for number in numbers(pick, workload, rows))
+    return _BY_STEP[step](rows)
+
+
+def numbers(pick: Pick, workload: Workload, rows: int) -> list[int]:
+    found: list[int] = picked(pick, workload, rows).tolist()
+    return found
+
+
+def of_entities(found: Iterable[Entity]) -> str:
+    return digest([[one] for one in found])
+
+
+def of_objects(found: Mapping[str, bytes]) -> str:
+    return digest([[key, sha256(body).hexdigest()] for key, body in found.items()])
+
+
+def of_sizes(found: Mapping[str, int]) -> str:
+    return digest([[key, size] for key, size in found.items()])
+
+
+def of_pairs(entities_found: Iterable[Entity], objects_found: Mapping[str, bytes]) -> str:
+    return together([of_entities(entities_found), of_objects(objects_found)])
+
+
+def of_names(found: Iterable[tuple[float, Iterable[str]]]) -> str:
+    """By rating; the names in their order."""
+    return digest([[rating, list(names)] for rating, names in found])
+
+
+def of_keys(found: Iterable[str]) -> str:
+    return digest([[number, key] for number, key in enumerate(found)])
+
+
+def of_fields(found: Iterable[str]) -> str:
+    return digest([[name] for name in found])
+
+
+def _rated(rows: int) -> str:
+    held = entities(0, rows)
+    names = {rating: [one["name"] for one in held if one["rating"] == rating] for rating in RATINGS}
+    return of_names((rating, found[:LIMIT]) for rating, found in names.items())
+
+
+def _in_groups(step: str) -> Callable[[int], str]:
+    return lambda rows: of_entities(one for group in groups(step, rows) for one in group)
+
+
+def _of_prefix(prefix: str) -> Callable[[int], str]:
+    return lambda rows: of_objects(objects(prefix, SIZES[prefix]))
+
+
+_BY_STEP: dict[str, Callable[[int], str]] = {
+    "open_cold": lambda rows: of_fields(entities(0, 1)[0]),
+    "catalog_query": _rated,
+    "warm_create": lambda rows: of_entities(new_entities("warm_create", rows)),
+    "crud_cycle": lambda rows: of_entities(new_entities("crud_cycle", rows)),
+    **{f"{verb}_{prefix}": _of_prefix(prefix) for verb in ("put", "get") for prefix in SIZES},
+    "head": lambda rows: of_sizes(dict.fromkeys(objects("1kb", SIZES["1kb"]), SIZES["1kb"])),
+    "list_10": lambda rows: of_keys(listed_objects()),
+    "commit_then_put": lambda rows: of_pairs(*pairs("commit_then_put", rows)),
+    "commit_and_put": lambda rows: of_pairs(*pairs("commit_and_put", rows)),
+    "one_by_one_100": _in_groups("one_by_one_100"),
+    "batched_100": _in_groups("batched_100"),
+}
+
+
+T = TypeVar("T")
+
+
+ALL = float("inf")
+
+
+class Sampling(Cycle[ObjectBackend]):
+    """Whatever a step puts is read back before its time counts."""
+
+    def _sample(
+        self,
+        name: str,
+        works: Sequence[Callable[[], T]],
+        told: Callable[[list[T]], str],
+        warm: Callable[[], object] | None = None,
+        writing: bool = True,
+    ) -> Sample:
+        """`told` reads back while the database is open still; `warm` is called before, untimed."""
+        self.backend.open(writing)
+        if warm is not None:
+            warm()
+        found, cost = measured_each(works, ALL)
+        checksum = told(found)
+        self.backend.close()
+        return Sample(name, cost, self.backend.disk_bytes(), checksum, again=warm is not None)
+
+    @property
+    def _catalog(self) -> CatalogBackend:
+        assert isinstance(self.backend, CatalogBackend), "It keeps no entities, and `cannot` has to say so"
+        return self.backend
+
+    def _ids(self, numbers: list[int]) -> list[Any]:
+        self.backend.open(writing=False)
+        ids = self._catalog.ids()
+        self.backend.close()
+        return [ids[number] for number in numbers]
+
+    def _newest(self, count: int) -> Iterator[Entity]:
+        for row_id in self._catalog.ids()[-count:]:
+            yield self._catalog.as_entity(self._catalog.get(row_id))
+
+    def _objects(self, made: dict[str, bytes]) -> dict[str, bytes]:
+        return {key: self.backend.get_object(key) for key in made}
+
+    def _digest_of_all(self) -> str:
+        raise AssertionError("Every step reads back what it changed")
+
+
+class EntitySteps(Sampling):
+    def open_cold(self) -> Iterator[Sample]:
+        catalog = self._catalog
+        catalog.open(writing=False)
+        found, cost = measured_each([self._opened_anew] * OPENINGS, ALL, catalog.close)
+        catalog.close()
+        (fields,) = {tuple(sorted(fields)) for fields in found}
+        yield Sample("open_cold", cost, catalog.disk_bytes(), of_fields(fields))
+
+    def _opened_anew(self) -> Sequence[str]:
+        """The columns of the table of entities, from all that the catalog says."""
+        self.backend.open(writing=False)
+        (found,) = (fields for fields in self._catalog.tables().values() if "profile" in fields)
+        return found
+
+    def warm_get(self) -> Iterator[Sample]:
+        catalog = self._catalog
+        ids = self._ids(numbers(READ, self.workload, self.rows))
+
+        def told(found: list[Any]) -> str:
+            return of_entities(map(catalog.as_entity, found))
+
+        works = [partial(catalog.get, row_id) for row_id in ids]
+        yield self._sample("warm_get", works, told, warm=works[-1], writing=False)
+
+    def catalog_query(self) -> Iterator[Sample]:
+        catalog = self._catalog
+        ratings = [RATINGS[number % len(RATINGS)] for number in range(CALLS)]
+
+        def told(found: list[Sequence[str]]) -> str:
+            return of_names({(rating, tuple(names)) for rating, names in zip(ratings, found, strict=True)})
+
+        works = [partial(catalog.names_rated, rating, LIMIT) for rating in ratings]
+        yield self._sample("catalog_query", works, told, warm=works[-1], writing=False)
+
+    def warm_create(self) -> Iterator[Sample]:
+        made = new_entities("warm_create", self.rows)
+        works = [partial(self._catalog.create, [one]) for one in made]
+        yield self._sample("warm_create", works, lambda _: of_entities(self._newest(len(made))))
+
+    def warm_update(self) -> Iterator[Sample]:
+        catalog = self._catalog
+        ids = self._ids(numbers(UPDATED, self.workload, self.rows))
+
+        def told(_: Any) -> str:
+            return of_entities(catalog.as_entity(catalog.get(row_id)) for row_id in ids)
+
+        works = [partial(catalog.set_fields, row_id, {"status": STATUS}) for row_id in ids]
+        yield self._sample("warm_update", works, told)
+
+    def crud_cycle(self) -> Iterator[Sample]:
+        def told(found: list[tuple[int, Any]]) -> str:
+            left = {row_id for row_id, _ in found} & set(self._catalog.ids())
+            got = [self._catalog.as_entity(one) for _, one in found]
+            return of_entities([*got, *({"not deleted": row_id} for row_id in left)])
+
+        works = [partial(self._crud, one) for one in new_entities("crud_cycle", self.rows)]
+        yield self._sample("crud_cycle", works, told)
+
+    def _crud(self, entity: Entity) -> tuple[Any, Any]:
+        row_id = self._catalog.create_one(entity)
+        found = self._catalog.get(row_id)
+        self._catalog.set_fields(row_id, {"status": STATUS})
+        self._catalog.delete([row_id])
+        return row_id, found
+
+    def one_by_one_100(self) -> Iterator[Sample]:
+        def create_each(group: list[Entity]) -> None:
+            for one in group:
+                self._catalog.create([one])
+
+        yield self._of_groups("one_by_one_100", create_each)
+
+    def batched_100(self) -> Iterator[Sample]:
+        yield self._of_groups("batched_100", self._catalog.create)
+
+    def _of_groups(self, name: str, create: Callable[[list[Entity]], None]) -> Sample:
+        works = [partial(create, group) for group in groups(name, self.rows)]
+        return self._sample(name, works, lambda _: of_entities(self._newest(GROUPS * TOGETHER)))
+
+
+class ObjectSteps(Sampling):
+    def put(self, prefix: str) -> Iterator[Sample]:
+        made = objects(prefix, SIZES[prefix])
+        works = [partial(self.backend.put_object, key, body) for key, body in made.items()]
+        yield self._sample(f"put_{prefix}", works, lambda _: of_objects(self._objects(made)))
+
+    def get(self, prefix: str) -> Iterator[Sample]:
+        keys = list(objects(prefix, SIZES[prefix]))
+
+        def told(found: list[bytes]) -> str:
+            return of_objects(dict(zip(keys, found, strict=True)))
+
+        works = [partial(self.backend.get_object, key) for key in keys]
+        yield self._sample(f"get_{prefix}", works, told, writing=False)
+
+    def head(self) -> Iterator[Sample]:
+        keys = list(objects("1kb", SIZES["1kb"]))
+
+        def told(found: list[int]) -> str:
+            return of_sizes(dict(zip(keys, found, strict=True)))
+
+        works = [partial(self.backend.head_object, key) for key in keys]
+        yield self._sample("head", works, told, writing=False)
+
+    def list_10(self) -> Iterator[Sample]:
+        def told(found: list[Sequence[str]]) -> str:
+            (keys,) = set(map(tuple, found))
+            return of_keys(keys)
+
+        prefix = next(iter(listed_objects())).partition("/")[0]
+        works = [partial(self.backend.list_objects, prefix)] * CALLS
+        yield self._sample("list_10", works, told, writing=False)
+
+
+class CatalogCycle(EntitySteps, ObjectSteps):
+    """The database is open for all calls of a step, but for those of `open_cold`."""
+
+    steps: ClassVar[tuple[str, ...]] = (
+        *("fill", "open_cold", "warm_get", "catalog_query", "warm_create", "warm_update", "crud_cycle"),
+        *(f"{verb}_{prefix}" for prefix in SIZES for verb in ("put", "get")),
+        *("head", "list_10", "commit_then_put", "commit_and_put", "one_by_one_100", "batched_100"),
+    )
+
+    def step(self, name: str) -> Iterator[Sample]:
+        verb, _, prefix = name.partition("_")
+        if prefix in SIZES:
+            yield from self.put(prefix) if verb == "put" else self.get(prefix)
+        else:
+            yield from super().step(name)
+
+    def fill(self) -> Iterator[Sample]:
+        """Nothing is timed."""
+        self.backend.open(writing=True)
+        self.backend.fill(entities(0, self.rows))
+        for key, body in listed_objects().items():
+            self.backend.put_object(key, body)
+        self.backend.close()
+        yield from ()
+
+    def commit_then_put(self) -> Iterator[Sample]:
+        def both(entity: Entity, key: str, body: bytes) -> None:
+            self._catalog.create([entity])
+            self.backend.put_object(key, body)
+
+        yield self._of_pairs("commit_then_put", both)
+
+    def commit_and_put(self) -> Iterator[Sample]:
+        """Starting the second thread is not part of it."""
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            beside.submit(int).result()
+
+            def both(entity: Entity, key: str, body: bytes) -> None:
+                put = beside.submit(self.backend.put_object, key, body)
+                self._catalog.create([entity])
+                put.result()
+
+            yield self._of_pairs("commit_and_put", both)
+
+    def _of_pairs(self, name: str, both: Callable[[Entity, str, bytes], None]) -> Sample:
+        made, beside = pairs(name, self.rows)
+        works = [partial(both, one, *item) for one, item in zip(made, beside.items(), strict=True)]
+
+        def told(_: Any) -> str:
+            return of_pairs(self._newest(len(made)), self._objects(beside))
+
+        return self._sample(name, works, told)

@@ -2,9 +2,99 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache, partial
+from hashlib import blake2b
+from random import Random
+from typing import Any, ClassVar
 
-from lamella.core.bench.workloads.model import Operation, Workload
+import pyarrow as pa
+
+from lamella.core.bench.engine.measure import Cycle, Sample, measured_each
+from lamella.core.bench.registry import workload_named
+from lamella.core.bench.systems.base import Entity, EntityBackend, Id
+from lamella.core.bench.workloads.model import Operation, Pick, Workload
+from lamella.core.bench.workloads.table_rows import SEED, picked
+
+SCHEMA = pa.schema(
+    {
+        "name": pa.string(),
+        "status": pa.string(),
+        "views": pa.int64(),
+        "rating": pa.float64(),
+        "tags": pa.list_(pa.string()),
+        "profile": pa.struct({"city": pa.string(), "age": pa.int64()}),
+        "about": pa.string(),
+    }
+)
+
+
+STATUSES = ("draft", "review", "published", "archived")
+
+
+CITIES = ("Bergen", "Cusco", "Hanoi", "Izmir", "Lagos", "Perth", "Quito", "Turin")
+
+
+WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "garnet", "harbour", "indigo", "juniper")
+
+
+def entities(start: int, count: int) -> list[Entity]:
+    return [entity(number) for number in range(start, start + count)]
+
+
+def entity(number: int) -> Entity:
+    """About 250 bytes as JSON."""
+    chance = Random(SEED * 1_000_003 + number)
+    return {
+        "name": f"{chance.choice(WORDS)} {number}",
+        "status": chance.choice(STATUSES),
+        "views": chance.randrange(100_000),
+        "rating": chance.randrange(21) / 4,
+        "tags": chance.sample(WORDS, chance.randint(1, 4)),
+        "profile": {"city": chance.choice(CITIES), "age": chance.randint(18, 90)},
+        "about": " ".join(chance.choices(WORDS, k=12)),
+    }
+
+
+ITEM_END = "\x1f"
+
+
+def fingerprint(rows: pa.Table, in_order: bool = False) -> list[list[Any]]:
+    """Of the columns that entities have; ids, which differ from system to system, are left out.
+
+    A pass of Python over every value would take longer than most questions.
+    """
+    from pyarrow import csv
+
+    flat = _flat(rows)
+    if not in_order:
+        keys = ["name"] if "name" in flat.column_names else flat.column_names
+        flat = flat.sort_by([(key, "ascending") for key in keys])
+    written = pa.BufferOutputStream()
+    csv.write_csv(flat, written)
+    return [[flat.num_rows, blake2b(written.getvalue(), digest_size=8).hexdigest()]]
+
+
+def _flat(rows: pa.Table) -> pa.Table:
+    """Lists as one text, nested fields as columns."""
+    flat: dict[str, Any] = {}
+    for name in SCHEMA.names:
+        if name in rows.column_names:
+            flat |= _leaves(name, rows[name].cast(SCHEMA.field(name).type))
+    return pa.table(flat)
+
+
+def _leaves(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
+    import pyarrow.compute as pc
+
+    if pa.types.is_list(column.type):
+        return {name: pc.binary_join(column.combine_chunks(), ITEM_END)}
+    if pa.types.is_struct(column.type):
+        return {field.name: pc.struct_field(column, field.name) for field in column.type.fields}
+    return {name: column}
+
 
 SINGLES = 500
 
@@ -22,7 +112,10 @@ CREATED = {
     "create_thousand": Batches(1_000, 5),
     "create_batch": Batches(10_000, 1),
 }
+
+
 DELETED = Batches(100, 10)
+
 
 _EACH = f"; a sample for each of up to {SINGLES} entities, each in a commit of its own."
 
@@ -91,3 +184,211 @@ ENTITY_CHANGES = Workload(
     family="entity",
     published_rows=(1_000, 10_000, 100_000),
 )
+
+
+GOT, SET, INCREMENTED, PUSHED, GONE = (
+    Pick(name, SINGLES) for name in ("get", "set", "increment", "push", "delete")
+)
+
+
+SET_SEVERAL, ADDED, PULLED, UNSET = (
+    Pick(name, SINGLES) for name in ("set several", "add to set", "pull", "unset")
+)
+
+
+GONE_TOGETHER = Pick("delete together", DELETED.size * DELETED.times)
+
+
+STATUS, TAG, COMMON_TAG, FORGOTTEN = "featured", "kelp", "cedar", "about"
+
+
+SEVERAL = {"status": "reviewed", "views": 7, "rating": 4.5}
+
+
+Held = dict[int, Entity]
+"""By number, in the order they came."""
+
+
+def expected(workload: Workload, operation: Operation, rows: int) -> str:
+    """The checksum of all entities after an operation; for the reading ones, of those read."""
+    if operation.id in ("get", "get_again"):
+        held = entities(0, rows)
+        return digest(held[number] for number in numbers(GOT, workload, rows))
+    return _digests(workload.id, rows)[operation.id]
+
+
+def numbers(pick: Pick, workload: Workload, rows: int) -> list[int]:
+    found: list[int] = picked(pick, workload, rows).tolist()
+    return found
+
+
+def batches(step: str, rows: int) -> list[list[Entity]]:
+    """The new entities of a step that creates, one list a commit."""
+    size, times = CREATED[step].size, CREATED[step].times
+    before = (CREATED[name] for name in list(CREATED)[: list(CREATED).index(step)])
+    first = rows + SINGLES + sum(batch.size * batch.times for batch in before)
+    return [entities(first + batch * size, size) for batch in range(times)]
+
+
+def gone_together(held: int, workload: Workload) -> list[list[int]]:
+    """Which of so many are deleted together, as places in the order they came, one list a commit."""
+    chosen = numbers(GONE_TOGETHER, workload, held)
+    return [chosen[start : start + DELETED.size] for start in range(0, len(chosen), DELETED.size)]
+
+
+def first_tag(number: int) -> str:
+    """It stays the first through the steps before `update_pull`."""
+    tag: str = entities(number, 1)[0]["tags"][0]
+    return tag
+
+
+def digest(found: Iterable[Entity]) -> str:
+    """Entities count in any order, their fields too."""
+    count, total = 0, 0
+    for one in found:
+        text = json.dumps(one, sort_keys=True).encode()
+        total += int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
+        count += 1
+    return f"{count}:{total % 2**64:016x}"
+
+
+@lru_cache(maxsize=1)
+def _digests(workload_id: str, rows: int) -> dict[str, str]:
+    """After each step that changes something."""
+    workload = workload_named(workload_id)
+    held, found = dict(enumerate(entities(0, rows))), {}
+    for step in workload.steps[2:]:
+        _do(step, held, workload, rows)
+        found[step] = digest(held.values())
+    return found
+
+
+def _do(step: str, held: Held, workload: Workload, rows: int) -> None:
+    if step in _UPDATES:
+        pick, change = _UPDATES[step]
+        for number in numbers(pick, workload, rows):
+            held[number] |= change(held[number])
+    elif step == "create_one":
+        held.update(enumerate(entities(rows, SINGLES), start=rows))
+    elif step == "delete_one":
+        for number in numbers(GONE, workload, rows):
+            del held[number]
+    elif step == "delete_hundred":
+        there = list(held)
+        for batch in gone_together(len(there), workload):
+            for place in batch:
+                del held[there[place]]
+    else:
+        made = [one for batch in batches(step, rows) for one in batch]
+        held.update(enumerate(made, start=max(held) + 1))
+
+
+_UPDATES: dict[str, tuple[Pick, Callable[[Entity], Entity]]] = {
+    "update_set": (SET, lambda one: {"status": STATUS}),
+    "update_inc": (INCREMENTED, lambda one: {"views": one["views"] + 1}),
+    "update_push": (PUSHED, lambda one: {"tags": [*one["tags"], TAG]}),
+    "update_set_several": (SET_SEVERAL, lambda one: SEVERAL),
+    "update_add_to_set": (
+        ADDED,
+        lambda one: {"tags": one["tags"] if COMMON_TAG in one["tags"] else [*one["tags"], COMMON_TAG]},
+    ),
+    "update_pull": (PULLED, lambda one: {"tags": [tag for tag in one["tags"] if tag != one["tags"][0]]}),
+    "update_unset": (UNSET, lambda one: {FORGOTTEN: None}),
+}
+
+
+class EntityCycle(Cycle[EntityBackend]):
+    steps: ClassVar[tuple[str, ...]] = (
+        *("fill", "get", "create_one", "update_set", "update_inc", "update_push"),
+        *("update_set_several", "update_add_to_set", "update_pull", "update_unset"),
+        *("delete_one", "create_hundred", "create_thousand", "create_batch", "delete_hundred"),
+    )
+
+    def fill(self) -> Iterator[Sample]:
+        """Nothing is timed."""
+        self._changing(lambda: self.backend.fill(entities(0, self.rows)))
+        yield from ()
+
+    def get(self) -> Iterator[Sample]:
+        works = [partial(self.backend.get, row_id) for row_id in self._ids(GOT)]
+        self.backend.open(writing=False)
+        answers, cost = measured_each(works, float("inf"))
+        again, cost_again = measured_each(works, float("inf"))
+        first, second = (digest(map(self.backend.as_entity, found)) for found in (answers, again))
+        self.backend.close()
+        size = self.backend.disk_bytes()
+        yield Sample("get", cost, size, first)
+        yield Sample("get_again", cost_again, size, second, again=True)
+
+    def create_one(self) -> Iterator[Sample]:
+        made = entities(self.rows, SINGLES)
+        yield from self._each("create_one", [partial(self.backend.create, [one]) for one in made])
+
+    def update_set(self) -> Iterator[Sample]:
+        yield from self._each_row("update_set", SET, lambda i: self.backend.set_fields(i, {"status": STATUS}))
+
+    def update_inc(self) -> Iterator[Sample]:
+        yield from self._each_row("update_inc", INCREMENTED, lambda i: self.backend.increment(i, "views", 1))
+
+    def update_push(self) -> Iterator[Sample]:
+        yield from self._each_row("update_push", PUSHED, lambda i: self.backend.push(i, "tags", TAG))
+
+    def update_set_several(self) -> Iterator[Sample]:
+        change = partial(self.backend.set_fields, values=SEVERAL)
+        yield from self._each_row("update_set_several", SET_SEVERAL, change)
+
+    def update_add_to_set(self) -> Iterator[Sample]:
+        change = partial(self.backend.add_to_set, name="tags", value=COMMON_TAG)
+        yield from self._each_row("update_add_to_set", ADDED, change)
+
+    def update_pull(self) -> Iterator[Sample]:
+        chosen = numbers(PULLED, self.workload, self.rows)
+        pairs = zip(self._ids(PULLED), map(first_tag, chosen), strict=True)
+        yield from self._each("update_pull", [partial(self.backend.pull, i, "tags", tag) for i, tag in pairs])
+
+    def update_unset(self) -> Iterator[Sample]:
+        yield from self._each_row("update_unset", UNSET, lambda i: self.backend.unset(i, FORGOTTEN))
+
+    def delete_one(self) -> Iterator[Sample]:
+        yield from self._each_row("delete_one", GONE, lambda i: self.backend.delete([i]))
+
+    def create_hundred(self) -> Iterator[Sample]:
+        yield from self._create("create_hundred")
+
+    def create_thousand(self) -> Iterator[Sample]:
+        yield from self._create("create_thousand")
+
+    def create_batch(self) -> Iterator[Sample]:
+        yield from self._create("create_batch")
+
+    def delete_hundred(self) -> Iterator[Sample]:
+        ids = self._every_id()
+        gone = [[ids[place] for place in batch] for batch in gone_together(len(ids), self.workload)]
+        yield from self._each("delete_hundred", [partial(self.backend.delete, batch) for batch in gone])
+
+    def _create(self, name: str) -> Iterator[Sample]:
+        made = batches(name, self.rows)
+        yield from self._each(name, [partial(self.backend.create, batch) for batch in made])
+
+    def _each_row(self, name: str, pick: Pick, change: Callable[[Id], Any]) -> Iterator[Sample]:
+        yield from self._each(name, [partial(change, row_id) for row_id in self._ids(pick)])
+
+    def _each(self, name: str, works: list[partial[Any]]) -> Iterator[Sample]:
+        yield from self.settle()
+        self.backend.open(writing=True)
+        _, cost = measured_each(works, float("inf"))
+        self.backend.close()
+        self._owe((name, cost))
+
+    def _ids(self, pick: Pick) -> list[Id]:
+        ids = self._every_id()
+        return [ids[number] for number in numbers(pick, self.workload, self.rows)]
+
+    def _every_id(self) -> list[Id]:
+        self.backend.open(writing=False)
+        ids = self.backend.ids()
+        self.backend.close()
+        return ids
+
+    def _digest_of_all(self) -> str:
+        return digest(self.backend.contents())

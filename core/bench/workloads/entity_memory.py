@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import sys
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar
+
+import psutil
+import pyarrow as pa
+
+from lamella.core.bench.engine.measure import Cycle, Sample, measured
+from lamella.core.bench.systems.base import Backend
 from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.questions import digest
+from lamella.core.bench.workloads.table_rows import SEED
 
 PAYLOADS = {"100": "100 B", "1k": "1 KB", "10k": "10 KB"}
 """Bytes of text in each entity: as an operation's name ends, and as it is shown."""
 
+
 BYTES = {"100": 100, "1k": 1_000, "10k": 10_000}
+
 
 _MEMORY = "What it adds to the process at its peak is its memory; what is loaded once is loaded before."
 
@@ -34,6 +54,7 @@ def _of_payload(end: str) -> tuple[Operation, Operation]:
 
 _OPERATIONS = tuple(operation for end in PAYLOADS for operation in _of_payload(end))
 
+
 ENTITY_MEMORY = Workload(
     id="entity-memory",
     title="Memory of entities",
@@ -50,3 +71,131 @@ ENTITY_MEMORY = Workload(
     family="entity-memory",
     published_rows=(1_000, 10_000),
 )
+
+
+PAYLOAD_SCHEMA = pa.schema(
+    {"number": pa.int64(), "grp": pa.int64(), "name": pa.string(), "payload": pa.string()}
+)
+
+
+AT_ONCE = 1_000
+
+
+def payloads(rows: int, size: int) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(PAYLOAD_SCHEMA, _batches(rows, size))
+
+
+def _batches(rows: int, size: int) -> Iterator[pa.RecordBatch]:
+    for start in range(0, rows, AT_ONCE):
+        numbers = range(start, min(start + AT_ONCE, rows))
+        made = [
+            {"number": n, "grp": n % 2, "name": f"entity {n}", "payload": payload(n, size)} for n in numbers
+        ]
+        yield pa.RecordBatch.from_pylist(made, PAYLOAD_SCHEMA)
+
+
+def payload(number: int, size: int) -> str:
+    return Random(SEED * 1_000_003 + number).randbytes(-(-size // 2)).hex()[:size]
+
+
+def expected(_workload: Workload, operation: Operation, rows: int) -> str:
+    first, step = (1, 2) if operation.id.startswith("result") else (0, 1)
+    return digest([[number] for number in range(first, rows, step)])
+
+
+class EntityMemory(Backend):
+    """A table for each size of payload, in one database."""
+
+    @property
+    def columns(self) -> int:
+        return len(PAYLOAD_SCHEMA)
+
+    @abstractmethod
+    def fill(self, table: str, made: pa.RecordBatchReader) -> None: ...
+
+    @abstractmethod
+    def ready(self, table: str) -> None:
+        """What the open database does before a question about this table; no part of its memory."""
+
+    @abstractmethod
+    def result(self, table: str) -> Any:
+        """Every column of the rows whose group is 1."""
+
+    @abstractmethod
+    def hold(self, table: str) -> Any:
+        """Every row and column."""
+
+    @abstractmethod
+    def numbers(self, answer: Any) -> list[int]:
+        """The numbers of an answer's rows."""
+
+
+class FrameMemory(EntityMemory):
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._frame: Any = None
+
+    def close(self) -> None:
+        self._frame = None
+
+    def fill(self, table: str, made: pa.RecordBatchReader) -> None:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetWriter(self.file(table), made.schema) as writer:
+            for batch in made:
+                writer.write_batch(batch)
+
+    def ready(self, table: str) -> None:
+        self._frame = self.hold(table)
+
+    @abstractmethod
+    def hold(self, table: str) -> Any: ...
+
+    def file(self, table: str) -> Path:
+        return self.folder / f"{table}.parquet"
+
+
+WARM_UP, WARM_UP_ROWS = "warm_up", 5_000
+
+
+class MemoryCycle(Cycle[EntityMemory]):
+    steps: ClassVar[tuple[str, ...]] = ("fill",)
+
+    def step(self, name: str) -> Iterator[Sample]:
+        yield from self._fill() if name == "fill" else self._ask(name)
+
+    def _fill(self) -> Iterator[Sample]:
+        self.backend.open(writing=True)
+        self.backend.fill(WARM_UP, payloads(WARM_UP_ROWS, BYTES["100"]))
+        for end, size in BYTES.items():
+            self.backend.fill(f"payload_{end}", payloads(self.rows, size))
+        self.backend.close()
+        yield from ()
+
+    def _ask(self, name: str) -> Iterator[Sample]:
+        what, _, end = name.partition("_")
+        self.backend.open(writing=False)
+        ask: Callable[[str], Any] = getattr(self.backend, what)
+        self.backend.ready(WARM_UP)
+        ask(WARM_UP)
+        self.backend.ready(f"payload_{end}")
+        _give_back()
+        before = psutil.Process().memory_info().rss
+        answer, cost = measured(partial(ask, f"payload_{end}"))
+        found = digest([[number] for number in self.backend.numbers(answer)])
+        self.backend.close()
+        added = replace(cost, peak_rss_bytes=max(0, cost.peak_rss_bytes - before))
+        yield Sample(name, added, self.backend.disk_bytes(), found)
+
+    def _digest_of_all(self) -> str:
+        raise AssertionError("No step leaves a change behind")
+
+
+def _give_back() -> None:
+    """What was freed, to the operating system."""
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl has not
+        if trim is not None:
+            trim(0)

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from lamella.core.bench.workloads.model import Operation, Workload
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache, partial
+from statistics import fmean
+from typing import Any
+
+import pyarrow as pa
+
+from lamella.core.bench.registry import workload_named
+from lamella.core.bench.systems.base import FIELDS, Entity, Question, QuestionBackend, Questions
+from lamella.core.bench.workloads.entities import SCHEMA, STATUSES, entities, fingerprint
+from lamella.core.bench.workloads.model import Operation, Pick, Workload
+from lamella.core.bench.workloads.questions import digest, together
+from lamella.core.bench.workloads.table_rows import picked
 
 PAGE = 20
+
+
 DEPTHS = (1, 10, 100, 500)
+
+
 PAGE_ORDER = ("-rating",)
+
+
 INDEXED_ORDER = ("views",)
+
 
 FILTERS = {
     "equality": ("Equality", "status = draft: a quarter of the entities"),
@@ -21,20 +42,29 @@ FILTERS = {
     ),
     "regex": ("Regex", "name matches ^amber .*7$: 1 % of them"),
 }
+
+
 SORTS = {
     "sort_number": ("-views",),
     "sort_text": ("name",),
     "sort_two": ("status", "-views"),
     "sort_three": ("status", "-rating", "views"),
 }
+
+
 PROJECTIONS: dict[str, tuple[str, ...]] = {
     "project_two": ("status", "views"),
     "project_four": ("name", "status", "views", "rating"),
     "project_index": ("_id", "views"),
 }
 
+
 _WHOLE = "All columns of every row found. "
+
+
 _ANEW = "Of every row. The database is opened anew before each time, untimed, with nothing kept in memory."
+
+
 _TIES = " Equal ones come in the order of their ids. Asked again, a system may answer from an order it kept."
 
 
@@ -107,6 +137,7 @@ _OPERATIONS = (
     ),
 )
 
+
 ENTITY_QUERIES = Workload(
     id="entity-queries",
     title="Questions to entities",
@@ -123,3 +154,197 @@ ENTITY_QUERIES = Workload(
     asks_only=True,
     published_rows=(1_000, 10_000, 100_000),
 )
+
+
+_WORKLOAD_ID = "entity-queries"
+
+
+LOOKED_UP = Pick("looked up by name", 50)
+
+
+CONDITIONS: dict[str, Callable[[Entity], bool]] = {
+    "equality": lambda one: bool(one["status"] == "draft"),
+    "range": lambda one: 1_000 < one["views"] < 5_000,
+    "in": lambda one: one["status"] in ("draft", "review"),
+    "and": lambda one: one["status"] == "draft" and one["views"] > 90_000,
+    "or": lambda one: one["views"] < 1_000 or one["rating"] == 5.0,
+    "nested": lambda one: (
+        one["profile"]["city"] == "Lagos" and (one["profile"]["age"] < 30 or one["rating"] > 4.0)
+    ),
+    "regex": lambda one: re.search("^amber .*7$", one["name"]) is not None,
+}
+
+
+PAGES = {name(depth): depth for depth in DEPTHS for name in (by_offset, by_cursor)}
+
+
+ORDERS = {**SORTS, **dict.fromkeys(PAGES, PAGE_ORDER), "sort_indexed": INDEXED_ORDER}
+
+
+def expected(_workload: Workload, operation: Operation, rows: int) -> str:
+    """As `QuestionCycle` tells the answers of systems."""
+    held, name = _held(rows), operation.id
+    if name == "count":
+        return digest(rows)
+    if name == "group_by":
+        return digest(_grouped(held))
+    if name == "point":
+        told = [digest(_rows_found([one for one in held if one["name"] == asked])) for asked in names(rows)]
+        return told[0] if len(set(told)) == 1 else together(told)
+    if name in ORDERS:
+        start = page_start(PAGES.get(name, 1), rows)
+        return digest(_rows_found(ordered(held, ORDERS[name])[start : start + PAGE], in_order=True))
+    if name in FILTERS:
+        return digest(_rows_found([one for one in held if CONDITIONS[name](one)]))
+    columns = PROJECTIONS.get(name, tuple(SCHEMA.names))
+    return digest(_rows_found(held, [column for column in columns if column in SCHEMA.names]))
+
+
+def names(rows: int) -> list[str]:
+    """That are looked up, one after the other."""
+    chosen = picked(LOOKED_UP, workload_named(_WORKLOAD_ID), rows).tolist()
+    return [entities(number, 1)[0]["name"] for number in chosen]
+
+
+def page_start(depth: int, rows: int) -> int:
+    """Of the last page that there is, where there are not so many."""
+    return min(depth - 1, (rows - 1) // PAGE) * PAGE
+
+
+def ordered(held: Sequence[Entity], keys: Sequence[str]) -> list[Entity]:
+    """Python's sort leaves equal ones as they were, backwards too."""
+    found = list(held)
+    for key in reversed(keys):
+        name = key.removeprefix("-")
+        found.sort(key=lambda one: one[name], reverse=key.startswith("-"))
+    return found
+
+
+def _grouped(held: Sequence[Entity]) -> list[list[Any]]:
+    views = {status: [one["views"] for one in held if one["status"] == status] for status in STATUSES}
+    return [[status, len(found), fmean(found)] for status, found in views.items() if found]
+
+
+def _rows_found(rows: Sequence[Entity], columns: Sequence[str] = SCHEMA.names, in_order: bool = False) -> Any:
+    return fingerprint(pa.Table.from_pylist(list(rows), SCHEMA).select(list(columns)), in_order)
+
+
+@lru_cache(maxsize=1)
+def _held(rows: int) -> list[Entity]:
+    return entities(0, rows)
+
+
+ID = "_id"
+
+
+COLUMNS = (ID, *FIELDS)
+
+
+def arrow(rows: int) -> pa.Table:
+    """The entities with a number for each, as most systems take them."""
+    made = pa.Table.from_pylist(entities(0, rows), SCHEMA)
+    return made.add_column(0, ID, pa.array(range(rows), pa.int64()))
+
+
+class EntityQueries(QuestionBackend):
+    """Answers are in the system's own form: rows with all columns, unless it says otherwise.
+
+    Sort keys are names, with - for falling ones; equal rows come in the order of their ids.
+    """
+
+    @property
+    def columns(self) -> int:
+        return len(COLUMNS)
+
+    @abstractmethod
+    def count(self) -> int: ...
+
+    @abstractmethod
+    def find_all(self) -> Any: ...
+
+    @abstractmethod
+    def matching(self, name: str) -> Any:
+        """One of the filters."""
+
+    @abstractmethod
+    def named(self, name: str) -> Any: ...
+
+    @abstractmethod
+    def page(self, keys: Sequence[str], start: int = 0) -> Any:
+        """So many as a page has, from the row at `start` on."""
+
+    @abstractmethod
+    def place_before(self, start: int) -> Any:
+        """What the row before `start` is found again by, in the order of pages."""
+
+    @abstractmethod
+    def page_after(self, place: Any) -> Any:
+        """The page behind that place; the first one for None."""
+
+    @abstractmethod
+    def groups(self) -> Any:
+        """Each status with its count and the mean of its views."""
+
+    @abstractmethod
+    def project(self, names: Sequence[str]) -> Any:
+        """Some columns of every row, from the disk."""
+
+    @abstractmethod
+    def index_views(self) -> None:
+        """Unless it is there."""
+
+    @abstractmethod
+    def as_table(self, answer: Any, names: Sequence[str]) -> pa.Table:
+        """Rows of an answer, whose columns are `names`."""
+
+    def as_groups(self, answer: Any) -> Any:
+        """What `groups` gave, as rows or Arrow."""
+        return answer
+
+    def reopen(self) -> None:
+        """With nothing kept in memory."""
+        self.close()
+        self.open(writing=False)
+
+    def questions(self) -> Questions:
+        asked = {
+            "find_all": self._question(self.find_all),
+            **{name: self._question(partial(self.matching, name)) for name in FILTERS},
+            "point": Question(self.named, names(self.count()), told=self._told),
+            **{name: self._ordered(partial(self.page, keys)) for name, keys in SORTS.items()},
+            **{by_offset(depth): self._by_offset(depth) for depth in DEPTHS},
+            **{by_cursor(depth): self._by_cursor(depth) for depth in DEPTHS},
+            "count": Question(self.count),
+            "group_by": Question(self.groups, told=self.as_groups),
+            "project_all": self._projection(COLUMNS),
+            **{name: self._projection(columns) for name, columns in PROJECTIONS.items()},
+            "sort_indexed": self._ordered(partial(self.page, INDEXED_ORDER), self.index_views),
+        }
+        return {name: question for name, question in asked.items() if name not in self.cannot}
+
+    def _question(self, ask: Any) -> Question:
+        return Question(ask, told=self._told)
+
+    def _ordered(self, ask: Any, before: Any = None) -> Question:
+        return Question(ask, before=before, told=partial(self._told, in_order=True))
+
+    def _by_offset(self, depth: int) -> Question:
+        start = cache(lambda: page_start(depth, self.count()))
+        return self._ordered(lambda: self.page(PAGE_ORDER, start()), before=start)
+
+    def _by_cursor(self, depth: int) -> Question:
+        @cache
+        def place() -> Any:
+            start = page_start(depth, self.count())
+            return self.place_before(start) if start else None
+
+        return self._ordered(lambda: self.page_after(place()), before=place)
+
+    def _projection(self, columns: Sequence[str]) -> Question:
+        told = partial(self._told, columns=columns)
+        return Question(partial(self.project, columns), before=self.reopen, told=told)
+
+    def _told(
+        self, answer: Any, *_about: Any, columns: Sequence[str] = COLUMNS, in_order: bool = False
+    ) -> list[list[Any]]:
+        return fingerprint(self.as_table(answer, columns), in_order)

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from lamella.core.bench.engine.measure import Cycle, Sample, measured
+from lamella.core.bench.systems.base import FIELDS, Backend, Entity
+from lamella.core.bench.workloads.entities import SCHEMA, entities, fingerprint
 from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.questions import digest
 
 ENTITY_STORAGE = Workload(
     id="entity-storage",
@@ -40,3 +50,51 @@ ENTITY_STORAGE = Workload(
     family="entity-storage",
     published_rows=(1_000, 10_000, 100_000),
 )
+
+
+def expected(_workload: Workload, _operation: Operation, rows: int) -> str:
+    return digest(fingerprint(pa.Table.from_pylist(entities(0, rows), SCHEMA)))
+
+
+class EntityStorage(Backend):
+    """The ids of databases come on top: a file has none."""
+
+    @property
+    def columns(self) -> int:
+        return len(FIELDS)
+
+    def prepare(self, made: list[Entity]) -> Any:
+        """The form that `write` takes."""
+        return pa.Table.from_pylist(made, SCHEMA)
+
+    @abstractmethod
+    def write(self, prepared: Any) -> None: ...
+
+    @abstractmethod
+    def read(self) -> Any: ...
+
+    def as_table(self, answer: Any) -> pa.Table:
+        """What `read` gave, as Arrow."""
+        return answer
+
+
+class StorageCycle(Cycle[EntityStorage]):
+    steps: ClassVar[tuple[str, ...]] = ("write", "read")
+
+    def write(self) -> Iterator[Sample]:
+        made = entities(0, self.rows)
+        self.backend.prepare(made[:1])  # what it imports first is no part of a time
+        prepared, preparing = measured(lambda: self.backend.prepare(made))
+        writing = self._changing(lambda: self.backend.write(prepared))
+        self._owe(("write", writing), ("write_from_dicts", preparing + writing))
+        yield from ()
+
+    def read(self) -> Iterator[Sample]:
+        answer, cost = self._opened(self.backend.read, writing=False)
+        found = digest(fingerprint(self.backend.as_table(answer)))
+        self.backend.close()
+        yield from self._checked(found)
+        yield Sample("read", cost, self.backend.disk_bytes(), found)
+
+    def _digest_of_all(self) -> str:
+        return digest(fingerprint(self.backend.as_table(self.backend.read())))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from lamella.core.bench.workloads.model import Operation, Workload
 
 BEST = 20
 
-SEARCHES: Mapping[str, tuple[str, str]] = {
+
+SEARCH_TITLES: Mapping[str, tuple[str, str]] = {
     "single_term": ("Single term", "searches {rows} for a word that 1 in 100 has"),
     "common_term": ("Common term", "searches {rows} for a word that most have"),
     "rare_term": ("Rare term", "searches {rows} for a rare word"),
@@ -20,23 +24,33 @@ SEARCHES: Mapping[str, tuple[str, str]] = {
 }
 """Titles and sentences."""
 
+
 COMMON = "single_term"
 """What the questions about rows search for."""
 
+
 ROWS, FILTERED, AFTER_COMMIT = "single_term_rows", "filtered_rows", "after_commit_rows"
+
+
 STEMS, WORDS = "build_stems", "build_words"
 
+
 _IDS = f"Other words each time; the ids and scores of the {BEST} best."
+
+
 _ROWS = f"All columns of the {BEST} best."
+
+
 _BUILT = "Make an index that was dropped before, untimed, of documents that are stored already. Lamella and "
 _BUILT += "SQLite wait for no disk: Lamella makes anew what a crash damaged. "
+
 
 _OPERATIONS = (
     Operation(
         STEMS, "Build, English stems", "indexes the stems in {rows}", _BUILT + "Words by stems.", resizes=True
     ),
     Operation(WORDS, "Build", "indexes the words in {rows}", _BUILT + "Words as they are.", resizes=True),
-    *(Operation(name, title, sentence, _IDS) for name, (title, sentence) in SEARCHES.items()),
+    *(Operation(name, title, sentence, _IDS) for name, (title, sentence) in SEARCH_TITLES.items()),
     Operation(
         ROWS, "Single term, rows", "finds the rows of a word among {rows}", f"Other words each time. {_ROWS}"
     ),
@@ -53,6 +67,7 @@ _OPERATIONS = (
         f"A document was changed just before, untimed. {_ROWS}",
     ),
 )
+
 
 ENTITY_TEXT = Workload(
     id="entity-text",
@@ -71,3 +86,62 @@ ENTITY_TEXT = Workload(
     small_rows=(2_000,),
     published_rows=(10_000, 50_000, 100_000),
 )
+
+
+LENGTH, VOCABULARY = 40, 30_000
+
+
+YEARS, FROM, TO = 40, 2000, 2003
+
+
+TURNS, COMMITS = 10, 9
+
+
+CHANGED = "w300 in commit {0}"
+"""What a small commit makes of a document."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is typed into Lamella, into FTS5 and into tantivy, about words from the `first` commonest on."""
+
+    first: int
+    lamella: str
+    fts5: str
+    tantivy: str
+
+    def turns(self) -> list[int]:
+        return list(range(self.first, self.first + TURNS))
+
+
+SEARCHES = {
+    "single_term": Words(300, "w{0}", "w{0}", "w{0}"),
+    "common_term": Words(2, "w{0}", "w{0}", "w{0}"),
+    "rare_term": Words(29_000, "w{0}", "w{0}", "w{0}"),
+    "either_term": Words(300, "w{0} w40", "w{0} OR w40", "w{0} OR w40"),
+    "two_terms": Words(300, "w{0} and w40", "w{0} AND w40", "w{0} AND w40"),
+    "phrase": Words(20, '"w{0} w{1}"', '"w{0} w{1}"', '"w{0} w{1}"'),
+    "common_phrase": Words(2, '"w{0} w{1}"', '"w{0} w{1}"', '"w{0} w{1}"'),
+    "prefix": Words(290, "w{0}*", "w{0}*", "w{0}.*"),
+}
+"""By operation."""
+
+
+def documents(rows: int) -> dict[str, list[str] | list[int]]:
+    random = np.random.default_rng(7)
+    weights = 1 / np.arange(1, VOCABULARY + 1)
+    drawn = random.choice(VOCABULARY, size=(rows, LENGTH), p=weights / weights.sum())
+    return {
+        "text": [" ".join(f"w{number}" for number in document) for document in drawn.tolist()],
+        "year": [1985 + number % YEARS for number in range(rows)],
+    }
+
+
+def commits(rows: int) -> list[int]:
+    """Documents that are changed one after the other, a commit each."""
+    return [number % rows for number in range(COMMITS)]
+
+
+def compared(best: Sequence[int], matching: Sequence[int]) -> list[tuple[int, ...]]:
+    """How many match, a sum of their ids, and how many of the best are among them."""
+    return [(len(matching), sum(matching), len(set(best).intersection(matching)))]

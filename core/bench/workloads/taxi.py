@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import gzip
+import shutil
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrays import from_numpy, from_values
+from lamella.core.bench.engine.measure import Sample, measured
+from lamella.core.bench.systems.base import Question, QuestionBackend
 from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.questions import QuestionCycle, digest
+from lamella.core.bench.workloads.table_rows import SEED
 
 _ASKED = " Its first time since the database was opened is cold, those after it are warm."
+
 
 TAXI = Workload(
     id="taxi",
@@ -61,3 +79,484 @@ TAXI = Workload(
     small_rows=(20_000,),
     published_rows=(1_100_000_000,),
 )
+
+
+_TEXT, _WHOLE, _REAL = pa.string(), pa.int64(), pa.float64()
+
+
+_TIME = pa.timestamp("ms")
+
+
+def _tract(side: str) -> dict[str, pa.DataType]:
+    """The census tract in which a trip begins or ends."""
+    texts = ("boroname", "ct2010", "boroct2010", "cdeligibil", "ntacode", "ntaname", "puma")
+    return {
+        f"{side}_nyct2010_gid": _WHOLE,
+        f"{side}_ctlabel": _TEXT,
+        f"{side}_borocode": _WHOLE,
+        **{f"{side}_{name}": _TEXT for name in texts},
+    }
+
+
+TRIP_TYPES: dict[str, pa.DataType] = {
+    "trip_id": _WHOLE,
+    "vendor_id": _TEXT,
+    "pickup_datetime": _TIME,
+    "dropoff_datetime": _TIME,
+    "store_and_fwd_flag": _TEXT,
+    "rate_code_id": _WHOLE,
+    "pickup_longitude": _REAL,
+    "pickup_latitude": _REAL,
+    "dropoff_longitude": _REAL,
+    "dropoff_latitude": _REAL,
+    "passenger_count": _WHOLE,
+    "trip_distance": _REAL,
+    "fare_amount": _REAL,
+    "extra": _REAL,
+    "mta_tax": _REAL,
+    "tip_amount": _REAL,
+    "tolls_amount": _REAL,
+    "ehail_fee": _REAL,
+    "improvement_surcharge": _REAL,
+    "total_amount": _REAL,
+    "payment_type": _TEXT,
+    "trip_type": _WHOLE,
+    "pickup": _TEXT,
+    "dropoff": _TEXT,
+    "cab_type": _TEXT,
+    "precipitation": _WHOLE,
+    "snow_depth": _WHOLE,
+    "snowfall": _WHOLE,
+    "max_temperature": _WHOLE,
+    "min_temperature": _WHOLE,
+    "average_wind_speed": _WHOLE,
+    **_tract("pickup"),
+    **_tract("dropoff"),
+}
+
+
+TRIP_SCHEMA = pa.schema(list(TRIP_TYPES.items()))
+
+
+ROWS_A_BATCH = 100_000
+
+
+FIRST_TRIP = np.datetime64("2009-01-01", "ms").astype(np.int64)
+
+
+DAYS = 7 * 365
+
+
+BOROUGHS = ("Manhattan", "Brooklyn", "Queens", "Bronx", "Staten Island")
+
+
+TRACTS = 2_166
+
+
+def trips(rows: int) -> Iterator[pa.RecordBatch]:
+    """In the order in which they began, over seven years."""
+    for first in range(0, rows, ROWS_A_BATCH):
+        yield _Batch(first, min(ROWS_A_BATCH, rows - first), rows).record_batch()
+
+
+class _Batch:
+    """The trips `first` … `first + count - 1` of `total`."""
+
+    def __init__(self, first: int, count: int, total: int) -> None:
+        self._first, self._count, self._total = first, count, total
+        self._random = np.random.default_rng([SEED, first])
+
+    def record_batch(self) -> pa.RecordBatch:
+        columns = {**self._trip(), **self._money(), **self._weather()}
+        for side in ("pickup", "dropoff"):
+            columns |= self._place(side)
+        return pa.RecordBatch.from_arrays([columns[name] for name in TRIP_SCHEMA.names], schema=TRIP_SCHEMA)
+
+    def _trip(self) -> dict[str, pa.Array]:
+        numbers = np.arange(self._first, self._first + self._count)
+        day = numbers * DAYS // self._total
+        began = FIRST_TRIP + day * 86_400_000 + np.sort(self._whole(0, 86_400)) * 1_000
+        self._day = day
+        self._distance = np.round(self._random.gamma(1.6, 1.8, self._count), 2)
+        took = (180 + self._distance * self._whole(120, 300)).astype(np.int64) * 1_000
+        return {
+            "trip_id": from_numpy(numbers),
+            "vendor_id": self._text(("CMT", "VTS", "DDS"), (0.48, 0.48, 0.04)),
+            "pickup_datetime": from_numpy(began, pa.timestamp("ms")),
+            "dropoff_datetime": from_numpy(began + took, pa.timestamp("ms")),
+            "store_and_fwd_flag": self._text(("N", "Y", None), (0.55, 0.02, 0.43)),
+            "rate_code_id": from_numpy(self._choice((1, 2, 3, 4, 5), (0.97, 0.02, 0.004, 0.003, 0.003))),
+            "passenger_count": from_numpy(
+                self._choice((0, 1, 2, 3, 4, 5, 6), (0.003, 0.697, 0.14, 0.04, 0.02, 0.06, 0.04))
+            ),
+            "trip_distance": from_numpy(self._distance),
+            "trip_type": from_numpy(self._choice((1, 2), (0.98, 0.02)), valid=self._known(0.1)),
+            "cab_type": self._text(("yellow", "green", "uber"), (0.9, 0.08, 0.02)),
+        }
+
+    def _money(self) -> dict[str, pa.Array]:
+        fare = np.round(2.5 + 2.5 * self._distance + 0.5 * self._whole(0, 12), 1)
+        tip = np.round(np.where(self._random.random(self._count) < 0.5, fare * 0.2, 0.0), 2)
+        extra = self._choice((0.0, 0.5, 1.0), (0.45, 0.35, 0.2))
+        tolls = self._choice((0.0, 5.33, 2.44), (0.94, 0.05, 0.01))
+        return {
+            "fare_amount": from_numpy(fare),
+            "extra": from_numpy(extra),
+            "mta_tax": from_numpy(np.full(self._count, 0.5)),
+            "tip_amount": from_numpy(tip),
+            "tolls_amount": from_numpy(tolls),
+            "ehail_fee": pa.nulls(self._count, pa.float64()),
+            "improvement_surcharge": from_numpy(np.full(self._count, 0.3), valid=self._known(0.15)),
+            "total_amount": from_numpy(np.round(fare + tip + extra + tolls + 0.5, 2)),
+            "payment_type": self._text(("CSH", "CRD", "NOC", "DIS"), (0.5, 0.49, 0.006, 0.004)),
+        }
+
+    def _weather(self) -> dict[str, pa.Array]:
+        """The same for all trips of a day."""
+        season = np.cos(2 * np.pi * (self._day % 365 - 200) / 365)
+        spread = self._day * 7_919 % 11
+        warm = (600 + 280 * season).astype(np.int64) + spread
+        return {
+            "precipitation": from_numpy(np.maximum(spread - 7, 0) * 13),
+            "snow_depth": from_numpy(np.maximum((-300 * season).astype(np.int64), 0)),
+            "snowfall": from_numpy(np.where(season < -0.8, spread, 0)),
+            "max_temperature": from_numpy(warm),
+            "min_temperature": from_numpy(warm - 100 - spread),
+            "average_wind_speed": from_numpy(30 + spread * 5),
+        }
+
+    def _place(self, side: str) -> dict[str, pa.Array]:
+        tract = self._whole(0, TRACTS)
+        borough = tract * len(BOROUGHS) // TRACTS
+        longitude = np.round(-74.05 + tract / TRACTS * 0.3 + self._random.random(self._count) / 100, 6)
+        latitude = np.round(40.6 + tract % 97 / 97 * 0.3 + self._random.random(self._count) / 100, 6)
+        texts = {
+            "ctlabel": [f"{n / 100:.2f}" for n in range(TRACTS)],
+            "ct2010": [f"{100 * n:06d}" for n in range(TRACTS)],
+            "boroct2010": [f"{1 + n * 5 // TRACTS}{100 * n:06d}" for n in range(TRACTS)],
+            "cdeligibil": ["IE"[n % 2] for n in range(TRACTS)],
+            "ntacode": [f"N{n // 11:03d}" for n in range(TRACTS)],
+            "ntaname": [f"Neighbourhood {n // 11}" for n in range(TRACTS)],
+            "puma": [str(3_700 + n // 40) for n in range(TRACTS)],
+        }
+        return {
+            side: self._points(longitude, latitude),
+            f"{side}_longitude": from_numpy(longitude),
+            f"{side}_latitude": from_numpy(latitude),
+            f"{side}_nyct2010_gid": from_numpy(tract),
+            f"{side}_borocode": from_numpy(borough + 1),
+            f"{side}_boroname": _of(BOROUGHS, borough),
+            **{f"{side}_{name}": _of(values, tract) for name, values in texts.items()},
+        }
+
+    def _points(self, longitude: np.ndarray, latitude: np.ndarray) -> pa.Array:
+        """What a spatial database writes for a point: its coordinates' bytes in hexadecimal digits."""
+        bytes_ = np.stack([longitude, latitude], axis=1).astype("<f8").tobytes().hex().upper()
+        return from_values([f"0101{bytes_[at : at + 32]}" for at in range(0, len(bytes_), 32)], pa.string())
+
+    def _whole(self, low: int, high: int) -> np.ndarray:
+        found: np.ndarray = self._random.integers(low, high, self._count)
+        return found
+
+    def _choice(self, values: tuple[float, ...], shares: tuple[float, ...]) -> np.ndarray:
+        chosen: np.ndarray = np.array(values)[self._places(shares)]
+        return chosen
+
+    def _text(self, values: tuple[str | None, ...], shares: tuple[float, ...]) -> pa.Array:
+        return _of(values, self._places(shares))
+
+    def _places(self, shares: tuple[float, ...]) -> np.ndarray:
+        ends = np.cumsum(shares)
+        found: np.ndarray = np.searchsorted(ends, self._random.random(self._count) * ends[-1], side="right")
+        return found
+
+    def _known(self, share: float) -> np.ndarray:
+        known: np.ndarray = self._random.random(self._count) < share
+        return known
+
+
+def _of(values: tuple[str | None, ...] | list[str], places: np.ndarray) -> pa.Array:
+    return from_values(values, pa.string()).take(from_numpy(places))
+
+
+ROWS_A_FILE = 250_000
+
+
+FEWEST_FILES, MOST_FILES = 2, 56
+
+
+_WRITTEN = pa.schema(
+    [f.with_type(pa.timestamp("s")) if f.type == pa.timestamp("ms") else f for f in TRIP_SCHEMA]
+)
+
+
+def files_of(folder: Path, rows: int) -> list[Path]:
+    """The files that `make_files` made, in the order of their trips."""
+    return sorted(_folder_of_files(folder, rows).iterdir())
+
+
+def make_files(folder: Path, rows: int) -> None:
+    """Unless they are there; they come into being together. Memory stays the same at any size."""
+    place = _folder_of_files(folder, rows)
+    if place.exists():
+        return
+    draft = place.with_suffix(".part")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    batches = trips(rows)
+    held = next(batches)
+    for number, count in enumerate(rows_of_files(rows)):
+        with _CSVWriter(draft / f"trips_{number:02}.csv.gz") as writer:
+            missing = count
+            while missing:
+                held = held if held.num_rows else next(batches)
+                part = held.slice(0, missing)
+                writer.write(part)
+                held, missing = held.slice(part.num_rows), missing - part.num_rows
+    draft.rename(place)
+
+
+def _folder_of_files(folder: Path, rows: int) -> Path:
+    return folder / f"taxi-csv-{rows}"
+
+
+def rows_of_files(rows: int) -> Iterator[int]:
+    """How many rows each file holds: the same in all, to one."""
+    files = min(rows, MOST_FILES, max(FEWEST_FILES, -(-rows // ROWS_A_FILE)))
+    for number in range(files):
+        yield rows * (number + 1) // files - rows * number // files
+
+
+class _CSVWriter:
+    def __init__(self, path: Path) -> None:
+        from pyarrow import csv
+
+        self._file = gzip.open(path, "wb", compresslevel=1)  # noqa: SIM115 -- closed in __exit__
+        unquoted = csv.WriteOptions(quoting_style="none")
+        self._csv = csv.CSVWriter(self._file, _WRITTEN, write_options=unquoted)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._csv.write_table(pa.Table.from_batches([batch]).cast(_WRITTEN))
+
+    def __enter__(self) -> _CSVWriter:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._csv.close()
+        self._file.close()
+
+
+QUERIES = ("Q1", "Q2", "Q3", "Q4")
+
+
+DUCKDB_QUERIES = {
+    "Q1": "SELECT cab_type, count(*) FROM trips GROUP BY cab_type",
+    "Q2": "SELECT passenger_count, avg(total_amount) FROM trips GROUP BY passenger_count",
+    "Q3": "SELECT passenger_count, year(pickup_datetime), count(*) FROM trips GROUP BY 1, 2",
+    "Q4": "SELECT passenger_count, year(pickup_datetime) AS pickup_year, round(trip_distance) AS distance,"
+    " count(*) AS trips FROM trips GROUP BY 1, 2, 3 ORDER BY pickup_year, trips DESC",
+}
+"""DuckDB's, and so Lamella's."""
+
+
+SQLITE_QUERIES = {
+    "Q1": "SELECT cab_type, count(*) FROM trips GROUP BY cab_type",
+    "Q2": "SELECT passenger_count, avg(total_amount) FROM trips GROUP BY passenger_count",
+    "Q3": "SELECT passenger_count, strftime('%Y', pickup_datetime), count(*) FROM trips GROUP BY 1, 2",
+    "Q4": "SELECT passenger_count, strftime('%Y', pickup_datetime) AS pickup_year,"
+    " round(trip_distance) AS distance, count(*) AS trips FROM trips"
+    " GROUP BY 1, 2, 3 ORDER BY pickup_year, trips DESC",
+}
+"""`pickup_datetime` is text there, as it was published."""
+
+
+_YEAR = "strftime('%Y', datetime(pickup_datetime / 1000, 'unixepoch'))"
+
+
+SQLITE_MILLISECONDS = {
+    name: text.replace("strftime('%Y', pickup_datetime)", _YEAR) for name, text in SQLITE_QUERIES.items()
+}
+"""`pickup_datetime` is milliseconds since 1970 there, as in the published Parquet files."""
+
+
+_PARTS = {
+    "Q1": "SELECT cab_type, count(*) AS cnt FROM {table} GROUP BY cab_type",
+    "Q2": "SELECT passenger_count, total_amount FROM {table}",
+    "Q3": f"SELECT passenger_count, {_YEAR} AS pickup_year, count(*) AS num_records FROM {{table}}"
+    " GROUP BY passenger_count, pickup_year",
+    "Q4": f"SELECT passenger_count, {_YEAR} AS pickup_year, round(trip_distance) AS distance,"
+    " count(*) AS num_records FROM {table} GROUP BY passenger_count, pickup_year, distance",
+}
+
+
+SQLITE_VIEWS = {
+    "Q1": "SELECT cab_type, sum(cnt) FROM query_Q1 GROUP BY cab_type",
+    "Q2": "SELECT passenger_count, avg(total_amount) FROM query_Q2 GROUP BY passenger_count",
+    "Q3": "SELECT passenger_count, pickup_year, sum(num_records) FROM query_Q3"
+    " GROUP BY passenger_count, pickup_year",
+    "Q4": "SELECT passenger_count, pickup_year, distance, sum(num_records) AS the_count FROM query_Q4"
+    " GROUP BY passenger_count, pickup_year, distance ORDER BY pickup_year, the_count DESC",
+}
+"""Over the views that `view` makes."""
+
+
+def view(query: str, tables: list[str]) -> str:
+    """What makes the view that adds up a table for each file, as the page does for want of one table."""
+    parts = " UNION ALL ".join(_PARTS[query].format(table=table) for table in tables)
+    return f"CREATE TEMP VIEW query_{query} AS {parts}"
+
+
+SAMPLED = 200
+"""Trips, or all where there are fewer."""
+
+
+_NUDGE = 1e-11
+
+
+_BASE = 10_000
+
+
+class Group(NamedTuple):
+    """What the queries tell trips apart by."""
+
+    cab: str
+    passengers: int
+    year: int
+    distance: int
+
+
+def expected(workload: Workload, operation: Operation, rows: int) -> str:
+    return right_answers(rows)[operation.id]
+
+
+def comparable(query: str, rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """Rows as they are compared, from whatever system."""
+    return [_RULES[query](list(row)) for row in rows]
+
+
+_RULES: dict[str, Callable[[list[Any]], list[Any]]] = {
+    "Q1": lambda row: row,
+    "Q2": lambda row: [row[0], row[1] * (1 + _NUDGE)],
+    "Q3": lambda row: [row[0], int(row[1]), row[2]],
+    "Q4": lambda row: [row[0], int(row[1]), *row[2:]],
+}
+
+
+def sampled(rows: int) -> list[int]:
+    """The ids of the trips that are read back after an import."""
+    drawn: list[int] = np.random.default_rng([SEED, rows]).choice(rows, min(rows, SAMPLED), False).tolist()
+    return drawn
+
+
+@cache
+def right_answers(rows: int) -> dict[str, str]:
+    """By operation; one pass over the trips for all of them."""
+    import pyarrow.compute as pc
+
+    counts, cents = Counter[Group](), Counter[Group]()
+    wanted, whole = pa.array(sampled(rows), pa.int64()), list[pa.RecordBatch]()
+    for batch in trips(rows):
+        whole.append(batch.filter(pc.is_in(batch["trip_id"], wanted)))
+        for group, count, sum_ in _groups(batch):
+            counts[group] += count
+            cents[group] += sum_
+    trips_of, cents_of = _by(counts, "passengers"), _by(cents, "passengers")
+    found: dict[str, list[list[Any]]] = {
+        "Q1": _rows(_by(counts, "cab")),
+        "Q2": [[key[0], cents_of[key] / count / 100] for key, count in trips_of.items()],
+        "Q3": _rows(_by(counts, "passengers", "year")),
+        "Q4": _rows(_by(counts, "passengers", "year", "distance")),
+    }
+    told = {query: digest(comparable(query, answer)) for query, answer in found.items()}
+    return told | {"import": digest(pa.Table.from_batches(whole))}
+
+
+def _groups(batch: pa.RecordBatch) -> Iterable[tuple[Group, int, int]]:
+    """Each group of a batch, how many trips it has and what they cost in cents."""
+    import pyarrow.compute as pc
+
+    cabs = pc.unique(batch["cab_type"])
+    columns = [
+        pc.index_in(batch["cab_type"], cabs),
+        batch["passenger_count"],
+        pc.year(batch["pickup_datetime"]),
+    ]
+    distance = np.floor(batch["trip_distance"].to_numpy() + 0.5).astype(np.int64)
+    code = np.zeros(batch.num_rows, np.int64)
+    for values in (*(column.to_numpy(zero_copy_only=False) for column in columns), distance):
+        code = code * _BASE + values
+    codes, place, counts = np.unique(code, return_inverse=True, return_counts=True)
+    cents = np.bincount(place, np.round(batch["total_amount"].to_numpy() * 100))
+    for one, count, sum_ in zip(codes.tolist(), counts.tolist(), cents.tolist(), strict=True):
+        rest, miles = divmod(one, _BASE)
+        rest, year = divmod(rest, _BASE)
+        cab, passengers = divmod(rest, _BASE)
+        yield Group(cabs[cab].as_py(), passengers, year, miles), count, int(sum_)
+
+
+def _by(sums: Counter[Group], *names: str) -> Counter[tuple[Any, ...]]:
+    found = Counter[tuple[Any, ...]]()
+    for group, value in sums.items():
+        found[tuple(getattr(group, name) for name in names)] += value
+    return found
+
+
+def _rows(counts: Counter[tuple[Any, ...]]) -> list[list[Any]]:
+    return [[*key, count] for key, count in counts.items()]
+
+
+class TaxiBackend(QuestionBackend):
+    """`fill` imports the gzipped CSV files that were made before, once for all systems of a race."""
+
+    @property
+    def columns(self) -> int:
+        return len(TRIP_SCHEMA)
+
+    @property
+    def shared(self) -> Path:
+        """The folder of the race: in it, each system has one with a database for each repeat."""
+        return self.folder.parents[1]
+
+    def files(self, rows: int) -> Sequence[Path]:
+        return files_of(self.shared, rows)
+
+    def questions(self) -> Mapping[str, Question]:
+        return {name: Question(partial(self.ask, name), told=partial(self._told, name)) for name in QUERIES}
+
+    @abstractmethod
+    def ask(self, query: str) -> Any:
+        """The answer as the system gives it."""
+
+    @abstractmethod
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table | list[Sequence[Any]]:
+        """All that is held of these trips, not timed: the columns of SCHEMA in its order, what is absent as
+        None, times as datetimes."""
+
+    def rows_of(self, answer: Any) -> Iterable[Sequence[Any]]:
+        """An answer as rows, columns in the order of the published query; here that of an Arrow table."""
+        return zip(*(column.to_pylist() for column in answer.columns), strict=True)
+
+    def _told(self, query: str, answer: Any) -> list[list[Any]]:
+        return comparable(query, self.rows_of(answer))
+
+
+IMPORT = "import"
+
+
+class TaxiCycle(QuestionCycle):
+    backend: TaxiBackend
+
+    steps: ClassVar[tuple[str, ...]] = (IMPORT,)
+
+    def step(self, name: str) -> Iterator[Sample]:
+        yield from self.import_files() if name == IMPORT else self.ask(name)
+
+    def import_files(self) -> Iterator[Sample]:
+        """Making the files is not timed, nor is reading some trips. The queries see whether all came."""
+        make_files(self.backend.shared, self.rows)
+        self.backend.folder.mkdir(parents=True, exist_ok=True)
+        _, cost = measured(lambda: self.backend.fill(self.rows))
+        self.backend.open(writing=False)
+        told = digest(self.backend.whole_trips(sampled(self.rows)))
+        self.backend.close()
+        yield Sample(IMPORT, cost, self.backend.disk_bytes(), told)

@@ -10,11 +10,11 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from lamella.core.bench.choice import Choice, part_of
-from lamella.core.bench.kept import Kept
-from lamella.core.bench.protocol import Measured, Message
-from lamella.core.bench.results import Record
-from lamella.core.bench.workloads import workload_named
+from lamella.core.bench.engine.choice import Choice, part_of
+from lamella.core.bench.engine.protocol import Measured, Message
+from lamella.core.bench.registry import workload_named
+from lamella.core.bench.results.records import Record
+from lamella.core.bench.results.store import Kept
 from lamella.ui.bench.race_panel import RacePanel
 from lamella.ui.tasks import Tasks
 

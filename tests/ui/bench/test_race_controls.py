@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from lamella.core.bench.backends import ENTRIES, Entry
-from lamella.core.bench.workloads import WORKLOADS
+from lamella.core.bench.registry import ENTRIES, WORKLOADS
 from lamella.ui.bench.race_controls import RaceControls
 from lamella.ui.bench.race_panel import RacePanel
 from lamella.ui.bench.size_choice import number_in
@@ -96,9 +96,9 @@ def test_rows_that_change_cannot_be_more_than_the_table_has(panel: RacePanel) ->
 def test_a_system_that_is_not_installed_has_its_command_ready_to_copy(
     qtbot: QtBot, tasks: Tasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    missing = Entry("polars", "Polars", (("no_such_module", "no-such-package"),))
+    missing = replace(ENTRIES["polars"], requires=(("no_such_module", "no-such-package"),))
     monkeypatch.setitem(ENTRIES, "polars", missing)
-    from lamella.core.bench.costs import shipped_costs
+    from lamella.core.bench.engine.costs import shipped_costs
 
     controls = RaceControls(tasks, shipped_costs)
     qtbot.addWidget(controls)

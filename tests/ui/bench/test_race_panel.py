@@ -8,9 +8,9 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from lamella.core.bench.choice import Choice, part_of
-from lamella.core.bench.kept import Kept
-from lamella.core.bench.workloads import WORKLOADS
+from lamella.core.bench.engine.choice import Choice, part_of
+from lamella.core.bench.registry import WORKLOADS
+from lamella.core.bench.results.store import Kept
 from lamella.ui.bench.race_panel import BUSY, RacePanel
 from tests.bench.processes import workers
 

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, open_dataset
-from lamella.core.bench.choice import Choice
-from lamella.core.bench.mine.sources import Source
-from lamella.core.bench.own import load_file
+from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.workloads.user_script import load_file
+from lamella.core.bench.workloads.user_table_source import Source
 from lamella.core.filters import Filter, col
 from lamella.ui.bench.race_own_file import RaceOwnFile
 from lamella.ui.bench.race_this_table import RaceThisTable
@@ -120,7 +120,7 @@ def test_nothing_can_be_started_without_columns_or_systems(qtbot: QtBot, tasks: 
 def test_a_race_that_does_not_fit_is_refused_with_the_estimate(
     qtbot: QtBot, tasks: Tasks, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lamella.core.bench.mine.costs.PYTHON_VALUE_BYTES", 10**12)
+    monkeypatch.setattr("lamella.core.bench.workloads.user_table_source.PYTHON_VALUE_BYTES", 10**12)
     dialog = dialog_of(qtbot, tasks, path, ["delay"])
     assert "sqlite" in dialog.systems.chosen
     qtbot.waitUntil(lambda: "Not enough memory" in dialog.note.problem.text(), timeout=WAIT)

@@ -13,11 +13,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from lamella.core.bench.choice import Choice, part_of
-from lamella.core.bench.kept import Kept
-from lamella.core.bench.kept_run import KeptRun
-from lamella.core.bench.results import Record
-from lamella.core.bench.workloads import workload_named
+from lamella.core.bench.engine.choice import Choice, part_of
+from lamella.core.bench.registry import workload_named
+from lamella.core.bench.results.records import Record
+from lamella.core.bench.results.run import KeptRun
+from lamella.core.bench.results.store import Kept
 from lamella.ui import theme
 from lamella.ui.bench.comparison_view import ComparisonView, VerdictSeries
 from lamella.ui.bench.kept_table import NOTE, RUN

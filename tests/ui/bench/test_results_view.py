@@ -11,11 +11,10 @@ import pytest
 from PySide6.QtCore import QPointF
 from pytestqt.qtbot import QtBot
 
-from lamella.core.bench.backends import ENTRIES
-from lamella.core.bench.protocol import LIMIT, WRONG, Failure, Unsupported
-from lamella.core.bench.published import published_lines
-from lamella.core.bench.report_table import unbroken
-from lamella.core.bench.workloads import WORKLOADS
+from lamella.core.bench.engine.protocol import LIMIT, WRONG, Failure, Unsupported
+from lamella.core.bench.registry import ENTRIES, WORKLOADS
+from lamella.core.bench.results.figures import unbroken
+from lamella.core.bench.results.published import published_lines
 from lamella.ui import theme
 from lamella.ui.bench.line_canvas import LineCanvas
 from lamella.ui.bench.race_panel import RacePanel

@@ -1,0 +1,253 @@
+"""The child processes of a race, from their start to their end, however they end: one that measures a system,
+and one in which systems say what they are."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import lamella
+from lamella.core.bench.engine import interpreters
+from lamella.core.bench.engine.limits import NO_LIMITS, START_SECONDS, Limits, Pause, Watch
+from lamella.core.bench.engine.protocol import (
+    CRASHED,
+    LIMIT,
+    Doing,
+    Failure,
+    Message,
+    Spec,
+    Surroundings,
+    from_line,
+)
+from lamella.core.bench.registry import ENTRIES, Entry, load
+from lamella.core.errors import BadData, LamellaError
+from lamella.core.jobs import Job
+
+HIDDEN_ARGUMENT = "--bench-worker"
+
+
+KEPT_ERROR_CHARACTERS = 4000
+
+
+class Child:
+    """Runs a `Spec` in a new process and passes on its messages; a crash becomes a `Failure`."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        listener: Callable[[Message], None],
+        job: Job,
+        limits: Limits = NO_LIMITS,
+        pause: Pause | None = None,
+    ) -> None:
+        self.spec, self.listener, self.job = spec, listener, job
+        self._limits, self._pause = limits, pause or Pause()
+        self._last = Doing(spec.backend, spec.rows, spec.repeats[0], spec.steps[0])
+        self._failed = False
+
+    def run(self) -> None:
+        """Blocks until the process is gone. Raises Cancelled when the job was told to stop."""
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+            with _start(self.spec, errors) as process, _ended_with(process):
+                kill = partial(_kill, process)
+                watch = Watch(process.pid, self._limits, kill)
+                with self.job.interrupted_by(kill), watch:
+                    self._talk(process, watch)
+                    status = process.wait()
+            self.job.check()
+            if watch.passed:
+                self._pass_on(self._failure(f"Ended: {watch.passed}", "", LIMIT))
+            elif status != 0 and not self._failed:
+                self._pass_on(self._crash(status, errors))
+
+    def _talk(self, process: subprocess.Popen[str], watch: Watch) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        watch.begin(at_least=START_SECONDS)
+        try:
+            _say(process.stdin, self.spec.to_json())
+            for line in process.stdout:
+                message = from_line(line)
+                if isinstance(message, (Surroundings, Doing)):
+                    watch.rest()
+                self._pass_on(message)
+                if isinstance(message, Doing):
+                    self._pause.wait(self.job)
+                    watch.begin()
+                    _say(process.stdin, "begin")
+        except BrokenPipeError:  # it died before it listened: its exit status tells
+            return
+        except BadData as error:
+            self.job.check()  # a line cut short by the kill is nobody's fault
+            if not watch.passed:
+                self._pass_on(self._failure(str(error), line))
+
+    def _pass_on(self, message: Message) -> None:
+        if isinstance(message, Doing):
+            self._last = message
+        self._failed = self._failed or isinstance(message, Failure)
+        self.listener(message)
+
+    def _crash(self, status: int, errors: IO[str]) -> Failure:
+        errors.seek(0)
+        said = errors.read()[-KEPT_ERROR_CHARACTERS:].strip()
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        hint = "; out of memory, perhaps" if status == -9 else ""
+        last_line = f": {said.splitlines()[-1]}" if said else ""
+        return self._failure(f"Its process {how}{hint}{last_line}", said)
+
+    def _failure(self, message: str, details: str, kind: str = CRASHED) -> Failure:
+        return Failure(
+            workload=self.spec.workload,
+            backend=self.spec.backend,
+            operation=self._last.step,
+            rows=self._last.rows,
+            repeat=self._last.repeat,
+            message=message,
+            details=details,
+            kind=kind,
+        )
+
+
+def command(*words: str) -> list[str]:
+    """The program itself with a hidden argument, so that it works from the bundle too."""
+    if getattr(sys, "frozen", False):
+        return [sys.executable, *words]
+    return [sys.executable, "-m", "lamella.app", *words]
+
+
+def _start(spec: Spec, errors: IO[str]) -> subprocess.Popen[str]:
+    """In a session of its own, so that what it starts can be ended with it, and Ctrl+C comes to us alone."""
+    program, environment = command(HIDDEN_ARGUMENT), own_environment()
+    if spec.interpreter is not None:
+        program = interpreters.command(spec.interpreter)
+        environment = interpreters.environment_of_other()
+    return subprocess.Popen(
+        program,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env=environment | _places_in(spec.folder),
+        encoding="utf-8",
+        start_new_session=True,
+    )
+
+
+@contextmanager
+def _ended_with(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Whatever happens in the block, the process and what it started are gone after it."""
+    try:
+        yield
+    finally:
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _say(input_: IO[str], line: str) -> None:
+    input_.write(line + "\n")
+    input_.flush()
+
+
+def _places_in(folder: Path) -> dict[str, str]:
+    """Temporary files and caches, on the disk that was chosen and gone with the folder."""
+    temporary, home = folder / "temporary", folder / "home"
+    temporary.mkdir(exist_ok=True)
+    return {"LAMELLA_HOME": str(home)} | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
+
+
+def own_environment() -> dict[str, str]:
+    """Ours, with where to import from."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(_import_path())}
+
+
+def _import_path() -> list[str]:
+    """Where this program was imported from, wherever the child is started."""
+    root = str(Path(lamella.__file__).parents[1])
+    return [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+
+
+INTRODUCING_ARGUMENT = "--bench-systems"
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """`problem` says why the system cannot be asked here, and is empty when it can."""
+
+    backend: str
+    version: str = ""
+    description: str = ""
+    problem: str = ""
+
+
+def tell_all(families: Sequence[str]) -> int:
+    """In the child: a line for each system that takes one of the families, as soon as it has been loaded."""
+    for entry in ENTRIES.values():
+        family = next((family for family in families if entry.takes(family)), None)
+        if family is not None:
+            sys.stdout.write(json.dumps(asdict(_introduction(entry, family))) + "\n")
+            sys.stdout.flush()
+    return 0
+
+
+def ask_all(families: Sequence[str], heard: Callable[[Introduction], None], job: Job) -> None:
+    """Blocks until all have told. Raises Cancelled when the job is told to stop, and BadData where the
+    process breaks."""
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors,
+        subprocess.Popen(
+            command(INTRODUCING_ARGUMENT, ",".join(families)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=own_environment(),
+            encoding="utf-8",
+            errors="replace",
+        ) as process,
+    ):
+        try:
+            with job.interrupted_by(process.kill):
+                assert process.stdout is not None
+                for line in process.stdout:
+                    heard(_read(line))
+                status = process.wait()
+        finally:
+            process.kill()
+        job.check()
+        if status != 0:
+            errors.seek(0)
+            raise BadData("The systems could not be asked about themselves", errors.read()[-500:].strip())
+
+
+def _introduction(entry: Entry, family: str) -> Introduction:
+    if entry.missing:
+        return Introduction(entry.id, problem=entry.missing)
+    try:
+        system = load(entry.id, family)
+        return Introduction(entry.id, system.version(), system.describe())
+    except LamellaError as error:
+        return Introduction(entry.id, problem=str(error))
+    except Exception as error:  # noqa: BLE001 -- a system may fail in any way, and it is told
+        return Introduction(entry.id, problem=f"{type(error).__name__}: {error}")
+
+
+def _read(line: str) -> Introduction:
+    try:
+        return Introduction(**json.loads(line))
+    except (ValueError, TypeError) as error:
+        raise BadData("A system's introduction cannot be read", f"It is {line[:200]!r}") from error

@@ -1,0 +1,255 @@
+"""What a race is asked, as plain data: it can be run, kept, written as a command, and asked again; and which
+child processes it needs, in which order."""
+
+from __future__ import annotations
+
+import json
+import random
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from lamella.core.bench.registry import ENTRIES, Entry, entry_named, workload_given, workload_named
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.user_script import system_names
+
+SMALL_SCALE, PUBLISHED_SCALE = "small", "published"
+
+
+SCALES = (SMALL_SCALE, PUBLISHED_SCALE)
+
+
+SEEDS = 2**32
+
+
+def new_seed() -> int:
+    """Of the shuffled order of a race."""
+    return random.SystemRandom().randrange(SEEDS)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One workload of a race.
+
+    `words` are how the command line names it where `--workload` does not, as for a table of one's own.
+    """
+
+    workload: Workload
+    rows: tuple[int, ...]
+    systems: tuple[str, ...]
+    repeats: int
+    words: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        asked = self.workload
+        own = {"workload": asked.id, "table_rows": asked.table_rows, "options": dict(asked.options)}
+        return own | {name: getattr(self, name) for name in ("rows", "systems", "repeats", "words")}
+
+    @classmethod
+    def from_dict(cls, item: dict[str, Any]) -> Part:
+        """Raises UnknownWorkload for a workload that this version does not have."""
+        own = workload_given(item["workload"], item["table_rows"], item["options"])
+        rows, systems, words = (tuple(item[name]) for name in ("rows", "systems", "words"))
+        return cls(own, rows, systems, item["repeats"], words)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Workloads to be run one after the other, and how.
+
+    `limit_seconds` and `limit_bytes` are what one step of one system at one size may take; `interpreter` is
+    the Python that runs the systems where it is not ours; no `folder` is the system's temporary one.
+    `words` are how the command line asked for the parts, where it did.
+    """
+
+    parts: tuple[Part, ...]
+    fresh: bool = False
+    seed: int = field(default_factory=new_seed)
+    folder: Path | None = None
+    interpreter: str | None = None
+    limit_seconds: float | None = None
+    limit_bytes: int | None = None
+    words: tuple[str, ...] = ()
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        return _each_once(part.workload.id for part in self.parts)
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        return _each_once(name for part in self.parts for name in part.systems)
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        return tuple(sorted({rows for part in self.parts for rows in part.rows}))
+
+    @property
+    def repeats(self) -> int:
+        """The most of any part."""
+        return max(part.repeats for part in self.parts)
+
+    @property
+    def title(self) -> str:
+        """ "Small benchmark and 2 more: Lamella, SQLite"."""
+        first, *more = self.parts
+        titles = [entry_named(name).title for name in self.systems]
+        others = f" and {len(more)} more" if more else ""
+        shown = ", ".join(titles) if len(titles) <= FEW else f"{len(titles)} systems"
+        return f"{first.workload.title}{others}: {shown}"
+
+    @property
+    def commands(self) -> list[str]:
+        """What to type to run this again; more than one where sizes or systems differ between workloads."""
+        return [shlex.join(["lamella", "bench", *words, *self._conditions()]) for words in self._asked()]
+
+    def to_json(self) -> str:
+        plain = {name: value for name, value in vars(self).items() if name not in ("parts", "folder")}
+        folder = None if self.folder is None else str(self.folder)
+        return json.dumps(plain | {"folder": folder, "parts": [part.to_dict() for part in self.parts]})
+
+    @classmethod
+    def from_json(cls, text: str) -> Choice:
+        """Raises UnknownWorkload for a workload that this version does not have."""
+        item = json.loads(text)
+        folder = None if item["folder"] is None else Path(item["folder"])
+        parts, words = tuple(map(Part.from_dict, item["parts"])), tuple(item["words"])
+        return cls(**(item | {"parts": parts, "words": words, "folder": folder}))
+
+    def _asked(self) -> list[list[str]]:
+        """Neighbouring parts that differ in their workload alone share a command."""
+        if self.words:
+            return [list(self.words)]
+        return [_words(list(parts)) for _, parts in groupby(self.parts, key=_alike)]
+
+    def _conditions(self) -> list[str]:
+        given = {
+            "--limit": None if self.limit_seconds is None else f"{self.limit_seconds:g}",
+            "--limit-memory": None if self.limit_bytes is None else str(self.limit_bytes),
+            "--folder": self.folder,
+            "--interpreter": self.interpreter,
+            "--seed": self.seed,
+        }
+        told = [str(word) for name, value in given.items() if value is not None for word in (name, value)]
+        return [*(["--fresh"] if self.fresh else []), *told]
+
+
+FEW = 4
+"""Systems that a title names."""
+
+
+def part_of(
+    workload: Workload,
+    systems: Sequence[str],
+    rows: Sequence[int] | None = None,
+    repeats: int | None = None,
+    scale: str | None = None,
+) -> Part:
+    """A part with what was left out filled in: by the scale, or else by the workload's own sizes and repeats.
+
+    The scale "published" is the workload's own where nobody published sizes.
+    """
+    sizes = _rows_at(workload, scale) if rows is None else tuple(rows)
+    own = workload.small_repeats if scale == SMALL_SCALE else workload.default_repeats
+    asked = workload.at_small_scale() if scale == SMALL_SCALE and not rows else workload
+    return Part(asked, sizes, tuple(systems), own if repeats is None else repeats)
+
+
+def ready(workload: Workload, unready: Collection[str] = ()) -> list[Entry]:
+    """The systems that take this workload and have all they need here, or those that it brings. Those that
+    `backends.unready` names are left out: what is installed is seen at once, a server has to be asked."""
+    if workload.family == "own":
+        return [entry_named(name) for name in system_names(workload)]
+    able = [entry for entry in ENTRIES.values() if entry.takes(workload.family) and not entry.missing]
+    return [entry for entry in able if entry.id not in unready]
+
+
+def _rows_at(workload: Workload, scale: str | None) -> tuple[int, ...]:
+    if scale is None:
+        return workload.default_rows
+    if scale == SMALL_SCALE:
+        return workload.small_rows
+    return workload.published_rows or workload.default_rows
+
+
+def _alike(part: Part) -> tuple[Any, ...]:
+    """Neighbours that have the same share a command."""
+    return (part.systems, part.words, SMALL_SCALE if _is_small(part) else _size(part))
+
+
+def _words(parts: Sequence[Part]) -> list[str]:
+    first = parts[0]
+    named = list(first.words) or ["--workload", ",".join(part.workload.id for part in parts)]
+    return [*named, "--backends", ",".join(first.systems), *_amount(parts)]
+
+
+def _amount(parts: Sequence[Part]) -> list[str]:
+    if all(_is_small(part) for part in parts):
+        return ["--scale", SMALL_SCALE]
+    first = parts[0]
+    own = None if first.words else workload_named(first.workload.id).table_rows
+    table_rows = first.workload.table_rows
+    table = ["--table-rows", str(table_rows)] if table_rows and table_rows != own and not first.words else []
+    return ["--rows", ",".join(map(str, first.rows)), *table, "--repeats", str(first.repeats)]
+
+
+def _is_small(part: Part) -> bool:
+    if part.words:
+        return False
+    small = part_of(workload_named(part.workload.id), part.systems, scale=SMALL_SCALE)
+    return _size(small) == _size(part)
+
+
+def _size(part: Part) -> tuple[Any, ...]:
+    return (part.rows, part.repeats, part.workload.table_rows)
+
+
+def _each_once(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One child process."""
+
+    workload: Workload
+    backend: str
+    rows: int
+    repeats: tuple[int, ...]
+    steps: tuple[str, ...]
+
+    @property
+    def table_rows(self) -> int:
+        return self.workload.size(self.rows)
+
+
+def plan(
+    workload: Workload,
+    rows: Sequence[int],
+    names: Sequence[str],
+    repeats: int,
+    fresh: bool,
+    seed: int | None = None,
+    first_repeat: int = 0,
+) -> list[Trial]:
+    """Small sizes first; at each size the systems in a shuffled order, so none is always first.
+
+    With `fresh`, every step of every repeat has a process of its own, so that all reads are cold,
+    and the systems take turns after each repeat. The same seed gives the same order.
+    """
+    shuffled = random.Random(seed)
+    numbers = range(first_repeat, first_repeat + repeats)
+    turns = [(repeat,) for repeat in numbers] if fresh else [tuple(numbers)]
+    trials: list[Trial] = []
+    for size in sorted(set(rows)):
+        for turn in turns:
+            for name in shuffled.sample(list(names), len(names)):
+                trials += _trials(workload, size, name, turn, fresh)
+    return trials
+
+
+def _trials(workload: Workload, rows: int, name: str, turn: tuple[int, ...], fresh: bool) -> list[Trial]:
+    parts = [(step,) for step in workload.steps] if fresh else [workload.steps]
+    return [Trial(workload, name, rows, turn, steps) for steps in parts]

@@ -1,0 +1,292 @@
+"""What a race will take, by what child processes of earlier races took: time, memory and room on the disk.
+What will not fit is refused.
+
+Known are points: a workload and a backend at a size. Between two of them everything grows with the rows, and
+beyond the last as it did between the last two. Small sizes say little of a row: there, and where nothing was
+seen, a row costs what the workload says in its option `costs` (by backend: seconds of a step, bytes of memory
+and on the disk), or else what its family does. Of a backend that was never seen, the dearest one counts.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from lamella.core.bench.engine.choice import Choice, Trial, plan
+from lamella.core.bench.engine.protocol import Doing, Ended
+from lamella.core.bench.registry import entry_named
+from lamella.core.bench.results.figures import shown_bytes
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
+
+START_SECONDS = 0.6
+"""Of a child: an interpreter and what it imports."""
+
+
+BYTES_AT_REST = 150_000_000
+"""Of a child with nothing in it."""
+
+
+LEAST_STEP_SECONDS = 0.01
+
+
+TELLING_ROWS = 1000
+"""Fewer take what they take whatever their number."""
+
+
+ROOM_TO_WORK = 2
+"""While a system writes its data anew, the old ones are still there."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One child at `size` rows, of the table and to be changed: seconds of a step, bytes at the most."""
+
+    size: int
+    step_seconds: float
+    memory_bytes: float
+    disk_bytes: float
+
+    @classmethod
+    def of(cls, ended: Ended) -> Point:
+        steps = ended.repeats * ended.steps
+        seconds = max(LEAST_STEP_SECONDS, (ended.seconds - START_SECONDS) / steps)
+        memory = max(0, ended.memory_bytes - BYTES_AT_REST)
+        return cls(_size(ended.rows, ended.table_rows), seconds, memory, ended.disk_bytes)
+
+
+FAMILIES = {
+    "table": Point(1, 25e-6, 12_000, 2_000),
+}
+"""Of one row, measured with SQLite: a hundred Python integers in a dict, and once more as an answer."""
+
+
+ANY_FAMILY = Point(1, 20e-6, 4_000, 1_000)
+
+
+class Costs:
+    def __init__(self, ended: Iterable[Ended]) -> None:
+        """Where one size of a workload and backend was measured more than once, the last one counts."""
+        found: dict[tuple[str, str], dict[int, Point]] = {}
+        for one in ended:
+            point = Point.of(one)
+            found.setdefault((one.workload, one.backend), {})[point.size] = point
+        self._points = {key: [points[size] for size in sorted(points)] for key, points in found.items()}
+
+    def seconds(self, trial: Trial) -> float:
+        """Of a whole child, its start included."""
+        steps = len(trial.repeats) * len(trial.steps)
+        return START_SECONDS + steps * max(
+            LEAST_STEP_SECONDS, self._at(trial, lambda point: point.step_seconds)
+        )
+
+    def memory_bytes(self, trial: Trial) -> int:
+        return BYTES_AT_REST + round(self._at(trial, lambda point: point.memory_bytes))
+
+    def disk_bytes(self, trial: Trial) -> int:
+        return ROOM_TO_WORK * round(self._at(trial, lambda point: point.disk_bytes))
+
+    def _at(self, trial: Trial, of: Callable[[Point], float]) -> float:
+        size, of_row = _size(trial.rows, trial.table_rows), of(_row(trial))
+        own = self._points.get((trial.workload.id, trial.backend))
+        others = [points for (name, _), points in self._points.items() if name == trial.workload.id]
+        known = [own] if own else others
+        return max((_along(_rising(points, of), size, of_row) for points in known), default=of_row * size)
+
+
+def shipped_costs(newer: Iterable[Ended] = ()) -> Costs:
+    """What was measured when this version was made, and over it `newer` ones, the oldest first."""
+    return Costs([*shipped(), *newer])
+
+
+@cache
+def shipped() -> Sequence[Ended]:
+    source = files("lamella.resources") / "bench" / "costs.json"
+    return tuple(Ended(**item) for item in json.loads(source.read_text(encoding="utf-8")))
+
+
+def to_json(ended: Iterable[Ended]) -> str:
+    """For the file that is shipped: a line for each workload, backend and size, the last one measured."""
+    last: Mapping[Any, Ended] = {(one.workload, one.backend, one.rows, one.table_rows): one for one in ended}
+    lines = (json.dumps(vars(last[key])) for key in sorted(last))
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def _size(rows: int, table_rows: int) -> int:
+    return table_rows if rows == table_rows else table_rows + rows
+
+
+def _row(trial: Trial) -> Point:
+    told = trial.workload.options.get("costs", {}).get(trial.backend)
+    return Point(1, *told) if told else FAMILIES.get(trial.workload.family, ANY_FAMILY)
+
+
+Line = list[tuple[int, float]]
+"""Sizes, ascending, and values, none below the one before."""
+
+
+def _rising(points: Sequence[Point], of: Callable[[Point], float]) -> Line:
+    values = accumulate(map(of, points), max)
+    return list(zip((point.size for point in points), values, strict=True))
+
+
+def _along(line: Line, size: int, of_row: float) -> float:
+    """The value at a size: on the line, before its beginning, or after its end."""
+    (first, least), (last, most) = line[0], line[-1]
+    if size >= last:
+        return most + _slope(line, of_row) * (size - last)
+    if size <= first:
+        return least * size / first
+    place = bisect_right(line, size, key=lambda known: known[0])
+    (low, before), (high, after) = line[place - 1], line[place]
+    return before + (after - before) * (size - low) / (high - low)
+
+
+def _slope(line: Line, of_row: float) -> float:
+    """What one more row adds beyond the last size."""
+    last, most = line[-1]
+    if last < TELLING_ROWS or not most:  # so little that it does not show
+        return of_row
+    size, value = next((known for known in reversed(line) if known[0] <= last / 2), (0, 0.0))
+    slope = (most - value) / (last - size)
+    return slope if size else min(slope, of_row)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of a whole race: `memory_bytes` and `disk_bytes` are of its largest child, since one runs at a time.
+
+    `problems` say what does not fit, without a full stop; `fitting_rows` are the sizes that do.
+    """
+
+    seconds: float
+    memory_bytes: int
+    disk_bytes: int
+    problems: tuple[str, ...]
+    fitting_rows: tuple[int, ...]
+
+
+def estimate(choice: Choice, costs: Costs | None = None) -> Estimate:
+    """Reads how much memory and disk is free now, and no data. `costs` may know of kept runs."""
+    known = costs or shipped_costs()
+    trials = [trial for trial in planned(choice) if entry_named(trial.backend).takes(trial.workload.family)]
+    problems = {trial_key(trial): problem(trial, choice.folder, known) for trial in trials}
+    told = [f"{_titled(trial)}: {problems[trial_key(trial)]}" for trial in trials]
+    lost = {rows for (_, _, rows), found in problems.items() if found}
+    return Estimate(
+        seconds=sum(known.seconds(trial) for trial in trials),
+        memory_bytes=max(map(known.memory_bytes, trials), default=0),
+        disk_bytes=max(map(known.disk_bytes, trials), default=0),
+        problems=tuple(dict.fromkeys(line for line in told if not line.endswith(": "))),
+        fitting_rows=tuple(rows for rows in choice.rows if rows not in lost),
+    )
+
+
+def refuse_what_does_not_fit(choice: Choice, costs: Costs | None = None) -> Estimate:
+    """The estimate. Raises LamellaError, with it, where memory or disk are too small for something."""
+    found = estimate(choice, costs)
+    if not found.problems:
+        return found
+    fitting = ", ".join(f"{rows:,}" for rows in found.fitting_rows)
+    more = len(found.problems) - SHOWN_PROBLEMS
+    told = [*found.problems[:SHOWN_PROBLEMS], *([f"{more:,} more do not fit"] if more > 0 else [])]
+    raise LamellaError(
+        "This race does not fit on this computer",
+        "; ".join(told),
+        f"Leave those sizes or systems out: {fitting} rows fit" if fitting else "Race fewer rows",
+    )
+
+
+SHOWN_PROBLEMS = 3
+
+
+def problem(trial: Trial, folder: Path | None, costs: Costs) -> str:
+    """Why a trial cannot be tried here and now; empty when it can."""
+    return _memory_problem(trial, costs) or _disk_problem(trial, folder, costs)
+
+
+def planned(choice: Choice) -> list[Trial]:
+    """Every child process, by part."""
+    return [trial for trials in planned_parts(choice) for trial in trials]
+
+
+def planned_parts(choice: Choice, first_repeat: int = 0) -> list[list[Trial]]:
+    return [
+        plan(
+            part.workload,
+            part.rows,
+            list(dict.fromkeys(part.systems)),
+            part.repeats,
+            choice.fresh,
+            choice.seed,
+            first_repeat,
+        )
+        for part in choice.parts
+    ]
+
+
+def trial_key(trial: Trial) -> tuple[str, str, int]:
+    return (trial.workload.id, trial.backend, trial.rows)
+
+
+def _memory_problem(trial: Trial, costs: Costs) -> str:
+    free, needed = psutil.virtual_memory().available, costs.memory_bytes(trial)
+    return _lack("memory", trial, needed, free, "is free")
+
+
+def _disk_problem(trial: Trial, folder: Path | None, costs: Costs) -> str:
+    place = folder or Path(tempfile.gettempdir())
+    if not place.exists():
+        return ""  # the race itself says so
+    free, needed = psutil.disk_usage(str(place)).free, costs.disk_bytes(trial)
+    return _lack("room on the disk", trial, needed, free, f"is free in {place}")
+
+
+def _lack(what: str, trial: Trial, needed: int, free: int, where: str) -> str:
+    if needed <= free:
+        return ""
+    rows = f"{trial.table_rows:,} rows"
+    return f"Not enough {what}: {rows} need about {shown_bytes(needed)} and {shown_bytes(free)} {where}"
+
+
+def _titled(trial: Trial) -> str:
+    return f"{trial.workload.title}, {entry_named(trial.backend).title}"
+
+
+class Clock:
+    """Tells a job, in milliseconds as estimated. The trials must begin in the order they are given in."""
+
+    def __init__(self, job: Job, trials: Sequence[Trial], seconds: Sequence[float]) -> None:
+        self._job, self._seconds = job, list(zip(trials, seconds, strict=True))
+        self._whole = sum(seconds)
+        self._before = self._of_this = 0.0
+        self._trial: Trial | None = None
+
+    def begin(self, trial: Trial) -> None:
+        self._before += self._of_this
+        planned, self._of_this = self._seconds.pop(0)
+        assert planned is trial
+        self._trial = trial
+        self._tell(self._before)
+
+    def step(self, doing: Doing) -> None:
+        assert self._trial is not None
+        steps, repeats = self._trial.steps, self._trial.repeats
+        done = repeats.index(doing.repeat) * len(steps) + steps.index(doing.step)
+        self._tell(self._before + self._of_this * done / (len(steps) * len(repeats)))
+
+    def end(self) -> None:
+        self._tell(self._whole)
+
+    def _tell(self, seconds: float) -> None:
+        self._job.report(round(seconds * 1000), round(self._whole * 1000))

@@ -1,0 +1,216 @@
+"""Another Python to run systems in, PyPy say: found, and asked what it is; what can be run there, and what
+its worker, `core.bench.plain`, is given."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lamella.core.bench.engine.judge import expectations
+from lamella.core.bench.engine.machine import environment
+from lamella.core.bench.engine.protocol import Message, Spec, Surroundings
+from lamella.core.bench.plain.described import DESCRIPTIONS
+from lamella.core.bench.plain.rows import DATA
+from lamella.core.bench.registry import entry_named
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.table_rows import blocks
+from lamella.core.bench.workloads.tables import FLOATS
+from lamella.core.errors import LamellaError
+
+OLDEST = (3, 8)
+
+
+ANSWER_SECONDS = 30
+
+
+PROBE = """
+import json, platform, sqlite3, sys, time
+def version_of(name):
+    try:
+        return str(__import__(name).__version__)
+    except ImportError:
+        return ""
+pypy = getattr(sys, "pypy_version_info", None)
+print(json.dumps({
+    "implementation": platform.python_implementation(),
+    "own_version": list(pypy or sys.version_info)[:3],
+    "language": list(sys.version_info)[:3],
+    "libraries": {
+        "sqlite": sqlite3.sqlite_version,
+        "sqlalchemy": version_of("sqlalchemy"),
+        "numpy": version_of("numpy"),
+    },
+    "clock": time.get_clock_info("perf_counter").resolution,
+    "cpu_clock": time.get_clock_info("process_time").resolution,
+}))
+"""
+
+
+class BadInterpreter(LamellaError):
+    """What was given as an interpreter and cannot be used as one."""
+
+
+@dataclass(frozen=True)
+class OtherPython:
+    """Versions are empty for `libraries` that it does not have; the resolutions of its clocks are seconds."""
+
+    path: Path
+    implementation: str
+    own_version: Sequence[int]
+    language: Sequence[int]
+    libraries: dict[str, str]
+    clock: float
+    cpu_clock: float
+
+    @property
+    def name(self) -> str:
+        """ "PyPy 7.3.11", "CPython 3.13.1"."""
+        return f"{self.implementation} {_dotted(self.own_version)}"
+
+    @property
+    def sentence(self) -> str:
+        """The same with the language's version, where that is another number."""
+        same = self.own_version == self.language
+        return self.name if same else f"{self.name} (Python {_dotted(self.language)})"
+
+
+def examined(given: str | None) -> OtherPython | None:
+    """None for no interpreter and for our own. Blocks up to seconds. Raises BadInterpreter."""
+    if given is None:
+        return None
+    path = _found(given)
+    if _is_ours(path):
+        return None
+    try:
+        other = OtherPython(path, **_asked(path))
+    except (OSError, subprocess.TimeoutExpired, ValueError, TypeError) as error:
+        raise _no_python(path, str(error)) from error
+    if tuple(other.language) < OLDEST:
+        raise BadInterpreter(
+            f"{path} is {other.name}, which is too old", fix=f"Choose one from Python {_dotted(OLDEST)} on"
+        )
+    return other
+
+
+def command(interpreter: str) -> list[str]:
+    """Of the worker for other Pythons."""
+    return [interpreter, "-m", "bench.plain"]
+
+
+def environment_of_other() -> dict[str, str]:
+    """Ours without what is meant for our own interpreter: the packages of one Python are not for another."""
+    ours = dict(os.environ)
+    if getattr(sys, "frozen", False) and "LD_LIBRARY_PATH_ORIG" in ours:
+        ours["LD_LIBRARY_PATH"] = ours["LD_LIBRARY_PATH_ORIG"]
+    folder = str(Path(__file__).resolve().parents[2])
+    return ours | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _found(given: str) -> Path:
+    path = shutil.which(Path(given).expanduser())
+    if path is None:
+        raise BadInterpreter(f"There is no interpreter {given}", fix="Give its path, or its name on the PATH")
+    return Path(path).absolute()
+
+
+def _is_ours(path: Path) -> bool:
+    """By its folder, too: an environment links to a Python that lacks the environment's packages."""
+    ours = Path(sys.executable).absolute()
+    return path.parent == ours.parent and path.resolve() == ours.resolve()
+
+
+def _asked(path: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [str(path), "-c", PROBE],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=ANSWER_SECONDS,
+        env=environment_of_other(),
+        check=False,
+    )
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise _no_python(path, ": ".join([f"It ended with status {done.returncode}", *said[-1:]]))
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def _no_python(path: Path, why: str) -> BadInterpreter:
+    return BadInterpreter(f"{path} cannot be asked as a Python", why, "Choose another interpreter")
+
+
+def _dotted(numbers: Sequence[int]) -> str:
+    return ".".join(map(str, numbers))
+
+
+OLDEST_SQLALCHEMY = 2
+
+
+def objection(other: OtherPython, backend: str, workload: Workload) -> str:
+    """Why this cannot be run there; empty when it can."""
+    if workload.id != FLOATS.id:
+        return f"{workload.title} needs NumPy, {_numpy(other)}; {FLOATS.title} is what can be run there"
+    if backend not in DESCRIPTIONS:
+        return f"{entry_named(backend).title} is asked through NumPy, {_numpy(other)}"
+    return _lack_of_sqlalchemy(other) if backend.startswith("sqlalchemy") else ""
+
+
+def version(other: OtherPython, backend: str) -> str:
+    held = other.libraries
+    if backend.startswith("sqlalchemy"):
+        return f"{held['sqlalchemy']} on SQLite {held['sqlite']}, {other.name}"
+    return f"{held['sqlite']}, {other.name}" if backend.startswith("sqlite") else other.name
+
+
+def led_by(other: OtherPython, workload: Workload, spec: Spec) -> Spec:
+    """The spec as its worker needs it."""
+    columns = list(workload.data_columns)
+    return replace(spec, interpreter=str(other.path), options={**spec.options, "columns": columns})
+
+
+def made_ready(other: OtherPython, workload: Workload, spec: Spec) -> Iterator[Message]:
+    """Writes the data into the folder of the spec, and tells what a worker of ours would know by itself."""
+    _write_data(workload, spec.rows, spec.folder)
+    yield _surroundings(other, workload, spec)
+    yield from expectations(workload, spec.answers, spec.rows)
+
+
+def _surroundings(other: OtherPython, workload: Workload, spec: Spec) -> Surroundings:
+    found = environment(spec.folder) | {
+        "python": other.sentence,
+        "libraries": {name: version for name, version in other.libraries.items() if version},
+        "clock_resolution_seconds": other.clock,
+        "cpu_clock_resolution_seconds": other.cpu_clock,
+    }
+    name = spec.backend
+    return Surroundings(name, version(other, name), DESCRIPTIONS[name], found, workload.id)
+
+
+def _write_data(workload: Workload, rows: int, folder: Path) -> None:
+    with folder.joinpath(DATA).open("wb") as file:
+        for block in blocks(workload, rows):
+            np.column_stack([block[name] for name in workload.data_columns]).tofile(file)
+
+
+def _numpy(other: OtherPython) -> str:
+    if other.libraries["numpy"]:
+        return f"and that is done by Lamella's own interpreter alone, not by {other.name}"
+    return f"which is not there under {other.name}"
+
+
+def _lack_of_sqlalchemy(other: OtherPython) -> str:
+    found = other.libraries["sqlalchemy"]
+    if found and int(found.partition(".")[0]) >= OLDEST_SQLALCHEMY:
+        return ""
+    lack = f"SQLAlchemy {found} is too old" if found else "SQLAlchemy is not there"
+    wanted = f"'SQLAlchemy>={OLDEST_SQLALCHEMY}'"
+    return f"{lack} under {other.name}. Run: {other.path} -m pip install {wanted}"

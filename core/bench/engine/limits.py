@@ -1,0 +1,163 @@
+"""What one step of one system at one size may take, the watch that ends a child that takes more, and a race
+that waits for as long as somebody wants it to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+import psutil
+
+from lamella.core.bench.results.figures import shown_bytes
+from lamella.core.jobs import Job
+
+LOOK_EVERY_SECONDS = 0.1
+
+
+LOOKS_FOR_CHILDREN = 20
+
+
+SHARE_OF_MEMORY = 0.9
+
+
+START_SECONDS = 60.0
+"""For a child to import its system, where the limit of a step is shorter."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """None for no limit. The time is of a whole step: making its data and checking its answer count."""
+
+    seconds: float | None = None
+    memory_bytes: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.seconds is not None or self.memory_bytes is not None
+
+
+NO_LIMITS = Limits()
+
+
+def most_memory() -> int:
+    """What a child may hold where nobody said: a system that takes more takes the computer down with it."""
+    return round(psutil.virtual_memory().available * SHARE_OF_MEMORY)
+
+
+class Watch:
+    """Looks at a child from a thread of its own and calls `end` once when a limit is passed.
+
+    Nothing is looked at before `begin` and after `rest`, so a race that is paused does not run out of time.
+    Memory is what the process holds, looked at ten times a second, and its children, every other second:
+    to find them takes a hundred times longer.
+    """
+
+    def __init__(self, pid: int, limits: Limits, end: Callable[[], None]) -> None:
+        self.passed = ""
+        self._pid, self._limits, self._end = pid, limits, end
+        self._changed = threading.Condition()
+        self._deadline: float | None = None
+        self._seconds = 0.0
+        self._looking = self._over = False
+        self._family: list[psutil.Process] = []
+        self._looks = 0
+        self._thread = threading.Thread(target=self._watch, name="limits of a race", daemon=True)
+
+    def __enter__(self) -> Watch:
+        if self._limits:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._over = True
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def begin(self, at_least: float = 0.0) -> None:
+        """A step begins now."""
+        with self._changed:
+            seconds = self._limits.seconds
+            self._seconds = 0.0 if seconds is None else max(seconds, at_least)
+            self._deadline = None if seconds is None else monotonic() + self._seconds
+            self._looking = True
+            self._changed.notify()
+
+    def rest(self) -> None:
+        with self._changed:
+            self._looking = False
+
+    def _watch(self) -> None:
+        with self._changed:
+            while not self._over and not self.passed:
+                self.passed = self._look() if self._looking else ""
+                if not self.passed:
+                    self._changed.wait(self._pause())
+        if self.passed:
+            self._end()
+
+    def _pause(self) -> float | None:
+        if not self._looking:
+            return None
+        if self._limits.memory_bytes is not None:
+            return LOOK_EVERY_SECONDS
+        return None if self._deadline is None else max(0.0, self._deadline - monotonic())
+
+    def _look(self) -> str:
+        if self._deadline is not None and monotonic() >= self._deadline:
+            return f"the limit of {self._seconds:g} s passed"
+        most = self._limits.memory_bytes
+        if most is not None and self._held_bytes() > most:
+            return f"the limit of {shown_bytes(most)} of memory passed"
+        return ""
+
+    def _held_bytes(self) -> int:
+        if self._looks % LOOKS_FOR_CHILDREN == 0:
+            self._family = _family(self._pid)
+        self._looks += 1
+        return sum(map(_resident, self._family))
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    """A process and its children; none for one that is gone."""
+    try:
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _resident(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return 0
+
+
+class Pause:
+    """Give it to `core.bench.engine.runner.run` or `runner.run`; any thread may call `pause` and `resume`.
+
+    Nothing that is being timed is touched: the race waits before the next step.
+    """
+
+    def __init__(self) -> None:
+        self._running = threading.Event()
+        self._running.set()
+
+    @property
+    def paused(self) -> bool:
+        return not self._running.is_set()
+
+    def pause(self) -> None:
+        self._running.clear()
+
+    def resume(self) -> None:
+        self._running.set()
+
+    def wait(self, job: Job) -> None:
+        """Block while paused. Raises Cancelled when the job is told to stop, paused or not."""
+        with job.interrupted_by(self._running.set):
+            self._running.wait()
+        job.check()

@@ -1,0 +1,191 @@
+"""What an operation costs, and one repeat of a workload on one database: its steps in order, each timed and
+checked.
+
+A step that changes data is checked by what is read next: by the workload's own read where that follows, and
+otherwise by one that is not timed.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import ClassVar, Generic, TypeVar
+
+import psutil
+
+from lamella.core.bench.systems.base import Backend
+from lamella.core.bench.workloads.model import Workload
+
+T = TypeVar("T")
+
+
+_PROC = Path("/proc/self")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one operation. Where it was done many times in a row, `latencies` has the seconds of each,
+    and `seconds` and `cpu_seconds` are their means."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_rss_bytes: int
+    latencies: tuple[float, ...] = ()
+
+    def __add__(self, other: Cost) -> Cost:
+        """Of two pieces of work done one after the other."""
+        return Cost(
+            self.seconds + other.seconds,
+            self.cpu_seconds + other.cpu_seconds,
+            max(self.peak_rss_bytes, other.peak_rss_bytes),
+        )
+
+
+def measured(work: Callable[[], T]) -> tuple[T, Cost]:
+    """Run `work` and say what it cost.
+
+    The collector stays on, as in anybody's program, but starts clean and passes over what was there
+    before: no operation pays for the garbage or the input of another. Peak memory is of this
+    operation where the system can forget the last peak (Linux), else of the process so far. Who has
+    frozen the collector's objects before has to unfreeze them.
+    """
+    frozen_before = gc.get_freeze_count() > 0
+    gc.collect()
+    gc.freeze()
+    _forget_peak()
+    cpu_before, before = _cpu_seconds(), time.perf_counter()
+    answer = work()
+    seconds = time.perf_counter() - before
+    cost = Cost(seconds, _cpu_seconds() - cpu_before, _peak_rss())
+    if not frozen_before:
+        gc.unfreeze()
+    return answer, cost
+
+
+def measured_each(
+    works: Sequence[Callable[[], T]], enough_seconds: float, before_each: Callable[[], object] | None = None
+) -> tuple[list[T], Cost]:
+    """Run each of `works`, timed one by one; past `enough_seconds` the rest is left out.
+
+    What `before_each` does is not part of `seconds`, though of `cpu_seconds`.
+    """
+    latencies: list[float] = []
+
+    def run_all() -> list[T]:
+        answers: list[T] = []
+        end = time.perf_counter() + enough_seconds
+        for work in works:
+            if time.perf_counter() > end and latencies:
+                break
+            if before_each is not None:
+                before_each()
+            before = time.perf_counter()
+            answers.append(work())
+            latencies.append(time.perf_counter() - before)
+        return answers
+
+    answers, whole = measured(run_all)
+    cpu_seconds = whole.cpu_seconds / len(latencies)
+    return answers, Cost(fmean(latencies), cpu_seconds, whole.peak_rss_bytes, tuple(latencies))
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of children it waited for."""
+    times = psutil.Process().cpu_times()
+    return time.process_time() + times.children_user + times.children_system
+
+
+def _forget_peak() -> None:
+    if sys.platform == "linux":
+        _PROC.joinpath("clear_refs").write_text("5")
+
+
+def _peak_rss() -> int:
+    if sys.platform == "linux":
+        status = _PROC.joinpath("status").read_text()
+        return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) * 1024
+    memory = psutil.Process().memory_info()
+    if sys.platform == "win32":
+        return int(memory.peak_wset)
+    import resource
+
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # bytes on macOS
+
+
+B = TypeVar("B", bound=Backend)
+
+
+ENOUGH_SECONDS = 5.0
+"""For changes one at a time: a slow system does the rest in one go, so that all end at the same rows."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`again` marks an operation that the open database has just done before, `first` the one before it where
+    both go by one name."""
+
+    operation: str
+    cost: Cost
+    disk_bytes: int
+    checksum: str
+    again: bool = False
+    first: bool = False
+
+
+class Cycle(ABC, Generic[B]):
+    """Runs steps on one backend instance; each step opens the database and closes it."""
+
+    steps: ClassVar[tuple[str, ...]]
+    """The methods that are steps, named as in `Workload.steps`."""
+
+    def __init__(self, backend: B, workload: Workload, rows: int) -> None:
+        self.backend, self.workload, self.rows = backend, workload, rows
+        self._unchecked: list[tuple[str, Cost, int]] = []
+
+    def step(self, name: str) -> Iterator[Sample]:
+        if name not in self.steps:
+            raise KeyError(f"{type(self).__name__} has no step {name!r}")
+        yield from getattr(self, name)()
+
+    def settle(self) -> Iterator[Sample]:
+        """Check the changes that no timed read has checked yet."""
+        if self._unchecked:
+            self.backend.open(writing=False)
+            digest = self._digest_of_all()
+            self.backend.close()
+            yield from self._checked(digest)
+
+    @abstractmethod
+    def _digest_of_all(self) -> str:
+        """Of everything the open database holds."""
+
+    def _changing(self, work: Callable[[], None]) -> Cost:
+        """Closing counts: what a system puts off until then is a part of the change."""
+        _, cost = self._opened(work, writing=True)
+        _, closing = measured(self.backend.close)
+        return cost + closing
+
+    def _opened(self, work: Callable[[], T], writing: bool) -> tuple[T, Cost]:
+        """Time `work`, and opening the database before it where the workload counts that. Stays open."""
+        if not self.workload.opens_inside:
+            self.backend.open(writing)
+            return measured(work)
+        _, opening = measured(lambda: self.backend.open(writing))
+        answer, cost = measured(work)
+        return answer, opening + cost
+
+    def _owe(self, *operations: tuple[str, Cost]) -> None:
+        size = self.backend.disk_bytes()
+        known = (operation for operation in operations if self.workload.has(operation[0]))
+        self._unchecked.extend((operation, cost, size) for operation, cost in known)
+
+    def _checked(self, digest: str) -> Iterator[Sample]:
+        for operation, cost, size in self._unchecked:
+            yield Sample(operation, cost, size, digest)
+        self._unchecked.clear()

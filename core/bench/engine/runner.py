@@ -1,0 +1,339 @@
+"""Runs races of one workload or several, one after the other, with one job and one listener: one child
+process per system and size, results as they come.
+
+A system that fails, crashes or answers wrongly is a result and the others go on. Blocking; the listener is
+called on the thread that runs the race.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+
+from lamella.core.bench import registry
+from lamella.core.bench.engine import interpreters, place
+from lamella.core.bench.engine.child import Child
+from lamella.core.bench.engine.choice import Choice, Part, Trial, new_seed, part_of
+from lamella.core.bench.engine.costs import Clock, Costs, planned_parts, problem, shipped_costs
+from lamella.core.bench.engine.interpreters import OtherPython, examined
+from lamella.core.bench.engine.judge import Judge
+from lamella.core.bench.engine.limits import Limits, Pause, most_memory
+from lamella.core.bench.engine.place import race_folder
+from lamella.core.bench.engine.protocol import (
+    TOO_LARGE,
+    Doing,
+    Ended,
+    Expected,
+    Failure,
+    Measured,
+    Message,
+    Spec,
+    Surroundings,
+    Unsupported,
+)
+from lamella.core.bench.registry import family_of, workload_named
+from lamella.core.bench.results.records import Record
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
+
+
+def run(
+    choice: Choice,
+    on_event: Listener | None = None,
+    job: Job | None = None,
+    pause: Pause | None = None,
+    costs: Costs | None = None,
+    first_repeat: int = 0,
+) -> list[Record]:
+    """The samples of all workloads, those with a wrong answer left out; failures go to `on_event`.
+
+    Progress of the job is of the whole, by `costs`: what is known of kept runs beside what is shipped.
+    `first_repeat` numbers the repeats of a race that adds some to an earlier one. Raises UnknownBackend and
+    LamellaError before anything starts, FileProblem, and Cancelled when the job is told to stop, which ends
+    the child process at once: what was measured until then the listener has heard. Without a limit of memory
+    it is nine tenths of what is free.
+    """
+    job, known = job or Job(), costs or shipped_costs()
+    check(choice)
+    planned = planned_parts(choice, first_repeat)
+    under = Conditions(
+        job=job,
+        clock=_clock(job, planned, known),
+        listener=on_event or (lambda message: None),
+        problem=lambda trial: problem(trial, choice.folder, known),
+        limits=Limits(choice.limit_seconds, choice.limit_bytes or most_memory()),
+        pause=pause or Pause(),
+        interpreter=examined(choice.interpreter),
+    )
+    records: list[Record] = []
+    with race_folder(choice.folder) as place:
+        for number, (part, trials) in enumerate(zip(choice.parts, planned, strict=True)):
+            home = place / str(number)
+            home.mkdir()
+            workload = family_of(part.workload).prepared(part.workload, part.rows, home, job)
+            records += Race(workload, home, under).run(trials)
+    under.clock.end()
+    return records
+
+
+def check(choice: Choice) -> None:
+    """Raises UnknownBackend or LamellaError for a choice of nothing, or of what cannot be."""
+    if not choice.parts:
+        raise LamellaError("A benchmark needs at least one workload")
+    for part in choice.parts:
+        _check_part(part)
+
+
+def _check_part(part: Part) -> None:
+    rows, names, asked = part.rows, part.systems, part.workload
+    for name in names:
+        registry.entry_named(name)
+    if not rows or min(rows) < 1:
+        raise LamellaError("A benchmark needs numbers of rows of at least 1", f"It was given {list(rows)}")
+    if not names:
+        known = ", ".join(registry.ENTRIES)
+        raise LamellaError("A benchmark needs at least one backend", fix=f"There are: {known}")
+    if part.repeats < 1:
+        raise LamellaError("A benchmark needs at least one repeat", f"It was given {part.repeats}")
+    if asked.table_rows and max(rows) > asked.table_rows:
+        raise LamellaError(
+            f"{asked.title}: {max(rows):,} rows cannot change in a table of {asked.table_rows:,}",
+            fix="Ask for fewer rows, or for a larger table",
+        )
+
+
+def _clock(job: Job, planned: Sequence[list[Trial]], costs: Costs) -> Clock:
+    trials = [trial for of_part in planned for trial in of_part]
+    return Clock(job, trials, [costs.seconds(trial) for trial in trials])
+
+
+def run_workload(  # noqa: PLR0913, PLR0917 -- all that can be asked of a race, by keyword
+    workload: str | Workload,
+    rows: Sequence[int],
+    backends: Sequence[str],
+    repeats: int | None = None,
+    folder: Path | None = None,
+    on_event: Listener | None = None,
+    job: Job | None = None,
+    fresh: bool = False,
+    limit_seconds: float | None = None,
+    limit_bytes: int | None = None,
+    pause: Pause | None = None,
+    seed: int | None = None,
+    first_repeat: int = 0,
+    interpreter: Path | str | None = None,
+) -> list[Record]:
+    """The samples of a race, those with a wrong answer left out; failures go to `on_event`.
+
+    `folder` chooses the disk: the databases are made in a new folder inside it, which is removed
+    whatever happens. A workload given whole may have a `table_rows` of its own. A step that takes more
+    than `limit_seconds` or `limit_bytes` of memory is ended, with its child: a failure of the kind "limit".
+    The same `seed` shuffles the systems in the same way. Another `interpreter` than ours runs what it can.
+    Raises BadInterpreter, UnknownWorkload, UnknownBackend, FileProblem, and Cancelled when the job is told
+    to stop, which ends the child process at once.
+    """
+    asked = workload_named(workload) if isinstance(workload, str) else workload
+    choice = Choice(
+        parts=(part_of(asked, backends, rows, repeats),),
+        fresh=fresh,
+        seed=new_seed() if seed is None else seed,
+        folder=folder,
+        limit_seconds=limit_seconds,
+        limit_bytes=limit_bytes,
+        interpreter=None if interpreter is None else str(interpreter),
+    )
+    return run(choice, on_event, job, pause, first_repeat=first_repeat)
+
+
+LONGEST_NAME = 100
+"""Of a folder; systems of somebody's own are called by the path of their file."""
+
+
+Listener = Callable[[Message], None]
+
+
+Problem = Callable[[Trial], str]
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What holds for every child process of a race. `problem` says why a trial cannot be tried, if so."""
+
+    job: Job
+    clock: Clock
+    listener: Listener
+    problem: Problem
+    limits: Limits = field(default_factory=Limits)
+    pause: Pause = field(default_factory=Pause)
+    interpreter: OtherPython | None = None
+
+
+@dataclass
+class Race:
+    """A system that fails, crashes or answers wrongly is a result and the others go on."""
+
+    workload: Workload
+    folder: Path
+    under: Conditions
+    records: list[Record] = field(default_factory=list)
+    _judge: Judge = field(default_factory=Judge)
+    _out: set[tuple[str, int]] = field(default_factory=set)
+    _out_steps: set[tuple[str, int, str]] = field(default_factory=set)
+    _never: set[str] = field(default_factory=set)
+    _failures: list[Failure] = field(default_factory=list)
+    _unsupported: set[Unsupported] = field(default_factory=set)
+    _of_child: list[Record] = field(default_factory=list)
+
+    def run(self, trials: Sequence[Trial]) -> list[Record]:
+        for trial in trials:
+            self.under.clock.begin(trial)
+            if not self._is_out(trial):
+                self._try(trial)
+        return self.records
+
+    def _is_out(self, trial: Trial) -> bool:
+        if trial.backend in self._never or (trial.backend, trial.rows) in self._out:
+            return True
+        return not self._without_failed_steps(trial).steps
+
+    def _try(self, trial: Trial) -> None:
+        entry = registry.entry_named(trial.backend)
+        if not entry.takes(self.workload.family):
+            why = family_of(self.workload).absent.get(trial.backend)
+            reason = why or f"{entry.title} is not made for {self.workload.title.lower()}"
+            self._hear(Unsupported(self.workload.id, trial.backend, trial.steps[0], reason))
+        elif reason := self._objection(trial.backend):
+            self._hear(Unsupported(self.workload.id, trial.backend, trial.steps[0], reason))
+        elif problem := self.under.problem(trial):
+            self._out.add((trial.backend, trial.rows))
+            self._hear(self._too_large(trial, problem))
+        else:
+            self.under.pause.wait(self.under.job)
+            self._run_child(trial)
+
+    def _objection(self, backend: str) -> str:
+        other = self.under.interpreter
+        return interpreters.objection(other, backend, self.workload) if other else ""
+
+    def _run_child(self, trial: Trial) -> None:
+        home = self.folder / re.sub(r"[^\w.-]", "-", f"{trial.backend}-{trial.rows}")[-LONGEST_NAME:]
+        home.mkdir(exist_ok=True)
+        began = monotonic()
+        self._of_child.clear()
+        failures = self._asked(trial, home)
+        out = (trial.backend, trial.rows) in self._out
+        if out or trial.steps[-1] == self.workload.steps[-1]:
+            place.remove(home)  # what a failed system left must not fill the disk of the others
+        if not failures:
+            self._hear(_ended(trial, monotonic() - began, self._of_child))
+
+    def _asked(self, trial: Trial, home: Path) -> int:
+        """Run a trial; where a step fails that the others do not need, these go on in another child.
+
+        The number of failures.
+        """
+        left, failures, under = [trial], 0, self.under
+        while left:
+            one = self._without_failed_steps(left.pop(0))
+            if not (one.repeats and one.steps):
+                continue
+            self._failures.clear()
+            Child(self._made_ready(one, home), self._hear, under.job, under.limits, under.pause).run()
+            for failure in self._failures[:1]:
+                failures += 1
+                left = [*self._rest(one, failure), *left]
+        return failures
+
+    def _rest(self, trial: Trial, failure: Failure) -> list[Trial]:
+        """What is left to ask of a system that failed at a step."""
+        step, steps = failure.operation, trial.steps
+        if not self.workload.asks_only or step not in self.workload.steps[1:]:
+            self._out.add((trial.backend, trial.rows))
+            return []
+        self._out_steps.add((trial.backend, trial.rows, step))
+        after = steps[steps.index(step) + 1 :]
+        later = tuple(repeat for repeat in trial.repeats if repeat > failure.repeat)
+        return [replace(trial, repeats=(failure.repeat,), steps=after), replace(trial, repeats=later)]
+
+    def _without_failed_steps(self, trial: Trial) -> Trial:
+        left = (step for step in trial.steps if (trial.backend, trial.rows, step) not in self._out_steps)
+        return replace(trial, steps=tuple(left))
+
+    def _made_ready(self, trial: Trial, home: Path) -> Spec:
+        spec, other = self._spec(trial, home), self.under.interpreter
+        if other is None:
+            return spec
+        for message in interpreters.made_ready(other, self.workload, spec):
+            self._hear(message)
+        return interpreters.led_by(other, self.workload, spec)
+
+    def _spec(self, trial: Trial, home: Path) -> Spec:
+        names = (operation.id for operation in self.workload.operations)
+        return Spec(
+            workload=self.workload.id,
+            backend=trial.backend,
+            rows=trial.rows,
+            repeats=trial.repeats,
+            steps=trial.steps,
+            folder=home,
+            answers=tuple(name for name in names if not self._judge.knows(name, trial.rows)),
+            table_rows=self.workload.table_rows,
+            options=self.workload.options,
+        )
+
+    def _hear(self, message: Message) -> None:
+        match message:
+            case Expected():
+                self._judge.learn(message)
+                return
+            case Failure():
+                self._failures.append(message)
+            case Measured():
+                message = self._judged(message)
+            case Doing():
+                self.under.clock.step(message)
+            case Unsupported():
+                if message in self._unsupported:
+                    return
+                self._unsupported.add(message)
+                if message.step == self.workload.steps[0]:  # nothing for the other steps to stand on
+                    self._never.add(message.backend)
+            case Surroundings() | Ended():
+                pass
+        self.under.listener(message)
+
+    def _judged(self, message: Measured) -> Measured | Failure:
+        self._of_child.append(message.record)
+        objection = self._judge.objection(message.record)
+        if objection is None:
+            self.records.append(message.record)
+        return objection or message
+
+    def _too_large(self, trial: Trial, problem: str) -> Failure:
+        return Failure(
+            workload=self.workload.id,
+            backend=trial.backend,
+            operation=trial.steps[0],
+            rows=trial.rows,
+            repeat=trial.repeats[0],
+            message=problem,
+            kind=TOO_LARGE,
+        )
+
+
+def _ended(trial: Trial, seconds: float, records: Sequence[Record]) -> Ended:
+    return Ended(
+        workload=trial.workload.id,
+        backend=trial.backend,
+        rows=trial.rows,
+        table_rows=trial.table_rows,
+        repeats=len(trial.repeats),
+        steps=len(trial.steps),
+        seconds=seconds,
+        memory_bytes=max((record.peak_rss_bytes for record in records), default=0),
+        disk_bytes=max((record.disk_bytes for record in records), default=0),
+    )

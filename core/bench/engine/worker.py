@@ -1,0 +1,165 @@
+"""The child process of a race: one backend, one size, a fresh interpreter.
+
+It reads a `Spec` from standard input, where leave to begin each step follows, and writes messages to standard
+output, one JSON object a line. What a backend prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TextIO
+
+from lamella.core.bench import registry
+from lamella.core.bench.engine import machine, place
+from lamella.core.bench.engine.judge import expectations
+from lamella.core.bench.engine.machine import environment
+from lamella.core.bench.engine.measure import Cycle, Sample
+from lamella.core.bench.engine.protocol import (
+    Doing,
+    Failure,
+    Measured,
+    Message,
+    Spec,
+    Surroundings,
+    Unsupported,
+    to_line,
+)
+from lamella.core.bench.plain.step_gate import Orders
+from lamella.core.bench.registry import Family, family_of, workload_given, workload_named
+from lamella.core.bench.results.records import COLD, WARM, Record
+from lamella.core.bench.systems.base import Backend, NotReady
+from lamella.core.bench.workloads.model import Workload
+
+
+def main() -> NoReturn:
+    """Exit status 0 unless the process itself breaks: a backend that fails is a message.
+
+    Ends the process: to free all that was imported would take longer than many a race.
+    """
+    orders = Orders()
+    spec = Spec.from_json(orders.spec)
+    with _own_output() as output:
+
+        def tell(message: Message) -> None:
+            output.write(to_line(message))
+            output.flush()
+
+        Worker(spec, tell, orders.wait).run()
+    atexit._run_exitfuncs()
+    os._exit(0)
+
+
+@dataclass
+class Worker:
+    spec: Spec
+    tell: Callable[[Message], None]
+    wait: Callable[[], None]
+    """Blocks until the next step may begin."""
+    _begun: tuple[int, str] = (0, "")
+    _done_before: set[str] = field(default_factory=set)
+
+    def run(self) -> None:
+        """Do every repeat; stops at the first failure of the backend, which is told."""
+        try:
+            backend_class = registry.load(self.spec.backend, self._workload.family)
+            self._introduce(backend_class)
+            self._expect()
+            machine.fetch(self.spec.rows)
+            for repeat in self.spec.repeats:
+                self._repeat(backend_class, repeat)
+        except NotReady as error:
+            self.tell(Unsupported(self.spec.workload, self.spec.backend, self.spec.steps[0], str(error)))
+        except Exception as error:  # noqa: BLE001 -- a system may fail in any way, and it is told
+            self.tell(self._failure(error))
+
+    @property
+    def _workload(self) -> Workload:
+        named = workload_named(self.spec.workload)
+        table_rows = self.spec.table_rows or named.table_rows
+        return workload_given(named.id, table_rows, self.spec.options)
+
+    @property
+    def _family(self) -> Family:
+        return family_of(self._workload)
+
+    def _introduce(self, backend: type[Backend]) -> None:
+        found, version = environment(self.spec.folder), backend.answering_version()
+        spec = self.spec
+        self.tell(Surroundings(spec.backend, version, backend.describe(), found, spec.workload))
+
+    def _expect(self) -> None:
+        for expected in expectations(self._workload, self.spec.answers, self.spec.rows):
+            self.tell(expected)
+
+    def _repeat(self, backend_class: type[Backend], repeat: int) -> None:
+        workload = self._workload
+        folder = self.spec.folder / str(repeat)
+        backend = backend_class(folder, workload)
+        for sample in self._samples(self._family.cycle(backend, workload, self.spec.rows), repeat):
+            self.tell(Measured(self._record(sample, repeat, backend.columns)))
+        if self.spec.steps[-1] == workload.steps[-1] and folder.exists():
+            place.remove(folder)
+
+    def _samples(self, cycle: Cycle[Any], repeat: int) -> Iterator[Sample]:
+        cannot = cycle.backend.cannot
+        for step in self.spec.steps:
+            if step in cannot:
+                self.tell(Unsupported(self.spec.workload, self.spec.backend, step, cannot[step]))
+                continue
+            self._begun = (repeat, step)
+            self.tell(Doing(self.spec.backend, self.spec.rows, repeat, step))
+            _tidy_heap()
+            self.wait()
+            yield from cycle.step(step)
+        yield from cycle.settle()
+
+    def _record(self, sample: Sample, repeat: int, columns: int) -> Record:
+        warm = sample.again or (not sample.first and sample.operation in self._done_before)
+        self._done_before.add(sample.operation)
+        return Record(
+            workload=self.spec.workload,
+            backend=self.spec.backend,
+            operation=sample.operation,
+            rows=self.spec.rows,
+            columns=columns,
+            repeat=repeat,
+            seconds=sample.cost.seconds,
+            cpu_seconds=sample.cost.cpu_seconds,
+            peak_rss_bytes=sample.cost.peak_rss_bytes,
+            disk_bytes=sample.disk_bytes,
+            checksum=sample.checksum,
+            temperature=WARM if warm else COLD,
+            latencies=sample.cost.latencies,
+        )
+
+    def _failure(self, error: Exception) -> Failure:
+        repeat, step = self._begun
+        message = f"{type(error).__name__}: {error}"
+        return Failure(
+            workload=self.spec.workload,
+            backend=self.spec.backend,
+            operation=step,
+            rows=self.spec.rows,
+            repeat=repeat,
+            message=message,
+            details=traceback.format_exc(),
+        )
+
+
+def _tidy_heap() -> None:
+    """What was imported and made until now is looked through once, and not again before every measurement."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
+def _own_output() -> TextIO:
+    """Standard output for messages alone: whatever else is printed goes to standard error."""
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return output

@@ -1,0 +1,471 @@
+"""The systems under test and the workloads that they are asked: one table of each.
+
+Everything is named by place (`module:name`) and imported when it is asked for, so that a race of two systems
+loads two. To add a system or a workload is to write its module and its lines here.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.errors import LamellaError, UnknownName
+
+if TYPE_CHECKING:
+    from lamella.core.bench.engine.measure import Cycle
+    from lamella.core.bench.systems.base import Backend
+    from lamella.core.jobs import Job
+
+_HERE = "lamella.core.bench."
+
+
+class UnknownBackend(UnknownName):
+    kind = "backend"
+
+
+class MissingBackend(LamellaError):
+    """A backend whose package is not installed here, or that has no part in a workload."""
+
+
+class UnknownWorkload(UnknownName):
+    kind = "workload"
+
+
+# -------------------------------------------------------------------------------- systems
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A system by its name. `requires` maps the modules it cannot do without to what pip calls them.
+
+    `classes` are places in `systems` by family; `absent` says why it takes no part in a family where it
+    might be looked for.
+    """
+
+    id: str
+    title: str
+    requires: tuple[tuple[str, str], ...] = ()
+    classes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    absent: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def missing(self) -> str:
+        """Why it cannot run here and the command that mends it; empty when it can."""
+        lacking = [package for module, package in self.requires if find_spec(module) is None]
+        if not lacking:
+            return ""
+        return f"{' and '.join(lacking)} must be installed first. {install_command(lacking)}"
+
+    def place(self, family: str) -> str:
+        """Of its class for a family of workloads; empty where it has no part in it."""
+        if ":" in self.id:
+            return self.id
+        return f"{_HERE}systems.{self.classes[family]}" if family in self.classes else ""
+
+    def takes(self, family: str) -> bool:
+        return bool(self.place(family))
+
+
+def install_command(packages: list[str]) -> str:
+    """What to type so that these packages are there."""
+    if getattr(sys, "frozen", False):
+        return "Packages cannot be added to the installed program: run it from its sources for this"
+    return f"Run: {shlex.join([sys.executable, '-m', 'pip', 'install', *packages])}"
+
+
+_SQLALCHEMY, _APSW = (("sqlalchemy", "SQLAlchemy"),), (("apsw", "apsw"),)
+
+ENTRIES = {
+    entry.id: entry
+    for entry in (
+        Entry(
+            "lamella",
+            "Lamella",
+            classes={
+                "table": "lamella:Lamella",
+                "entity": "lamella:LamellaEntities",
+                "entity-queries": "lamella:LamellaEntityQueries",
+                "entity-memory": "lamella:LamellaMemory",
+                "entity-storage": "lamella:LamellaStorage",
+                "entity-indexes": "lamella_indexes:LamellaIndexes",
+                "entity-text": "lamella_indexes:LamellaText",
+                "entity-relations": "lamella_indexes:LamellaRelations",
+                "catalog": "lamella:LamellaCatalog",
+                "taxi": "lamella:LamellaTaxi",
+                "mine": "lamella:LamellaUserTable",
+            },
+        ),
+        Entry(
+            "sqlite",
+            "SQLite (synchronous off)",
+            classes={
+                "table": "sqlite:SQLite",
+                "entity": "sqlite_entities:SQLiteEntities",
+                "entity-queries": "sqlite_entities:SQLiteEntityQueries",
+                "entity-memory": "sqlite_entities:SQLiteMemory",
+                "entity-storage": "sqlite_entities:SQLiteStorage",
+                "entity-indexes": "sqlite_entities:SQLiteIndexes",
+                "entity-relations": "sqlite_entities:SQLiteRelations",
+                "bridge": "sqlite_parquet:BridgeOwnTable",
+                "catalog": "sqlite_entities:SQLiteCatalog",
+                "taxi": "sqlite_entities:SQLiteTaxi",
+                "mine": "sqlite_user_table:SQLiteUserTable",
+            },
+        ),
+        Entry(
+            "sqlite-wal",
+            "SQLite (WAL, synchronous full)",
+            classes={
+                "table": "sqlite:SQLiteWal",
+                "entity": "sqlite_entities:SQLiteWalEntities",
+                "catalog": "sqlite_entities:SQLiteWalCatalog",
+                "mine": "sqlite_user_table:SQLiteWalUserTable",
+            },
+        ),
+        Entry("sqlite-obj", "SQLite to objects", classes={"table": "sqlite:SQLiteObjects"}),
+        Entry("sqlalchemy-core", "SQLAlchemy Core", _SQLALCHEMY, {"table": "sqlalchemy:SQLAlchemyCore"}),
+        Entry("sqlalchemy-orm", "SQLAlchemy ORM", _SQLALCHEMY, {"table": "sqlalchemy:SQLAlchemyORM"}),
+        Entry(
+            "sqlite-parquet",
+            "SQLite over Parquet",
+            _APSW,
+            {
+                "table": "sqlite_parquet:SQLiteOverParquet",
+                "bridge": "sqlite_parquet:BridgeOverParquet",
+                "taxi": "sqlite_parquet:TaxiTableForEachFile",
+            },
+        ),
+        Entry(
+            "sqlite-parquet-one-table",
+            "SQLite over Parquet, one table",
+            _APSW,
+            {"taxi": "sqlite_parquet:TaxiOneTable"},
+        ),
+        Entry("sqlite-fts5", "SQLite FTS5", classes={"entity-text": "sqlite_entities:FTS5Text"}),
+        Entry("tantivy", "tantivy", classes={"entity-text": "tantivy:TantivyText"}),
+        Entry(
+            "mongodb",
+            "MongoDB",
+            (("pymongo", "pymongo"),),
+            {"table": "mongodb:MongoTable", "entity": "mongodb:MongoEntities"},
+        ),
+        Entry(
+            "parquetdb",
+            "ParquetDB",
+            (("parquetdb", "parquetdb"),),
+            {"table": "parquetdb:ParquetDB", "taxi": "parquetdb:ParquetDBTaxi"},
+        ),
+        Entry(
+            "pyarrow",
+            "PyArrow (recipe)",
+            classes={
+                "table": "pyarrow:PyArrowRecipe",
+                "taxi": "pyarrow:PyArrowTaxi",
+                "mine": "pyarrow:PyArrowUserTable",
+            },
+        ),
+        Entry("pyarrow-tuned", "PyArrow (tuned)", classes={"table": "pyarrow:PyArrowTuned"}),
+        Entry(
+            "duckdb",
+            "DuckDB",
+            classes={
+                "table": "duckdb:DuckDB",
+                "entity": "duckdb:DuckDBEntities",
+                "entity-queries": "duckdb:DuckDBEntityQueries",
+                "entity-memory": "duckdb:DuckDBMemory",
+                "entity-storage": "duckdb:DuckDBStorage",
+                "entity-indexes": "duckdb:DuckDBIndexes",
+                "entity-relations": "duckdb:DuckDBRelations",
+                "bridge": "duckdb:DuckDBTable",
+                "taxi": "duckdb:DuckDBTaxi",
+                "mine": "duckdb:DuckDBUserTable",
+            },
+            absent={
+                "entity-text": "DuckDB's full-text search is an extension that does not come with its Python "
+                "package: it is downloaded where it is first used",
+            },
+        ),
+        Entry("duckdb-parquet", "DuckDB over Parquet", classes={"taxi": "duckdb:DuckDBParquetTaxi"}),
+        Entry(
+            "polars",
+            "Polars",
+            (("polars", "polars"),),
+            {
+                "table": "polars:Polars",
+                "entity-queries": "polars_entities:PolarsEntityQueries",
+                "entity-memory": "polars_entities:PolarsMemory",
+                "entity-indexes": "polars_entities:PolarsScans",
+                "taxi": "polars_entities:PolarsTaxi",
+                "mine": "polars_user_table:PolarsUserTable",
+            },
+        ),
+        Entry(
+            "pandas",
+            "pandas",
+            classes={
+                "table": "pandas:Pandas",
+                "entity-queries": "pandas:PandasEntityQueries",
+                "entity-memory": "pandas:PandasMemory",
+                "entity-indexes": "pandas:PandasScans",
+                "taxi": "pandas:PandasTaxi",
+                "mine": "pandas:PandasUserTable",
+            },
+        ),
+        Entry("deltalake", "Delta Lake", (("deltalake", "deltalake"),), {"table": "deltalake:DeltaLake"}),
+        Entry("folder", "Folder of files", classes={"catalog": "folder:FolderOfFiles"}),
+        Entry("csv", "CSV", classes={"table": "python_files:CSV", "mine": "user_table_files:CSVUserTable"}),
+        Entry("csv-numpy", "CSV by NumPy", classes={"table": "python_files:CSVNumPy"}),
+        Entry(
+            "jsonl",
+            "JSON lines",
+            classes={
+                "table": "python_files:JSONLines",
+                "entity-storage": "entity_files:EntityJSONLines",
+                "mine": "user_table_files:JSONLinesUserTable",
+            },
+        ),
+        Entry("jsonl-gzip", "JSON lines, gzip", classes={"entity-storage": "entity_files:GzippedJSONLines"}),
+        Entry("parquet-none", "Parquet, no codec", classes={"entity-storage": "entity_files:PlainParquet"}),
+        Entry("parquet-snappy", "Parquet, snappy", classes={"entity-storage": "entity_files:SnappyParquet"}),
+        Entry("parquet-gzip", "Parquet, gzip", classes={"entity-storage": "entity_files:GzipParquet"}),
+        Entry("parquet-lz4", "Parquet, LZ4", classes={"entity-storage": "entity_files:LZ4Parquet"}),
+        Entry("parquet-zstd", "Parquet, zstd", classes={"entity-storage": "entity_files:ZstdParquet"}),
+        Entry(
+            "pickle",
+            "pickle",
+            classes={"table": "python_files:Pickle", "mine": "user_table_files:PickleUserTable"},
+        ),
+        Entry("pickle-obj", "pickle of objects", classes={"table": "python_files:PickleObjects"}),
+        Entry("zodb", "ZODB", (("ZODB", "ZODB"), ("BTrees", "BTrees")), {"table": "zodb:ZODBTree"}),
+        Entry("pytables", "PyTables", (("tables", "tables"),), {"table": "pytables:PyTables"}),
+        Entry("h5py", "h5py", (("h5py", "h5py"),), {"table": "h5py:H5py"}),
+    )
+}
+
+
+def entry_named(name: str) -> Entry:
+    """One of the table, or `package.module:Class` for a backend of somebody's own.
+
+    Raises UnknownBackend, with the nearest name, for anything else.
+    """
+    if name in ENTRIES:
+        return ENTRIES[name]
+    if ":" in name:
+        return Entry(name, name.rpartition(":")[2])
+    raise UnknownBackend(name, "The benchmark", ENTRIES)
+
+
+def load(name: str, family: str = "table") -> type[Backend]:
+    """The backend's class. Raises UnknownBackend, or MissingBackend naming what to install."""
+    entry = entry_named(name)
+    if entry.missing:
+        raise MissingBackend(f"{entry.title} cannot take part", entry.missing)
+    if not entry.takes(family):
+        raise MissingBackend(f"{entry.title} takes no part in workloads of the kind '{family}'")
+    try:
+        backend: type[Backend] = loaded(entry.place(family))
+    except (ImportError, AttributeError) as error:
+        raise MissingBackend(f"The backend {name} cannot be loaded", str(error)) from error
+    return backend
+
+
+def loaded(place: str) -> Any:
+    """What stands at `module:name`, or a system of somebody's own file at `race.py:name`.
+
+    Raises ImportError or AttributeError where nothing does, and OwnCodeFailed where the file does not run.
+    """
+    module, _, name = place.rpartition(":")
+    if module.endswith(".py"):
+        from lamella.core.bench.systems.user_script import system_class
+
+        return system_class(module, name)
+    return getattr(import_module(module), name)
+
+
+# ------------------------------------------------------------------------------- families
+
+
+Expected = Callable[[Workload, Operation, int], str]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What the workloads of one family share: how they run and their right answers, by place.
+
+    `prepares` makes ready what all systems of a race are given. Without `answers` nobody knows the right
+    answer beforehand, and the systems have to agree.
+    """
+
+    id: str
+    runs: str
+    answers: str | None = None
+    prepares: str | None = None
+
+    def prepared(self, workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> Workload:
+        """With what has to be made ready in the race's folder before any system is timed."""
+        if self.prepares is None:
+            return workload
+        made: Workload = loaded(_HERE + self.prepares)(workload, rows, folder, job)
+        return made
+
+    @property
+    def cycle(self) -> type[Cycle[Any]]:
+        found: type[Cycle[Any]] = loaded(_HERE + self.runs)
+        return found
+
+    @property
+    def expected(self) -> Expected | None:
+        return loaded(_HERE + self.answers) if self.answers else None
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """The classes' places by backend."""
+        return {entry.id: entry.place(self.id) for entry in ENTRIES.values() if entry.takes(self.id)}
+
+    @property
+    def absent(self) -> Mapping[str, str]:
+        """Why a system that might be looked for here takes no part, by backend."""
+        return {entry.id: entry.absent[self.id] for entry in ENTRIES.values() if self.id in entry.absent}
+
+
+_QUESTIONS = "workloads.questions:QuestionCycle"
+
+FAMILIES = {
+    family.id: family
+    for family in (
+        Family("table", "workloads.table_cycle:TableCycle", "workloads.table_rows:expected"),
+        Family("entity", "workloads.entities:EntityCycle", "workloads.entities:expected"),
+        Family("entity-queries", _QUESTIONS, "workloads.entity_queries:expected"),
+        Family("entity-memory", "workloads.entity_memory:MemoryCycle", "workloads.entity_memory:expected"),
+        Family(
+            "entity-storage", "workloads.entity_storage:StorageCycle", "workloads.entity_storage:expected"
+        ),
+        Family("entity-indexes", _QUESTIONS),
+        Family("entity-text", _QUESTIONS),
+        Family("entity-relations", _QUESTIONS),
+        Family("bridge", _QUESTIONS),
+        Family("catalog", "workloads.catalog:CatalogCycle", "workloads.catalog:expected"),
+        Family(
+            "mine",
+            "workloads.user_table:MineCycle",
+            "workloads.user_table:expected",
+            "workloads.user_table_source:prepare",
+        ),
+        Family("own", "systems.user_script:OwnCycle"),
+        Family("taxi", "workloads.taxi:TaxiCycle", "workloads.taxi:expected"),
+    )
+}
+
+
+def family_of(workload: Workload) -> Family:
+    return FAMILIES[workload.family]
+
+
+# ------------------------------------------------------------------------------ workloads
+
+
+class _Workloads(Mapping[str, Workload]):
+    """By their ids, in the table's order; each is imported when it is first asked for."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places
+
+    def __getitem__(self, name: str) -> Workload:
+        workload: Workload = loaded(f"{_HERE}workloads.{self._places[name]}")
+        return workload
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+WORKLOADS: Mapping[str, Workload] = _Workloads(
+    {
+        "small": "tables:SMALL",
+        "update": "tables:UPDATE_ALL",
+        "single": "tables:SINGLE",
+        "partial": "tables:PARTIAL",
+        "needle": "tables:NEEDLE",
+        "scattered": "tables:SCATTERED",
+        "floats": "tables:FLOATS",
+        "entity-changes": "entities:ENTITY_CHANGES",
+        "entity-queries": "entity_queries:ENTITY_QUERIES",
+        "entity-storage": "entity_storage:ENTITY_STORAGE",
+        "entity-memory": "entity_memory:ENTITY_MEMORY",
+        "entity-indexes": "entity_indexes:ENTITY_INDEXES",
+        "entity-text": "entity_text:ENTITY_TEXT",
+        "entity-relations": "entity_relations:ENTITY_RELATIONS",
+        "bridge": "bridge:BRIDGE",
+        "taxi": "taxi:TAXI",
+        "catalog": "catalog:CATALOG",
+    }
+)
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "entity": (
+        *("entity-changes", "entity-queries", "entity-storage", "entity-memory"),
+        *("entity-indexes", "entity-text", "entity-relations"),
+    )
+}
+"""Workloads that stand on one published page, by the name that means them all."""
+
+ALL = "all"
+
+
+def workload_named(name: str) -> Workload:
+    """One of the table, a race on somebody's own table ("mine:…"), or the one in a Python file.
+
+    Raises UnknownWorkload, with the nearest name, for one that does not exist, and FileProblem for a file
+    that holds no race.
+    """
+    own = _own(name)
+    if own is not None:
+        return own
+    if name not in WORKLOADS:
+        raise UnknownWorkload(name, "The benchmark", WORKLOADS)
+    return WORKLOADS[name]
+
+
+def workload_given(name: str, table_rows: int | None, options: Mapping[str, Any]) -> Workload:
+    """One by its name with what was asked of it instead of its own. Raises UnknownWorkload."""
+    given = replace(workload_named(name), table_rows=table_rows, options=options)
+    if given.family != "mine" or not options:
+        return given
+    from lamella.core.bench.workloads.user_table import as_asked
+
+    return as_asked(given)
+
+
+def workloads_named(name: str) -> tuple[Workload, ...]:
+    """One workload by its id, those of a group, or all. Raises UnknownWorkload."""
+    if name == ALL:
+        return tuple(WORKLOADS.values())
+    if name in GROUPS:
+        return tuple(map(workload_named, GROUPS[name]))
+    own = _own(name)
+    if own is not None:
+        return (own,)
+    if name not in WORKLOADS:
+        raise UnknownWorkload(name, "The benchmark", [*WORKLOADS, *GROUPS, ALL])
+    return (WORKLOADS[name],)
+
+
+def _own(name: str) -> Workload | None:
+    if name.endswith(".py"):
+        from lamella.core.bench.workloads.user_script import load_file
+
+        return load_file(name)
+    if name.startswith("mine:"):
+        from lamella.core.bench.workloads.user_table import mine_named
+
+        return mine_named(name)
+    return None

@@ -1,0 +1,332 @@
+"""Systems against each other, and two races of the same things: who was faster and by how much.
+
+Two races differ where spreads do not overlap: the middle halves of the samples (from their 25th to their 75th
+percentile), of three samples or more on each side, and medians further apart than 5%.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from lamella.core.bench.registry import entry_named, workload_named
+from lamella.core.bench.results.figures import (
+    EQUAL_WITHIN,
+    ReportTable,
+    competitors,
+    in_order,
+    operation_title,
+    shown_against,
+    shown_factor,
+    shown_rows,
+    shown_seconds,
+    unbroken,
+    workload_title,
+)
+from lamella.core.bench.results.records import (
+    STATISTICS,
+    Point,
+    Record,
+    Summary,
+    by_call,
+    by_workload,
+    spread,
+    summaries,
+)
+from lamella.core.bench.workloads.model import Operation, Workload
+
+PLURALS = {"median": "medians", "mean": "means", "lowest": "lowest"}
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One system against another at one point; `factor` above 1 says the subject was faster."""
+
+    operation: Operation
+    rows: int
+    subject: str
+    rival: str
+    subject_seconds: float
+    rival_seconds: float
+    statistic: str
+    samples: int
+
+    @property
+    def factor(self) -> float:
+        return self.rival_seconds / self.subject_seconds
+
+    @property
+    def verdict(self) -> str:
+        """ "52 × faster", "1.4 × slower" or "as fast"."""
+        slower = self.factor < 1
+        times = 1 / self.factor if slower else self.factor
+        if times < EQUAL_WITHIN:
+            return "as fast"
+        return f"{shown_factor(times)} × {'slower' if slower else 'faster'}"
+
+    @property
+    def sentence(self) -> str:
+        does = self.operation.sentence.format(rows=shown_rows(self.rows))
+        joined = "as" if self.verdict == "as fast" else "than"
+        times = f"{shown_seconds(self.subject_seconds)} against {shown_seconds(self.rival_seconds)}"
+        return f"{self.subject} {does} {self.verdict} {joined} {self.rival}: {times}, {self._counted()}"
+
+    def _counted(self) -> str:
+        return f"{PLURALS[self.statistic]} of {self.samples}" if self.samples > 1 else "one run"
+
+
+def ratios(
+    records: Sequence[Record], statistic: str = "median", temperature: str | None = None
+) -> list[Ratio]:
+    """The subject (Lamella, or else the first system) against every other, largest sizes first.
+
+    `samples` of a ratio is the smaller count of the two. All records are of one workload.
+    """
+    if not records:
+        return []
+    return ratios_between(workload_named(records[0].workload), summaries(records, temperature), statistic)
+
+
+def ratios_between(
+    workload: Workload, points: Mapping[Point, Summary], statistic: str = "median"
+) -> list[Ratio]:
+    """As `ratios`, of summaries of one workload by operation, system and rows."""
+    names = in_order(backend for _, backend, _ in points)
+    subject = names[0] if names else ""
+    value = STATISTICS[statistic]
+    return [
+        Ratio(
+            operation=operation,
+            rows=rows,
+            subject=entry_named(subject).title,
+            rival=entry_named(rival).title,
+            subject_seconds=value(own),
+            rival_seconds=value(other),
+            statistic=statistic,
+            samples=min(len(own.samples), len(other.samples)),
+        )
+        for operation in workload.operations
+        for rows in sorted({rows for _, _, rows in points}, reverse=True)
+        for rival in names
+        if rival != subject
+        and (own := points.get((operation.id, subject, rows)))
+        and (other := points.get((operation.id, rival, rows)))
+    ]
+
+
+AHEAD, LEVEL, BEHIND = "ahead", "level", "behind"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """By medians. `factor` is how many times faster the subject was than the best other; below 1, slower.
+
+    `place` is 1 for the fastest of `systems`; `call` is "first" or "again" where calls are told apart.
+    """
+
+    operation: Operation
+    call: str
+    rows: int
+    subject: str
+    seconds: float
+    place: int
+    systems: int
+    rival: str
+    rival_seconds: float
+
+    @property
+    def factor(self) -> float:
+        return self.rival_seconds / self.seconds
+
+    @property
+    def title(self) -> str:
+        return f"{self.operation.title}, {self.call}" if self.call else self.operation.title
+
+    @property
+    def verdict(self) -> str:
+        if 1 / EQUAL_WITHIN < self.factor < EQUAL_WITHIN:
+            return LEVEL
+        return AHEAD if self.factor > 1 else BEHIND
+
+
+def standings(records: Sequence[Record]) -> list[Standing]:
+    """Of the first system (Lamella, where it took part), wherever others were measured too.
+
+    All records are of one workload.
+    """
+    if not records:
+        return []
+    subject, groups = competitors(records)[0], by_call(records)
+    return [
+        standing
+        for operation in workload_named(records[0].workload).operations
+        for (name, call), group in groups.items()
+        if name == operation.id
+        for standing in _of_group(operation, call, subject, group)
+    ]
+
+
+def shown_standing(one: Standing) -> str:
+    """ "2 of 5, × 3.1 SQLite": what the subject takes of the best other's time."""
+    against = unbroken(shown_against(1 / one.factor))
+    return f"{one.place} of {one.systems}, {against} {entry_named(one.rival).title}"
+
+
+def tally_of(found: Iterable[Standing]) -> str:
+    """ "Of 6, Lamella is ahead in 2, level in 1, behind in 3". `found` is of one subject, and not empty."""
+    each = list(found)
+    counts = {verdict: sum(one.verdict == verdict for one in each) for verdict in (AHEAD, LEVEL, BEHIND)}
+    told = [f"{verdict} in {count:,}" for verdict, count in counts.items() if count]
+    return f"Of {len(each):,}, {entry_named(each[0].subject).title} is {', '.join(told)}"
+
+
+def _of_group(operation: Operation, call: str, subject: str, records: Sequence[Record]) -> list[Standing]:
+    by_rows: dict[int, dict[str, Summary]] = {}
+    for (_, backend, rows), summary in summaries(records).items():
+        by_rows.setdefault(rows, {})[backend] = summary
+    return [
+        _standing(operation, call, rows, subject, systems)
+        for rows, systems in sorted(by_rows.items())
+        if subject in systems and len(systems) > 1
+    ]
+
+
+def _standing(
+    operation: Operation, call: str, rows: int, subject: str, systems: dict[str, Summary]
+) -> Standing:
+    medians = {name: summary.median for name, summary in systems.items()}
+    own = medians.pop(subject)
+    rival = min(medians, key=lambda name: medians[name])
+    return Standing(
+        operation=operation,
+        call=call,
+        rows=rows,
+        subject=subject,
+        seconds=own,
+        place=1 + sum(seconds < own for seconds in medians.values()),
+        systems=len(systems),
+        rival=rival,
+        rival_seconds=medians[rival],
+    )
+
+
+REFERENCE = "sqlite"
+
+
+@dataclass(frozen=True)
+class Multiple:
+    """Of the reference's value: the mean over sizes, and the lowest and highest of any size."""
+
+    backend: str
+    mean: float
+    low: float
+    high: float
+    sizes: tuple[int, ...]
+
+
+def reference_of(points: Mapping[Point, Summary]) -> str:
+    """SQLite as it was published where it took part, or else the first system; empty for no points."""
+    names = in_order(backend for _, backend, _ in points)
+    return REFERENCE if REFERENCE in names else next(iter(names), "")
+
+
+def multiples(
+    points: Mapping[Point, Summary], operation: str, reference: str, statistic: str = "mean"
+) -> list[Multiple]:
+    """Of one operation, for each system that shares a size with the reference."""
+    value = STATISTICS[statistic]
+    base = {rows: value(found) for (name, backend, rows), found in points.items()
+            if name == operation and backend == reference and value(found) > 0}  # fmt: skip
+    by_system: dict[str, dict[int, float]] = {}
+    for (name, backend, rows), found in points.items():
+        if name == operation and rows in base:
+            by_system.setdefault(backend, {})[rows] = value(found) / base[rows]
+    return [_multiple(name, by_system[name]) for name in in_order(by_system)]
+
+
+def _multiple(backend: str, by_rows: Mapping[int, float]) -> Multiple:
+    values = by_rows.values()
+    return Multiple(backend, fmean(values), min(values), max(values), tuple(sorted(by_rows)))
+
+
+FASTER, SLOWER, SAME, TOO_FEW = "faster", "slower", "same", "too few samples"
+
+
+LEAST_SAMPLES = 3
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One operation of one backend at one size, before and after.
+
+    `call` is "first" or "again" where a question's calls are told apart, and else empty.
+    """
+
+    workload: str
+    operation: str
+    backend: str
+    rows: int
+    before: Summary
+    after: Summary
+    call: str = ""
+
+    @property
+    def factor(self) -> float:
+        """How many times faster it became, by the medians; below 1, slower."""
+        return self.before.median / self.after.median
+
+    @property
+    def verdict(self) -> str:
+        """ "faster", "slower", "same" or "too few samples"."""
+        if min(len(self.before.samples), len(self.after.samples)) < LEAST_SAMPLES:
+            return TOO_FEW
+        (low, high), (new_low, new_high) = spread(self.before, "median"), spread(self.after, "median")
+        if new_high < low and self.factor > EQUAL_WITHIN:
+            return FASTER
+        return SLOWER if new_low > high and self.factor < 1 / EQUAL_WITHIN else SAME
+
+
+def compare(before: Sequence[Record], after: Sequence[Record]) -> list[Comparison]:
+    """Of every point that both races measured, by workload, operation, system and size."""
+    old, new = by_workload(before), by_workload(after)
+    return [found for name in old if name in new for found in _of_workload(name, old[name], new[name])]
+
+
+def comparison_table(found: Sequence[Comparison]) -> ReportTable:
+    """A line for each, the slower ones first."""
+    ordered = sorted(found, key=lambda one: (_ORDER.index(one.verdict), one.factor))
+    header = ("verdict", "workload", "operation", "system", "rows", "before", "after", "factor", "samples")
+    return ReportTable("Before and after (medians)", header, tuple(map(_line, ordered)))
+
+
+_ORDER = (SLOWER, FASTER, SAME, TOO_FEW)
+
+
+def _of_workload(name: str, before: Sequence[Record], after: Sequence[Record]) -> list[Comparison]:
+    old, new = by_call(before), by_call(after)
+    return [
+        Comparison(name, operation, backend, rows, point, newer[operation, backend, rows], call)
+        for (operation, call), records in old.items()
+        if (operation, call) in new
+        for newer in [summaries(new[operation, call])]
+        for (_, backend, rows), point in sorted(
+            summaries(records).items(), key=lambda item: (competitors(records).index(item[0][1]), item[0][2])
+        )
+        if (operation, backend, rows) in newer
+    ]
+
+
+def _line(one: Comparison) -> tuple[str, ...]:
+    times = shown_factor(one.factor if one.factor >= 1 else 1 / one.factor)
+    return (
+        one.verdict,
+        workload_title(one.workload),
+        operation_title(one.workload, one.operation, one.call),
+        entry_named(one.backend).title,
+        f"{one.rows:,}",
+        shown_seconds(one.before.median),
+        shown_seconds(one.after.median),
+        f"{times} × {'faster' if one.factor >= 1 else 'slower'}",
+        f"{len(one.before.samples)}, {len(one.after.samples)}",
+    )

@@ -1,0 +1,145 @@
+"""Numbers, systems and operations as they are shown, and tables of them for a terminal and for Markdown."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lamella.core.bench.registry import ENTRIES, UnknownWorkload, workload_named
+from lamella.core.bench.results.records import Record
+from lamella.core.bench.workloads.model import Workload
+
+EQUAL_WITHIN = 1.05
+"""Closer than this, one run cannot say who was faster."""
+
+
+def competitors(records: Sequence[Record]) -> list[str]:
+    """The backends of the records in the table's order, Lamella first, others' own last."""
+    return in_order(record.backend for record in records)
+
+
+def in_order(backends: Iterable[str]) -> list[str]:
+    """Each once, in the table's order."""
+    known = list(ENTRIES)
+    return sorted(set(backends), key=lambda name: (known.index(name) if name in known else len(known), name))
+
+
+def shown_seconds(seconds: float) -> str:
+    """Three significant digits with a unit: "1.93 ms"."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{_digits(seconds / size, 3)} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def shown_bytes(size: float) -> str:
+    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= step:
+            return f"{_digits(size / step, 3)} {unit}"
+    return f"{size:,.0f} B"
+
+
+def shown_factor(times: float) -> str:
+    """Two significant digits, more for hundreds: "1.4", "52", "1,250"."""
+    return _digits(times, 2)
+
+
+def shown_share(share: float) -> str:
+    """What one takes of what another takes: "÷ 12" is a twelfth, "× 2.0" twice as much."""
+    return f"÷ {shown_factor(1 / share)}" if share < 1 else f"× {shown_factor(share)}"
+
+
+def shown_against(share: float) -> str:
+    """As `shown_share`; "≈" where one run cannot say which is more."""
+    return "≈" if 1 / EQUAL_WITHIN < share < EQUAL_WITHIN else shown_share(share)
+
+
+def shown_rows(rows: int) -> str:
+    return f"{rows:,} row" if rows == 1 else f"{rows:,} rows"
+
+
+def _digits(value: float, significant: int) -> str:
+    """Plain notation, since "1e+02 ms" is nobody's number."""
+    magnitude = math.floor(math.log10(value))
+    if round(value, significant - 1 - magnitude) >= 10.0 ** (magnitude + 1):
+        magnitude += 1  # 9.96 to two digits is 10, not 10.0
+    return f"{value:,.{max(0, significant - 1 - magnitude)}f}"
+
+
+def workload_title(name: str) -> str:
+    known = _known(name)
+    return known.title if known else name
+
+
+def workload_about(name: str) -> str:
+    known = _known(name)
+    return known.about if known else ""
+
+
+def operation_title(workload: str, operation: str, call: str = "") -> str:
+    """`call` is "first" or "again" where a question's calls are told apart."""
+    known = _known(workload)
+    title = known.operation(operation).title if known and known.has(operation) else operation
+    return f"{title}, {call}" if call else title
+
+
+def _known(name: str) -> Workload | None:
+    try:
+        return workload_named(name)
+    except UnknownWorkload:
+        return None
+
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+_BOLD = "**"
+
+
+_FIGURE = re.compile(r"[*÷×≈\s]*\d|–$")
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """Cells may have Markdown's bold; columns of figures stand to the right."""
+
+    title: str
+    header: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+
+    def as_text(self) -> str:
+        lines = [tuple(map(_plain, line)) for line in (self.header, *self.lines)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join([self.title, *(self._aligned(line, widths) for line in lines)])
+
+    def as_markdown(self) -> str:
+        ruler = "|".join("---:" if right else ":---" for right in self._figures)
+        return "\n".join(
+            [f"**{self.title}**", "", _piped(self.header), f"|{ruler}|", *map(_piped, self.lines)]
+        )
+
+    @property
+    def _figures(self) -> list[bool]:
+        """Of each column but the first, whether it holds nothing else."""
+        columns = list(zip(*self.lines, strict=True)) or [()] * len(self.header)
+        return [False, *(all(map(_FIGURE.match, column)) for column in columns[1:])]
+
+    def _aligned(self, line: Sequence[str], widths: Sequence[int]) -> str:
+        cells = zip(line, widths, self._figures, strict=True)
+        told = (cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells)
+        return f"  {'   '.join(told)}".rstrip()
+
+
+def unbroken(text: str) -> str:
+    """Stays on one line where a browser folds a cell."""
+    return text.replace(" ", NO_BREAK)
+
+
+def _plain(cell: str) -> str:
+    return cell.replace(_BOLD, "").replace(NO_BREAK, " ")
+
+
+def _piped(line: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |"

@@ -1,0 +1,155 @@
+"""A race as Markdown: how to run it again, the machine, how each system was set up, what was won and lost;
+then for each workload a table per size, and what went wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lamella.core.bench.engine.machine import sentence
+from lamella.core.bench.engine.protocol import Failure, Unsupported
+from lamella.core.bench.registry import entry_named
+from lamella.core.bench.results.claims import claims_table
+from lamella.core.bench.results.figures import in_order, workload_about, workload_title
+from lamella.core.bench.results.records import Record, by_workload
+from lamella.core.bench.results.report import overview_table, report_tables
+from lamella.core.bench.results.run import KeptRun, by_backend
+
+HOW_TO_READ = (
+    "Times are medians; ± is the standard deviation of the samples, as a share of the median. **Bold** is the"
+    " quickest of its operation, and what is within 5 % of it. Lamella (where it takes no part, the first"
+    " system) is compared with each: ÷ 3.1 beside a time says that Lamella takes that time divided by 3.1,"
+    " × 2.0 that it takes twice that time, so that the other is quicker, and ≈ that they are within 5 %."
+    " *First* is the first call of a question since its database was opened, *again* are those after it."
+    " – was not measured: it was not raced at this size, or the reason stands below the tables."
+)
+
+
+def markdown_report(run: KeptRun) -> str:
+    parts = [
+        f"# {run.title}",
+        _how(run),
+        machine_and_systems(by_backend(run.surroundings)),
+        _differences(run),
+        HOW_TO_READ,
+        _overview(run.records),
+    ]
+    for name, records in _groups(run).items():
+        parts += _section(name, records, run)
+    parts.append(_claims(run.records))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _overview(records: Sequence[Record]) -> str:
+    table = overview_table(records)
+    return table.as_markdown() if table.lines else ""
+
+
+def _claims(records: Sequence[Record]) -> str:
+    table = claims_table(records)
+    if not table.lines:
+        return ""
+    about = "What the documents say that this race goes back to, of those that this run touches."
+    return f"## Claims of the documents\n\n{about}\n\n{table.as_markdown()}"
+
+
+def machine_and_systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
+    """`surroundings` are as `kept_run.described` gives them, by backend."""
+    if not surroundings:
+        return ""
+    found = next(iter(surroundings.values()))
+    pythons = dict.fromkeys(one["python"] for one in surroundings.values())
+    versions = ", ".join(f"{name} {number}" for name, number in found["libraries"].items())
+    systems = [_system(name, surroundings[name], len(pythons) > 1) for name in in_order(surroundings)]
+    return "\n".join([f"Machine: {sentence(dict(found))}. Libraries: {versions}.", "", *systems])
+
+
+def tables(records: Sequence[Record]) -> list[str]:
+    """A heading and the tables, for each workload."""
+    return [
+        text for name, group in by_workload(records).items() for text in [_heading(name), *_measured(group)]
+    ]
+
+
+def _how(run: KeptRun) -> str:
+    seed = "" if run.choice is None else f", the order of the systems shuffled by the seed {run.choice.seed}"
+    began = f"{run.started:%Y-%m-%d %H:%M} UTC, {run.seconds:,.0f} s{seed}."
+    note = f"\n\n{run.note}" if run.note else ""
+    return f"Run on {began} To run it again:\n\n```\n{run.command}\n```{note}"
+
+
+def _system(name: str, one: Mapping[str, Any], with_python: bool) -> str:
+    python = f" ({one['python']})" if with_python else ""
+    return f"- {entry_named(name).title} {one['version']}{python}: {one['description']}."
+
+
+def _differences(run: KeptRun) -> str:
+    """Systems that are set up otherwise for one workload than for another."""
+    shown = by_backend(run.surroundings)
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in run.surroundings:
+        if one.description != shown[one.backend]["description"]:
+            found.setdefault((one.backend, one.description), []).append(workload_title(one.workload))
+    others = [
+        f"- {entry_named(backend).title}, in {', '.join(dict.fromkeys(titles))}: {description}."
+        for (backend, description), titles in found.items()
+    ]
+    return "Where a workload asks for another configuration:\n\n" + "\n".join(others) if others else ""
+
+
+def _groups(run: KeptRun) -> dict[str, list[Record]]:
+    """By workload; those that lost everything have no records."""
+    asked: list[Record | Failure | Unsupported] = [*run.records, *run.failures, *run.unsupported]
+    groups = by_workload(run.records)
+    return {one.workload: groups.get(one.workload, []) for one in asked}
+
+
+def _section(name: str, records: Sequence[Record], run: KeptRun) -> list[str]:
+    all_lost: list[Failure | Unsupported] = [*run.unsupported, *run.failures]
+    lost = [one for one in all_lost if one.workload == name]
+    return [_heading(name), *_measured(records), *lost_lines(lost)]
+
+
+def _heading(name: str) -> str:
+    return f"## {workload_title(name)}\n\n{workload_about(name)}"
+
+
+def _measured(records: Sequence[Record]) -> list[str]:
+    return [table.as_markdown() for table in report_tables(records)]
+
+
+Reason = tuple[str, str]
+"""A system, and what it cannot do or what went wrong."""
+
+
+def lost_lines(lost: Sequence[Failure | Unsupported]) -> list[str]:
+    """A paragraph of a page, or none: every reason once, with all that it stands for."""
+    places: dict[Reason, list[str]] = {}
+    for one in lost:
+        places.setdefault(_reason(one), []).append(_place(one))
+    lines = [f"- {_named(backend, where)}: {why}" for (backend, why), where in places.items()]
+    return ["Not measured:\n\n" + "\n".join(lines)] if lines else []
+
+
+def _reason(one: Failure | Unsupported) -> Reason:
+    if isinstance(one, Unsupported):
+        return one.backend, _sentence(one.reason)
+    return one.backend, f"**{one.kind}**. {one.message}"
+
+
+def _place(one: Failure | Unsupported) -> str:
+    if isinstance(one, Unsupported):
+        return one.step.replace("_", " ")
+    return f"{one.operation.replace('_', ' ')}, {one.rows:,} rows"
+
+
+def _named(backend: str, places: Sequence[str]) -> str:
+    """What happened in several repeats is counted."""
+    counted = Counter(places).items()
+    told = [f"{place} ({times} times)" if times > 1 else place for place, times in counted]
+    return f"{entry_named(backend).title}, {'; '.join(told)}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text.rstrip('.')}."

@@ -1,0 +1,355 @@
+"""A race as tables. Of each workload: times by size, then once for all sizes latencies where calls were timed
+one by one, memory, sizes on disk, and where no right answer was known beforehand who agreed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from lamella.core.bench.registry import entry_named, family_of, workload_named
+from lamella.core.bench.results.compare import (
+    AHEAD,
+    BEHIND,
+    LEVEL,
+    Standing,
+    shown_standing,
+    standings,
+    tally_of,
+)
+from lamella.core.bench.results.figures import (
+    EQUAL_WITHIN,
+    ReportTable,
+    competitors,
+    in_order,
+    shown_against,
+    shown_bytes,
+    shown_rows,
+    shown_seconds,
+    shown_share,
+    unbroken,
+    workload_title,
+)
+from lamella.core.bench.results.records import (
+    AGAIN,
+    FIRST,
+    Group,
+    Record,
+    Summary,
+    by_call,
+    by_workload,
+    summaries,
+)
+from lamella.core.bench.workloads.model import Operation, Workload
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class GridLine:
+    """`cells` are by system; `standing` says how the subject stands, where that is told."""
+
+    label: str
+    cells: Mapping[str, str]
+    standing: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`subject` is the system that the others are compared with; of cells that are `wide` half as many stand
+    beside each other."""
+
+    title: str
+    subject: str
+    lines: Sequence[GridLine]
+    wide: bool = False
+
+    def tables(self, most: int) -> list[ReportTable]:
+        """One; where there are more than `most` systems they stand below each other, in tables of at most
+        so many lines of the grid beside each other."""
+        if not self.lines:
+            return []
+        beside = most // 2 if self.wide else most
+        if len(self._systems) <= beside:
+            return [self._across()]
+        count = math.ceil(len(self.lines) / beside)
+        size = math.ceil(len(self.lines) / count)
+        starts = range(0, len(self.lines), size)
+        return [self._down(self.lines[start : start + size], start > 0) for start in starts]
+
+    def _across(self) -> ReportTable:
+        lines = (
+            (line.label, *(cells[at] for cells in self._columns(self.lines).values()))
+            for at, line in enumerate(self.lines)
+        )
+        return ReportTable(self.title, ("", *self._columns(self.lines)), tuple(lines))
+
+    def _down(self, lines: Sequence[GridLine], further: bool) -> ReportTable:
+        told = ((title, *cells) for title, cells in self._columns(lines).items())
+        title = f"{self.title}, continued" if further else self.title
+        return ReportTable(title, ("", *(line.label for line in lines)), tuple(told))
+
+    def _columns(self, lines: Sequence[GridLine]) -> dict[str, list[str]]:
+        """The cells by what stands above them, or before them."""
+        standing = {f"{entry_named(self.subject).title} against the best other": [o.standing for o in lines]}
+        systems = {
+            entry_named(name).title: [line.cells.get(name, NOTHING) for line in lines]
+            for name in self._systems
+        }
+        return {**(standing if any(line.standing for line in self.lines) else {}), **systems}
+
+    @property
+    def _systems(self) -> list[str]:
+        return in_order(name for line in self.lines for name in line.cells)
+
+
+def compared(
+    found: Mapping[str, Summary], subject: str, shown: Callable[[float], str], spread: bool
+) -> dict[str, str]:
+    """A cell for each system: its median, the spread of its samples, and how the subject did against it.
+
+    What is within 5 % of the least is bold.
+    """
+    least = min((one.median for one in found.values() if one.median > 0), default=0.0)
+    best = {name for name, one in found.items() if 0 < one.median < least * EQUAL_WITHIN}
+    own = found[subject].median if subject in found else 0.0
+    cells = {}
+    for name, one in found.items():
+        value = unbroken(shown(one.median))
+        parts = [f"**{value}**" if name in best and len(found) > 1 else value]
+        if spread and len(one.samples) > 1 and one.median > 0:
+            parts.append(f"±{one.deviation / one.median:,.0%}")
+        if name != subject and own > 0 and one.median > 0:
+            parts.append(unbroken(shown_against(own / one.median)))
+        cells[name] = " ".join(parts)
+    return cells
+
+
+def agreement_tables(workload: Workload, records: Sequence[Record], before: str = "") -> list[ReportTable]:
+    """One, or none where answers were known. Those that differ are failures, and not among `records`."""
+    if family_of(workload).answers is not None:
+        return []
+    told: dict[str, list[str]] = {}
+    for operation in workload.operations:
+        if systems := _fewest(operation, records):
+            told.setdefault(_words(systems), []).append(operation.title)
+    lines = tuple((words, "all" if len(told) == 1 else "; ".join(titles)) for words, titles in told.items())
+    title = f"{before}Answers, of which none was known beforehand"
+    return [ReportTable(title, ("answers", "operations"), lines)] if lines else []
+
+
+def _fewest(operation: Operation, records: Sequence[Record]) -> set[str]:
+    """The systems that answered, at the size where they are fewest."""
+    systems: dict[int, set[str]] = {}
+    for record in records:
+        if record.operation == operation.id:
+            systems.setdefault(record.rows, set()).add(record.backend)
+    return min(systems.values(), key=len, default=set())
+
+
+def _words(systems: set[str]) -> str:
+    titles = [entry_named(name).title for name in in_order(systems)]
+    if len(titles) == 1:
+        return f"{titles[0]} alone: checked against nobody"
+    return f"agreed by {len(titles)} systems"
+
+
+def overview_table(records: Sequence[Record]) -> ReportTable:
+    """Empty where no system was measured beside another."""
+    header = ("workload", "rows", "system", "ahead", "level", "behind", "furthest behind", "furthest ahead")
+    lines = (
+        _line(name, rows, list(found))
+        for name, group in by_workload(records).items()
+        for rows, found in groupby(sorted(standings(group), key=_rows), key=_rows)
+    )
+    return ReportTable("Against the best of the others", header, tuple(lines))
+
+
+def _line(name: str, rows: int, found: Sequence[Standing]) -> tuple[str, ...]:
+    counts = (f"{sum(one.verdict == verdict for one in found):,}" for verdict in (AHEAD, LEVEL, BEHIND))
+    return (
+        _link(workload_title(name)),
+        f"{rows:,}",
+        entry_named(found[0].subject).title,
+        *counts,
+        _furthest(found, BEHIND, min),
+        _furthest(found, AHEAD, max),
+    )
+
+
+def _furthest(found: Iterable[Standing], verdict: str, most: Callable[..., Standing]) -> str:
+    such = [one for one in found if one.verdict == verdict]
+    if not such:
+        return "–"
+    one = most(such, key=lambda one: one.factor)
+    against = unbroken(shown_share(1 / one.factor))
+    return f"{one.title} {against} {entry_named(one.rival).title}"
+
+
+def _rows(one: Standing) -> int:
+    return one.rows
+
+
+def _link(title: str) -> str:
+    """To the heading of that name, as GitHub calls its anchors."""
+    anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+    return f"[{title}](#{anchor})"
+
+
+PAGE_COLUMNS, TERMINAL_COLUMNS = 8, 4
+"""More systems than these stand below each other."""
+
+
+SIGNS = (
+    "Beside a time: ± is the standard deviation, as a share of the median; ÷ 3.1 says that Lamella (or else\n"
+    "the first system) takes that time divided by 3.1, × 2.0 twice that time, ≈ that they are within 5 %."
+)
+
+
+def report_tables(
+    records: Sequence[Record], most: int = PAGE_COLUMNS, placed: bool = True
+) -> list[ReportTable]:
+    """Workload by workload, with at most so many systems beside each other. None for no records.
+
+    `placed` says in each line which place Lamella has, and how it did against the best other.
+    """
+    groups = by_workload(records)
+    told = (_Told(workload_named(name), group, len(groups) > 1, placed) for name, group in groups.items())
+    return [table for one in told for table in one.tables(most)]
+
+
+def text_report(records: Sequence[Record]) -> str:
+    """Empty for no records."""
+    found = report_tables(records, TERMINAL_COLUMNS, placed=False)
+    return "\n\n".join([*(table.as_text() for table in found), SIGNS]) if found else ""
+
+
+@dataclass(frozen=True)
+class _Call:
+    """An operation, or its first or its later calls, with its samples by size and system."""
+
+    operation: Operation
+    call: str
+    records: Sequence[Record]
+
+    @property
+    def title(self) -> str:
+        return f"{self.operation.title}, {self.call}" if self.call else self.operation.title
+
+    @cached_property
+    def times(self) -> dict[int, dict[str, Summary]]:
+        return self.by_size("seconds")
+
+    def by_size(self, quantity: str) -> dict[int, dict[str, Summary]]:
+        found: dict[int, dict[str, Summary]] = {}
+        for (_, backend, rows), summary in sorted(summaries(self.records, quantity=quantity).items()):
+            found.setdefault(rows, {})[backend] = summary
+        return found
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The records of one workload."""
+
+    workload: Workload
+    records: Sequence[Record]
+    titled: bool
+    placed: bool
+
+    @cached_property
+    def calls(self) -> list[_Call]:
+        """In the workload's order, the first call of a question before the later ones."""
+        groups = by_call(self.records)
+        return [
+            _Call(operation, call, groups[operation.id, call])
+            for operation in self.workload.operations
+            for call in ("", FIRST, AGAIN)
+            if (operation.id, call) in groups
+        ]
+
+    def tables(self, most: int) -> list[ReportTable]:
+        grids = [*self._times(), self._latencies(), self._memory(), self._sizes()]
+        shown = [table for grid in grids for table in grid.tables(most)]
+        return [*shown, *agreement_tables(self.workload, self.records, self._before)]
+
+    def _times(self) -> Iterator[Grid]:
+        found = standings(self.records)
+        for rows in self._rows:
+            here = {(one.operation.id, one.call): one for one in found if one.rows == rows}
+            lines = [self._time(one, rows, here) for one in self.calls if rows in one.times]
+            repeats = len({record.repeat for record in self.records if record.rows == rows})
+            counted = f"{repeats:,} repeats" if repeats > 1 else "1 repeat"
+            told = f". {tally_of(here.values())}" if here else ""
+            yield self._grid(f"Times at {shown_rows(rows)}, {counted}{told}", lines)
+
+    def _time(self, call: _Call, rows: int, found: Mapping[Group, Standing]) -> GridLine:
+        cells = compared(call.times[rows], self._subject, shown_seconds, spread=True)
+        standing = found.get((call.operation.id, call.call))
+        return GridLine(call.title, cells, shown_standing(standing) if standing and self.placed else "")
+
+    def _latencies(self) -> Grid:
+        title = "Calls timed one by one: p50 / p95 / p99, and how many a second at the mean"
+        asked = [call for call in self.calls if any(record.latencies for record in call.records)]
+        lines = [
+            GridLine(
+                f"{call.title}{self._at(rows)}, {_counted(found)}",
+                {name: _percentiles(summary) for name, summary in found.items()},
+            )
+            for call in asked
+            for rows, found in call.times.items()
+        ]
+        return self._grid(title, lines, wide=True)
+
+    def _memory(self) -> Grid:
+        held = [call for call in self.calls if call.operation.holds]
+        return self._bytes("Peak memory (medians)", "peak_rss_bytes", held)
+
+    def _sizes(self) -> Grid:
+        """The later calls of an operation count, where they are told apart."""
+        left = {call.operation.id: call for call in self.calls if call.operation.resizes}
+        return self._bytes("Size on disk (medians)", "disk_bytes", list(left.values()), "after ")
+
+    def _bytes(self, title: str, quantity: str, calls: Sequence[_Call], before: str = "") -> Grid:
+        lines = [
+            GridLine(
+                f"{before}{call.title}{self._at(rows)}",
+                compared(found, self._subject, shown_bytes, spread=False),
+            )
+            for call in calls
+            for rows, found in call.by_size(quantity).items()
+        ]
+        return self._grid(title, lines)
+
+    def _grid(self, title: str, lines: Sequence[GridLine], wide: bool = False) -> Grid:
+        return Grid(f"{self._before}{title}", self._subject, lines, wide)
+
+    def _at(self, rows: int) -> str:
+        """Needless where all is of one size."""
+        return f", {shown_rows(rows)}" if len(self._rows) > 1 else ""
+
+    @property
+    def _rows(self) -> list[int]:
+        return sorted({record.rows for record in self.records})
+
+    @property
+    def _before(self) -> str:
+        return f"{self.workload.title}: " if self.titled else ""
+
+    @property
+    def _subject(self) -> str:
+        return competitors(self.records)[0]
+
+
+def _counted(found: Mapping[str, Summary]) -> str:
+    """How many calls; the fewest and the most, where systems differ."""
+    counts = sorted({len(summary.samples) for summary in found.values()})
+    return f"{'–'.join(f'{count:,}' for count in dict.fromkeys((counts[0], counts[-1])))} calls"
+
+
+def _percentiles(summary: Summary) -> str:
+    times = (unbroken(shown_seconds(summary.percentile(percent))) for percent in (50, 95, 99))
+    a_second = f"{1 / summary.mean:,.0f}/s" if summary.mean > 0 else NOTHING
+    return f"{' / '.join(times)}, {a_second}"

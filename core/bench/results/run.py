@@ -1,0 +1,137 @@
+"""A race as it is kept: what was asked, everything it told, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Any
+
+from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.engine.protocol import Ended, Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.results.records import Record
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """`id` is 0 until it is saved. `choice` is None where this version no longer knows its workloads.
+
+    `ended` are the child processes of the race, from which later ones are estimated.
+    """
+
+    started: datetime
+    title: str
+    command: str
+    seconds: float
+    choice: Choice | None
+    records: tuple[Record, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    unsupported: tuple[Unsupported, ...] = ()
+    surroundings: tuple[Surroundings, ...] = ()
+    ended: tuple[Ended, ...] = ()
+    note: str = ""
+    id: int = 0
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A kept run in one line: `samples` and `failures` are counts, `sizes` are rows."""
+
+    id: int
+    started: datetime
+    title: str
+    workloads: tuple[str, ...]
+    systems: tuple[str, ...]
+    sizes: tuple[int, ...]
+    repeats: int
+    note: str
+    samples: int
+    failures: int
+    seconds: float
+    command: str
+
+
+@dataclass
+class Recording:
+    """Collects a race for `Kept.save`: give `hear` to it as its listener, or call that from one."""
+
+    choice: Choice
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    records: list[Record] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    unsupported: list[Unsupported] = field(default_factory=list)
+    surroundings: list[Surroundings] = field(default_factory=list)
+    ended: list[Ended] = field(default_factory=list)
+    _begun: float = field(default_factory=monotonic)
+
+    def hear(self, message: Message) -> None:
+        match message:
+            case Measured(record):
+                self.records.append(record)
+            case Failure():
+                self.failures.append(message)
+            case Unsupported():
+                self.unsupported.append(message)
+            case Surroundings():
+                self._introduce(message)
+            case Ended():
+                self.ended.append(message)
+
+    def run(self) -> KeptRun:
+        """As it is now: the race may be over or have been stopped."""
+        return KeptRun(
+            started=self.started,
+            title=self.choice.title,
+            command="\n".join(self.choice.commands),
+            seconds=monotonic() - self._begun,
+            choice=self.choice,
+            records=tuple(self.records),
+            failures=tuple(self.failures),
+            unsupported=tuple(self.unsupported),
+            surroundings=tuple(self.surroundings),
+            ended=tuple(self.ended),
+        )
+
+    def _introduce(self, found: Surroundings) -> None:
+        known = {(one.workload, one.backend) for one in self.surroundings}
+        if (found.workload, found.backend) not in known:
+            self.surroundings.append(found)
+
+
+def together(runs: Sequence[KeptRun]) -> KeptRun:
+    """One run of them all: of each workload and size what the last of them has that raced it, so that
+    everything that is compared was measured in one run."""
+    if len(runs) == 1:
+        return runs[0]
+    last: dict[tuple[str, int], KeptRun] = {}
+    for run in runs:
+        measured: list[Record | Failure] = [*run.records, *run.failures]
+        last |= {(one.workload, one.rows): run for one in measured}
+    return KeptRun(
+        started=min(run.started for run in runs),
+        title=f"{len(runs)} races together",
+        command="\n".join(run.command for run in runs),
+        seconds=sum(run.seconds for run in runs),
+        choice=None,
+        records=tuple(o for run in runs for o in run.records if last[o.workload, o.rows] is run),
+        failures=tuple(o for run in runs for o in run.failures if last[o.workload, o.rows] is run),
+        unsupported=tuple(dict.fromkeys(one for run in runs for one in run.unsupported)),
+        surroundings=tuple(one for run in runs for one in run.surroundings),
+        ended=tuple(one for run in runs for one in run.ended),
+        note=" ".join(run.note for run in runs if run.note),
+    )
+
+
+def by_backend(
+    surroundings: Sequence[Surroundings], workload: str | None = None
+) -> dict[str, dict[str, Any]]:
+    """What files of results say of each system and its machine: in this workload, or its first."""
+    chosen = [found for found in surroundings if workload in (None, found.workload)]
+    return {found.backend: described(found) for found in reversed(chosen)}
+
+
+def described(found: Surroundings) -> dict[str, Any]:
+    """What a file of results says of one system and the machine it ran on."""
+    environment: Mapping[str, Any] = found.environment
+    return {"version": found.version, "description": found.description, **environment}

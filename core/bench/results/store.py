@@ -1,0 +1,368 @@
+"""The runs that were kept: a SQLite file of races, each with all its samples.
+
+Every method opens the file and closes it, so any thread or process may use it beside others. The file and its
+folder are made by the first `save`.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.engine.costs import Costs, shipped_costs
+from lamella.core.bench.engine.protocol import Ended, Failure, Surroundings, Unsupported
+from lamella.core.bench.registry import UnknownWorkload
+from lamella.core.bench.results.records import STATISTICS, Record, Summary, by_call, spread, summaries
+from lamella.core.bench.results.run import KeptRun, RunSummary
+from lamella.core.errors import FileProblem, LamellaError
+
+VERSION = 1
+
+
+APPLICATION = 0x6C616D72  # "lamr"
+
+
+WAY_OUT = "Move the file away, or delete it: the next race begins a new one"
+
+
+_POINT = "workload TEXT NOT NULL, backend TEXT NOT NULL"
+
+
+_OF_RUN = "run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE"
+
+
+TABLES = (
+    """CREATE TABLE runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL, title TEXT NOT NULL, note TEXT NOT NULL,
+        command TEXT NOT NULL, seconds REAL NOT NULL, choice TEXT NOT NULL, workloads TEXT NOT NULL,
+        systems TEXT NOT NULL, sizes TEXT NOT NULL, repeats INTEGER NOT NULL)""",
+    f"""CREATE TABLE samples (
+        {_OF_RUN}, {_POINT}, operation TEXT NOT NULL, rows INTEGER NOT NULL, columns INTEGER NOT NULL,
+        repeat INTEGER NOT NULL, seconds REAL NOT NULL, cpu_seconds REAL NOT NULL,
+        peak_rss_bytes INTEGER NOT NULL, disk_bytes INTEGER NOT NULL, checksum TEXT NOT NULL,
+        temperature TEXT NOT NULL, latencies TEXT NOT NULL)""",
+    f"""CREATE TABLE failures (
+        {_OF_RUN}, {_POINT}, operation TEXT NOT NULL, rows INTEGER NOT NULL, repeat INTEGER NOT NULL,
+        message TEXT NOT NULL, details TEXT NOT NULL, kind TEXT NOT NULL)""",
+    f"CREATE TABLE unsupported ({_OF_RUN}, {_POINT}, step TEXT NOT NULL, reason TEXT NOT NULL)",
+    f"""CREATE TABLE surroundings (
+        {_OF_RUN}, {_POINT}, version TEXT NOT NULL, description TEXT NOT NULL, environment TEXT NOT NULL)""",
+    f"""CREATE TABLE ended (
+        {_OF_RUN}, {_POINT}, rows INTEGER NOT NULL, table_rows INTEGER NOT NULL, repeats INTEGER NOT NULL,
+        steps INTEGER NOT NULL, seconds REAL NOT NULL, memory_bytes INTEGER NOT NULL,
+        disk_bytes INTEGER NOT NULL)""",
+    "CREATE INDEX samples_by_point ON samples (workload, operation, backend, rows)",
+    *(
+        f"CREATE INDEX {table}_by_run ON {table} (run)"
+        for table in ("samples", "failures", "unsupported", "surroundings", "ended")
+    ),
+)
+
+
+SUMMARIES = """
+    SELECT id, started, title, workloads, systems, sizes, repeats, note, seconds, command,
+        (SELECT count(*) FROM samples WHERE run = runs.id) AS samples,
+        (SELECT count(*) FROM failures WHERE run = runs.id) AS failures
+    FROM runs ORDER BY started DESC, id DESC"""
+
+
+SAMPLES_OF = """
+    SELECT runs.started, samples.* FROM samples JOIN runs ON runs.id = samples.run
+    WHERE workload = ? AND operation = ? AND backend = ? AND rows = ?
+    ORDER BY runs.started, runs.id, samples.rowid"""
+
+
+ENDED = "SELECT ended.* FROM ended JOIN runs ON runs.id = ended.run ORDER BY runs.started, runs.id"
+
+
+def is_there(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file has our tables; False for one that is empty.
+
+    Raises FileProblem for a file of another program or of a later version.
+    """
+    version, application = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")
+    )
+    if application != APPLICATION:
+        if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            raise FileProblem(path, "this is a database, but not of kept runs", fix=WAY_OUT)
+        return False
+    if version > VERSION:
+        raise FileProblem(
+            path,
+            "the kept runs were written by a later version of the program",
+            f"The file has version {version}, and {VERSION} is the latest known here",
+            "Use that version, or move the file away: the next race begins a new one",
+        )
+    return True
+
+
+def make(connection: sqlite3.Connection) -> None:
+    """Inside the transaction that is open."""
+    for statement in TABLES:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def insert(connection: sqlite3.Connection, table: str, items: Sequence[Mapping[str, Any]]) -> int:
+    """Rows of the same columns; the number of the last one, 0 for none."""
+    if not items:
+        return 0
+    names = ", ".join(items[0])
+    holders = ", ".join(f":{name}" for name in items[0])
+    sql = f"INSERT INTO {table} ({names}) VALUES ({holders})"
+    if len(items) == 1:
+        return connection.execute(sql, items[0]).lastrowid or 0
+    connection.executemany(sql, items)
+    return 0
+
+
+BUSY_SECONDS = 30.0
+
+
+class UnknownRun(LamellaError):
+    """A number that no kept run has."""
+
+
+class Kept:
+    """Raises FileProblem, and leaves the file alone, where it is damaged, foreign, or of a later version."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def save(self, run: KeptRun) -> int:
+        """The number it has from now on; `run.id` is not looked at."""
+        with self._writing() as connection:
+            number = insert(connection, "runs", [_run_row(run)])
+            for table, items in (
+                ("samples", [_sample_row(record) for record in run.records]),
+                ("failures", [vars(failure) for failure in run.failures]),
+                ("unsupported", [vars(one) for one in run.unsupported]),
+                ("surroundings", [_surroundings_row(found) for found in run.surroundings]),
+                ("ended", [vars(one) for one in run.ended]),
+            ):
+                insert(connection, table, [{"run": number, **item} for item in items])
+        return number
+
+    def runs(self) -> list[RunSummary]:
+        """Newest first; none where nothing was ever kept."""
+        return [_summary(row) for row in self._rows(SUMMARIES)]
+
+    def run(self, number: int) -> KeptRun:
+        """Everything of one run. Raises UnknownRun."""
+        found = self._rows("SELECT * FROM runs WHERE id = ?", (number,))
+        if not found:
+            raise self._unknown([number])
+        row = found[0]
+        return KeptRun(
+            id=number,
+            started=datetime.fromisoformat(row["started"]),
+            choice=_choice(row["choice"]),
+            **{name: row[name] for name in ("title", "command", "seconds", "note")},
+            records=tuple(map(_record, self._of("samples", number))),
+            failures=tuple(Failure(**item) for item in self._of("failures", number)),
+            unsupported=tuple(Unsupported(**item) for item in self._of("unsupported", number)),
+            surroundings=tuple(map(_surroundings, self._of("surroundings", number))),
+            ended=tuple(Ended(**item) for item in self._of("ended", number)),
+        )
+
+    def delete(self, numbers: Iterable[int]) -> None:
+        """Raises UnknownRun, and deletes none, where one is not there."""
+        wanted = [(number,) for number in dict.fromkeys(numbers)]
+        with self._writing() as connection:
+            self._need(connection, [number for (number,) in wanted])
+            connection.executemany("DELETE FROM runs WHERE id = ?", wanted)
+
+    def note(self, number: int, text: str) -> None:
+        """Give a run a note instead of the one it has. Raises UnknownRun."""
+        with self._writing() as connection:
+            self._need(connection, [number])
+            connection.execute("UPDATE runs SET note = ? WHERE id = ?", (text, number))
+
+    def samples_of(
+        self, workload: str, operation: str, backend: str, rows: int
+    ) -> list[tuple[int, datetime, list[Record]]]:
+        """The records of one point in every run that has some, oldest first: (run, started, records)."""
+        point = (workload, operation, backend, rows)
+        found: dict[tuple[int, datetime], list[Record]] = {}
+        for row in self._rows(SAMPLES_OF, point):
+            key = (row.pop("run"), datetime.fromisoformat(row.pop("started")))
+            found.setdefault(key, []).append(_record(row))
+        return [(number, started, records) for (number, started), records in found.items()]
+
+    def costs(self) -> Costs:
+        """What the children of all kept runs took, over what is known without any."""
+        return shipped_costs(self.ended())
+
+    def ended(self) -> list[Ended]:
+        """The child processes of all kept runs, oldest first."""
+        rows = self._rows(ENDED)
+        return [Ended(**{name: row[name] for name in row if name != "run"}) for row in rows]
+
+    def move_aside(self) -> Path:
+        """Give the file another name beside its own, so that the next `save` begins a new one; the new path.
+
+        For a file that is no good: who has it open keeps it.
+        """
+        names = (self.path.with_name(f"{self.path.stem}-{n}{self.path.suffix}") for n in count(1))
+        with self._problems_named():
+            return self.path.rename(next(name for name in names if not name.exists()))
+
+    # ------------------------------------------------------------------- the file
+
+    def _of(self, table: str, number: int) -> list[dict[str, Any]]:
+        rows = self._rows(f"SELECT * FROM {table} WHERE run = ? ORDER BY rowid", (number,))
+        return [{name: value for name, value in row.items() if name != "run"} for row in rows]
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        if not self.path.exists():
+            return []
+        with self._problems_named(), closing(self._connected("ro")) as connection:
+            if not is_there(connection, self.path):
+                return []
+            return [dict(row) for row in connection.execute(sql, values)]
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, on a file that has its tables."""
+        with self._problems_named():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(self._connected("rwc")) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                if not is_there(connection, self.path):
+                    make(connection)
+                yield connection
+                connection.execute("COMMIT")
+
+    def _connected(self, mode: str) -> sqlite3.Connection:
+        place = f"{self.path.absolute().as_uri()}?mode={mode}"
+        connection = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _problems_named(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            what, fix = (
+                "the kept runs cannot be used now",
+                "Check the folder, the disk's space and who has it open",
+            )
+            raise FileProblem(self.path, what, str(error), fix) from error
+        except sqlite3.DatabaseError as error:
+            raise FileProblem(self.path, "the kept runs cannot be read", str(error), WAY_OUT) from error
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise FileProblem(self.path, "runs cannot be kept here", why, "Choose another place") from error
+
+    def _need(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
+        there = {row["id"] for row in connection.execute("SELECT id FROM runs")}
+        if gone := [number for number in numbers if number not in there]:
+            raise self._unknown(gone)
+
+    def _unknown(self, numbers: Sequence[int]) -> UnknownRun:
+        named = ", ".join(map(str, numbers))
+        return UnknownRun(f"No kept run has the number {named}", fix="`lamella bench --runs` lists them")
+
+
+def _run_row(run: KeptRun) -> dict[str, Any]:
+    choice = run.choice
+    return {
+        "started": run.started.isoformat(),
+        "title": run.title,
+        "note": run.note,
+        "command": run.command,
+        "seconds": run.seconds,
+        "choice": choice.to_json() if choice else "",
+        "workloads": json.dumps(choice.workloads if choice else []),
+        "systems": json.dumps(choice.systems if choice else []),
+        "sizes": json.dumps(choice.rows if choice else []),
+        "repeats": choice.repeats if choice else 0,
+    }
+
+
+def _summary(row: dict[str, Any]) -> RunSummary:
+    lists = {name: tuple(json.loads(row[name])) for name in ("workloads", "systems", "sizes")}
+    return RunSummary(**(row | lists | {"started": datetime.fromisoformat(row["started"])}))
+
+
+def _choice(text: str) -> Choice | None:
+    try:
+        return Choice.from_json(text) if text else None
+    except (UnknownWorkload, FileProblem):  # of another version, or of a file that is gone
+        return None
+
+
+def _sample_row(record: Record) -> dict[str, Any]:
+    return vars(record) | {"latencies": json.dumps(record.latencies)}
+
+
+def _record(row: dict[str, Any]) -> Record:
+    return Record(**(row | {"latencies": tuple(json.loads(row["latencies"]))}))
+
+
+def _surroundings_row(found: Surroundings) -> dict[str, Any]:
+    return vars(found) | {"environment": json.dumps(found.environment)}
+
+
+def _surroundings(row: dict[str, Any]) -> Surroundings:
+    return Surroundings(**(row | {"environment": json.loads(row["environment"])}))
+
+
+@dataclass(frozen=True)
+class TrendPoint:
+    """What one run says: the statistic over its samples, and the ends of an error bar."""
+
+    run: int
+    started: datetime
+    value: float
+    low: float
+    high: float
+    samples: int
+
+
+def trend(
+    kept: Kept,
+    workload: str,
+    operation: str,
+    backend: str,
+    rows: int,
+    statistic: str = "median",
+    quantity: str = "seconds",
+    call: str | None = None,
+) -> list[TrendPoint]:
+    """Oldest run first; runs without a sample have no point.
+
+    `quantity` is a numeric field of a record. `call` is "first" or "again" where a question's calls are told
+    apart; left out, the later calls count where there are some. Raises FileProblem.
+    """
+    found = kept.samples_of(workload, operation, backend, rows)
+    told = [(run, started, _summary_of_call(records, call, quantity)) for run, started, records in found]
+    return [_point(run, started, summary, statistic) for run, started, summary in told if summary]
+
+
+def _summary_of_call(records: Sequence[Record], call: str | None, quantity: str) -> Summary | None:
+    groups = {found: group for (_, found), group in by_call(records).items()}
+    wanted = max(groups, key=lambda found: len(groups[found][0].latencies)) if call is None else call
+    of_group = summaries(groups[wanted], quantity=quantity) if wanted in groups else {}
+    return next(iter(of_group.values()), None)
+
+
+def _point(run: int, started: datetime, summary: Summary, statistic: str) -> TrendPoint:
+    low, high = spread(summary, statistic)
+    return TrendPoint(run, started, STATISTICS[statistic](summary), low, high, len(summary.samples))

@@ -1,0 +1,546 @@
+"""DuckDB with a database file of its own; rows go in and come out as Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import duckdb
+import pyarrow as pa
+
+from lamella.core.bench.systems.base import (
+    FIELDS,
+    Backend,
+    Entity,
+    EntityBackend,
+    Question,
+    QuestionBackend,
+    Questions,
+    Rows,
+    TableBackend,
+)
+from lamella.core.bench.systems.rows import batches, columns_of, names_of
+from lamella.core.bench.systems.sql_questions import (
+    COUNT_ITEMS,
+    SHARED_CONDITIONS,
+    Related,
+    SQLEntityQueries,
+    sql_questions,
+)
+from lamella.core.bench.workloads.bridge import COLUMN_COUNT, GROUP, as_sums, statements, trips, zones
+from lamella.core.bench.workloads.entities import SCHEMA
+from lamella.core.bench.workloads.entity_indexes import ITEM_TYPES, items
+from lamella.core.bench.workloads.entity_memory import EntityMemory
+from lamella.core.bench.workloads.entity_queries import COLUMNS, arrow
+from lamella.core.bench.workloads.entity_relations import RELATED_TYPES, tables
+from lamella.core.bench.workloads.entity_storage import EntityStorage
+from lamella.core.bench.workloads.model import Columns, Values, Workload
+from lamella.core.bench.workloads.table_rows import Numbers, Row
+from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiBackend
+from lamella.core.bench.workloads.user_table import MineBackend, change_sql, condition_sql
+
+
+class DuckDBFile(Backend):
+    id = "duckdb"
+    file_name: ClassVar[str] = "benchmark.duckdb"
+
+    @classmethod
+    def version(cls) -> str:
+        return duckdb.__version__
+
+    @property
+    def path(self) -> Path:
+        return self.folder / self.file_name
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._connection = duckdb.connect(self.path)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+ROW_ID = "row_id"
+
+
+class DuckDB(DuckDBFile, TableBackend):
+    """Its own row ids change when rows are written anew, so a `row_id` counts them; where the workload has a
+    key, that is it."""
+
+    file_name = "data.duckdb"
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        import pandas  # noqa: F401 -- what makes Arrow tables of rows imports it: not for the timers
+
+        self._names = names_of(workload)
+        self._key = workload.key or ROW_ID
+        self._all = "*" if workload.key else f"* EXCLUDE ({ROW_ID})"
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "as installed: every commit is durable (write-ahead log, worked into the file when large and on "
+            "closing); rows enter as a registered Arrow table, answers are Arrow tables; many whole rows "
+            "are changed by DELETE and INSERT in one transaction, which is quicker there than UPDATE"
+        )
+
+    @property
+    def columns(self) -> int:
+        return len(self._names) + (self.workload.key is None)
+
+    def create(self, prepared: Rows) -> None:
+        self._create(pa.Table.from_pylist(prepared))
+
+    def fill(self, made: Iterable[Columns]) -> None:
+        self._create(batches(made))
+
+    def read(self) -> pa.Table:
+        return self._answer(f"SELECT {self._all} FROM benchmark")
+
+    def query(self) -> pa.Table:
+        return self._answer(f"SELECT {self._all} FROM benchmark WHERE col1 > 100 AND col97 < 1000")
+
+    def find(self) -> pa.Table:
+        return self._answer("SELECT col0 FROM benchmark WHERE col0 = -1")
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        ordered = f"SELECT {self._key} FROM benchmark ORDER BY {self._key}"
+        found: list[int] = self._connection.execute(ordered).fetchnumpy()[self._key][numbers].tolist()
+        return found
+
+    def get(self, row_id: int) -> tuple[Any, ...]:
+        asked = f"SELECT {self._all} FROM benchmark WHERE {self._key} = ?"
+        found = self._connection.execute(asked, [row_id]).fetchone()
+        assert found is not None
+        return found
+
+    def as_row(self, answer: tuple[Any, ...]) -> Row:
+        return dict(zip(self._names, answer, strict=True))
+
+    def index(self, column: str) -> bool:
+        """Its indexes serve the search for single values; updates by a key are joins, which use none."""
+        if self.workload.key is not None:
+            return False
+        self._connection.execute(f"CREATE INDEX benchmark_{column} ON benchmark ({column})")
+        return True
+
+    def update(self, prepared: Rows) -> None:
+        if len(prepared[0]) == self.columns:
+            self._replace(prepared)
+        else:
+            self._update(prepared)
+
+    def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Rows:
+        return [{self._key: row_id} | row for row_id, row in zip(row_ids, rows, strict=True)]
+
+    def update_by_row_id(self, prepared: Rows) -> None:
+        if len(prepared) == 1:
+            self._update_one(prepared[0])
+        else:
+            self.update(prepared)
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        self._connection.execute(
+            f"DELETE FROM benchmark WHERE {self._key} IN (SELECT unnest(?::BIGINT[]))", [list(row_ids)]
+        )
+
+    def vacuum(self) -> bool:
+        """Its documentation: a VACUUM gives back nothing, a copy of the database does."""
+        fresh = self.path.with_name("fresh.duckdb")
+        self._connection.execute(f"ATTACH '{fresh}' AS fresh")
+        self._connection.execute("COPY FROM DATABASE data TO fresh")
+        self._connection.execute("DETACH fresh")
+        self.close()
+        fresh.replace(self.path)
+        self.open(writing=True)
+        return True
+
+    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        return columns_of(answer, names)
+
+    def _create(self, rows: pa.Table | pa.RecordBatchReader) -> None:
+        counted = "" if self.workload.key else f"row_number() OVER () - 1 AS {ROW_ID}, "
+        self._connection.register("made", rows)
+        self._connection.execute(f"CREATE TABLE benchmark AS SELECT {counted}* FROM made")
+        self._connection.unregister("made")
+
+    def _answer(self, statement: str) -> pa.Table:
+        return self._connection.sql(statement).to_arrow_table()
+
+    def _replace(self, changes: Rows) -> None:
+        """Whole rows, all at once."""
+        self._connection.register("changed", pa.Table.from_pylist(changes))
+        self._connection.begin()
+        self._connection.execute(
+            f"DELETE FROM benchmark WHERE {self._key} IN (SELECT {self._key} FROM changed)"
+        )
+        self._connection.execute("INSERT INTO benchmark BY NAME SELECT * FROM changed")
+        self._connection.commit()
+        self._connection.unregister("changed")
+
+    def _update(self, changes: Rows) -> None:
+        """Some columns of rows."""
+        key = self._key
+        settings = ", ".join(f"{name} = changed.{name}" for name in changes[0] if name != key)
+        # rows in any other order than the table's take it thirty times as long
+        self._connection.register("changed", pa.Table.from_pylist(changes).sort_by(key))
+        self._connection.execute(
+            f"UPDATE benchmark SET {settings} FROM changed WHERE benchmark.{key} = changed.{key}"
+        )
+        self._connection.unregister("changed")
+
+    def _update_one(self, change: Row) -> None:
+        values = {name: value for name, value in change.items() if name != self._key}
+        settings = ", ".join(f"{name} = ?" for name in values)
+        self._connection.execute(
+            f"UPDATE benchmark SET {settings} WHERE {self._key} = ?", [*values.values(), change[self._key]]
+        )
+
+
+ENTITY_NAMES = ", ".join(FIELDS)
+
+
+CREATE_ENTITIES = (
+    "CREATE SEQUENCE ids; CREATE TABLE entities (id BIGINT PRIMARY KEY DEFAULT nextval('ids'), name VARCHAR,"
+    " status VARCHAR, views BIGINT, rating DOUBLE, tags VARCHAR[],"
+    " profile STRUCT(city VARCHAR, age BIGINT), about VARCHAR)"
+)
+
+
+INSERT_ONE_ENTITY = f"INSERT INTO entities ({ENTITY_NAMES}) VALUES ({', '.join('?' for _ in FIELDS)})"
+
+
+INSERT_ENTITIES = f"INSERT INTO entities ({ENTITY_NAMES}) SELECT {ENTITY_NAMES} FROM given"
+
+
+class DuckDBEntities(DuckDBFile, EntityBackend):
+    @classmethod
+    def describe(cls) -> str:
+        return "its own file with a primary key; every commit is durable (write-ahead log, synced)"
+
+    def fill(self, made: list[Entity]) -> None:
+        self._connection.execute(CREATE_ENTITIES)
+        self.create(made)
+
+    def ids(self) -> list[int]:
+        return [row[0] for row in self._connection.execute("SELECT id FROM entities ORDER BY id").fetchall()]
+
+    def get(self, row_id: int) -> tuple[Any, ...] | None:
+        asked = f"SELECT {ENTITY_NAMES} FROM entities WHERE id = ?"
+        found: tuple[Any, ...] | None = self._connection.execute(asked, [row_id]).fetchone()
+        return found
+
+    def as_entity(self, answer: tuple[Any, ...]) -> Entity:
+        return dict(zip(FIELDS, answer, strict=True))
+
+    def create(self, made: list[Entity]) -> None:
+        """Many come as an Arrow table, as its documentation asks for."""
+        if len(made) == 1:
+            self._connection.execute(INSERT_ONE_ENTITY, list(made[0].values()))
+        else:
+            self._connection.register("given", pa.Table.from_pylist(made, SCHEMA))
+            self._connection.execute(INSERT_ENTITIES)
+            self._connection.unregister("given")
+
+    def set_fields(self, row_id: int, values: Mapping[str, Any]) -> None:
+        self._change(", ".join(f"{name} = ?" for name in values), *values.values(), row_id)
+
+    def increment(self, row_id: int, name: str, by: int) -> None:
+        self._change(f"{name} = {name} + ?", by, row_id)
+
+    def push(self, row_id: int, name: str, value: str) -> None:
+        self._change(f"{name} = list_append({name}, ?)", value, row_id)
+
+    def add_to_set(self, row_id: int, name: str, value: str) -> None:
+        lacking = f"NOT list_contains({name}, ?)"
+        self._change(f"{name} = list_append({name}, ?)", value, row_id, value, also=lacking)
+
+    def pull(self, row_id: int, name: str, value: str) -> None:
+        self._change(f"{name} = list_filter({name}, lambda item: item <> ?)", value, row_id)
+
+    def unset(self, row_id: int, name: str) -> None:
+        self._change(f"{name} = NULL", row_id)
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        holders = ", ".join("?" for _ in row_ids)
+        self._connection.execute(f"DELETE FROM entities WHERE id IN ({holders})", list(row_ids))
+
+    def contents(self) -> Iterator[Entity]:
+        yield from map(
+            self.as_entity, self._connection.execute(f"SELECT {ENTITY_NAMES} FROM entities").fetchall()
+        )
+
+    def _change(self, assignment: str, *values: Any, also: str = "") -> None:
+        """`values` in the order of their places: those of the assignment, the id, those of `also`."""
+        meets = f" AND {also}" if also else ""
+        self._connection.execute(f"UPDATE entities SET {assignment} WHERE id = ?{meets}", list(values))
+
+
+class DuckDBQuestions(DuckDBFile, QuestionBackend):
+    @classmethod
+    def describe(cls) -> str:
+        return "a file of its own, every commit durable; memory and threads as it chooses"
+
+    def ask(self, sql: str, *values: Any) -> pa.Table | None:
+        """The answer in Arrow: quickest where it is of many rows."""
+        return self._connection.sql(sql, params=values).to_arrow_table()
+
+    def plain(self, sql: str, *values: Any) -> list[Any]:
+        """The answer as Python's tuples: quickest where it is of few rows."""
+        return self._connection.execute(sql, values).fetchall()
+
+    def run(self, sql: str) -> None:
+        """For statements that answer nothing."""
+        self._connection.execute(sql)
+
+    def add_table(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Rows are called 0, 1, 2, … by their primary key."""
+        count = len(next(iter(columns.values())))
+        self.create(name, pa.table({"_id": range(count), **columns}))
+        self.run(f'ALTER TABLE "{name}" ADD PRIMARY KEY (_id)')
+
+    def create(self, name: str, rows: pa.Table) -> None:
+        self._connection.register("given", rows)
+        self.run(f'CREATE TABLE "{name}" AS SELECT * FROM given')
+        self._connection.unregister("given")
+
+
+NO_ORDER = {"sort_indexed": "Its indexes serve lookups and ranges, never an order"}
+
+
+class DuckDBEntityQueries(DuckDBQuestions, SQLEntityQueries):
+    cannot = NO_ORDER
+    conditions = SHARED_CONDITIONS | {
+        "nested": "profile.city = 'Lagos' AND (profile.age < 30 OR rating > 4.0)",
+        "regex": "regexp_matches(name, '^amber .*7$')",
+    }
+
+    @classmethod
+    def describe(cls) -> str:
+        return f"{super().describe()}; answers in Arrow, few rows in tuples"
+
+    def ask_few(self, sql: str, *values: Any) -> list[Any]:
+        return self.plain(sql, *values)
+
+    def fill(self, rows: int) -> None:
+        self.open(writing=True)
+        made = arrow(rows)
+        self.add_table("entities", {name: made[name] for name in COLUMNS[1:]})
+        self.close()
+
+    def one(self, sql: str) -> tuple[Any, ...]:
+        (found,) = self._connection.execute(sql).fetchall()
+        return tuple(found)
+
+    def index_views(self) -> None:
+        raise AssertionError(self.cannot["sort_indexed"])
+
+    def as_table(self, answer: pa.Table | list[Any], names: Sequence[str]) -> pa.Table:
+        if isinstance(answer, pa.Table):
+            return answer
+        return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in answer], SCHEMA)
+
+
+class DuckDBMemory(DuckDBFile, EntityMemory):
+    @classmethod
+    def describe(cls) -> str:
+        return "a file of its own, every commit durable; memory and threads as it chooses; answers in Arrow"
+
+    def fill(self, table: str, made: pa.RecordBatchReader) -> None:
+        self._connection.register("given", made)
+        self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM given")
+        self._connection.unregister("given")
+
+    def ready(self, table: str) -> None:
+        """Nothing."""
+
+    def result(self, table: str) -> pa.Table:
+        return self._connection.sql(f"SELECT * FROM {table} WHERE grp = 1").to_arrow_table()
+
+    def hold(self, table: str) -> pa.Table:
+        return self._connection.sql(f"SELECT * FROM {table}").to_arrow_table()
+
+    def numbers(self, answer: pa.Table) -> list[int]:
+        found: list[int] = answer["number"].to_pylist()
+        return found
+
+
+class DuckDBStorage(DuckDBFile, EntityStorage):
+    @classmethod
+    def describe(cls) -> str:
+        return "a file of its own, every commit durable, compressed as it chooses; answers in Arrow"
+
+    def write(self, prepared: pa.Table) -> None:
+        self._connection.register("given", prepared)
+        self._connection.execute("CREATE TABLE entities AS SELECT * FROM given")
+        self._connection.unregister("given")
+
+    def read(self) -> pa.Table:
+        return self._connection.sql("SELECT * FROM entities").to_arrow_table()
+
+
+class DuckDBIndexes(DuckDBQuestions):
+    @property
+    def columns(self) -> int:
+        return len(ITEM_TYPES)
+
+    def fill(self, rows: int) -> None:
+        self.open(writing=True)
+        self.add_table("items", items(rows))
+        self.close()
+
+    def questions(self) -> Questions:
+        return sql_questions(self.plain(COUNT_ITEMS)[0][0], self.plain, self.run)
+
+
+class DuckDBRelations(DuckDBQuestions):
+    @property
+    def columns(self) -> int:
+        return sum(map(len, RELATED_TYPES.values()))
+
+    def fill(self, rows: int) -> None:
+        self.open(writing=True)
+        for name, columns in tables(rows).items():
+            self.add_table(name, columns)
+        self.close()
+
+    def questions(self) -> Questions:
+        return Related(self.plain, self.run).questions()
+
+
+class DuckDBTable(DuckDBQuestions):
+    @property
+    def columns(self) -> int:
+        return COLUMN_COUNT
+
+    def fill(self, rows: int) -> None:
+        self.open(writing=True)
+        names, boroughs = zip(*zones(), strict=True)
+        self.create("trips", trips(rows))
+        self.create("zones", pa.table({"zone": names, "borough": boroughs}))
+        self.close()
+
+    def questions(self) -> Questions:
+        ((rows,),) = self.plain("SELECT count(*) FROM trips")
+        asked = statements(rows, rowid="rowid + 1")
+        return {
+            name: Question(partial(self.plain, text), told=as_sums if name == GROUP else _as_in_sqlite)
+            for name, text in asked
+        }
+
+
+def _as_in_sqlite(rows: list[Any]) -> list[tuple[Any, ...]]:
+    """Moments are texts there, without a fraction that is zero."""
+    return [tuple(str(value) if isinstance(value, datetime) else value for value in row) for row in rows]
+
+
+_TRIP_SQL_TYPES = {
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "VARCHAR",
+    pa.timestamp("ms"): "TIMESTAMP",
+}
+
+
+class DuckDBTrips(TaxiBackend):
+    _connection: duckdb.DuckDBPyConnection
+
+    @classmethod
+    def version(cls) -> str:
+        return duckdb.__version__
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def ask(self, query: str) -> pa.Table:
+        return self._connection.sql(DUCKDB_QUERIES[query]).to_arrow_table()
+
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table:
+        asked = (
+            f"SELECT {', '.join(TRIP_SCHEMA.names)} FROM trips WHERE trip_id IN (SELECT unnest(?::BIGINT[]))"
+        )
+        return self._connection.sql(asked, params=[list(ids)]).to_arrow_table()
+
+    def _given(self, rows: int) -> str:
+        """The CSV files, for a FROM."""
+        files = ", ".join(map(_quoted, map(str, self.files(rows))))
+        columns = ", ".join(
+            f"{_quoted(field.name)}: {_quoted(_TRIP_SQL_TYPES[field.type])}" for field in TRIP_SCHEMA
+        )
+        return f"read_csv([{files}], header = true, columns = {{{columns}}})"
+
+
+class DuckDBTaxi(DuckDBTrips):
+    id = "duckdb"
+
+    @classmethod
+    def describe(cls) -> str:
+        return "its own file, by CREATE TABLE … AS FROM read_csv: durable, as every commit of its is"
+
+    def fill(self, rows: int) -> None:
+        self.open(writing=True)
+        self._connection.execute(f"CREATE TABLE trips AS FROM {self._given(rows)}")
+        self.close()
+
+    def open(self, writing: bool) -> None:
+        self._connection = duckdb.connect(self.folder / "trips.duckdb", read_only=not writing)
+
+
+class DuckDBParquetTaxi(DuckDBTrips):
+    id = "duckdb-parquet"
+
+    @classmethod
+    def describe(cls) -> str:
+        return "one Parquet file as it writes it by COPY … TO: not synced, so not durable"
+
+    @property
+    def _parquet(self) -> str:
+        return _quoted(str(self.folder / "trips.parquet"))
+
+    def fill(self, rows: int) -> None:
+        with duckdb.connect() as connection:
+            connection.execute(f"COPY (FROM {self._given(rows)}) TO {self._parquet} (FORMAT parquet)")
+
+    def open(self, writing: bool) -> None:
+        self._connection = duckdb.connect()
+        self._connection.execute(f"CREATE VIEW trips AS FROM read_parquet({self._parquet})")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+class DuckDBUserTable(DuckDBFile, MineBackend):
+    @classmethod
+    def describe(cls) -> str:
+        return "a database file, as installed: every commit is durable (write-ahead log); read as Arrow"
+
+    def load(self, rows: int) -> None:
+        """By DuckDB's own reader of Parquet, its columns called by their place: SQL does not tell the cases
+        of names apart."""
+        columns = ", ".join(f"c{place}" for place in range(len(self.copied.schema)))
+        path = str(self.copied.path).replace("'", "''")
+        self._connection.execute(
+            f"create table mine as select * from read_parquet('{path}') as copied({columns}) limit {rows}"
+        )
+
+    def read(self) -> pa.Table:
+        return self._connection.sql("select * from mine").to_arrow_table()
+
+    def filter(self) -> pa.Table:
+        return self._connection.sql(f"select * from mine where {self.condition()}").to_arrow_table()
+
+    def update(self) -> None:
+        assert self.copied.change is not None
+        column, value = change_sql(self.copied.change, self.copied.schema)
+        self._connection.execute(f"update mine set {column} = {value} where {self.condition()}")
+
+    def as_table(self, answer: pa.Table) -> pa.Table:
+        return answer
+
+    def condition(self) -> str:
+        return condition_sql(self.copied.where, self.copied.schema)

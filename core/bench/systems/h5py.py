@@ -1,0 +1,149 @@
+"""h5py: one two-dimensional dataset, a row of it for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import h5py
+import numpy as np
+
+from lamella.core.bench.systems import rows
+from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.systems.rows import Table, from_blocks, from_dicts, names_of, places_of, queried
+from lamella.core.bench.workloads.model import Columns, Values, Workload
+from lamella.core.bench.workloads.table_rows import Numbers, Row
+
+DATASET = "benchmark"
+
+
+_FIXED = "An HDF5 dataset has no deleting: the rows that stay can only be written to a new one"
+
+
+@dataclass(frozen=True)
+class Update:
+    """`rows` of the table, ascending, get `values` in the columns at `places`."""
+
+    rows: Numbers
+    places: Numbers
+    values: Table
+
+
+class H5py(TableBackend):
+    """Numbers of one type lie in one contiguous dataset, as its documentation stores arrays."""
+
+    id = "h5py"
+    cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("delete_one", "scatter_deletes", "read_deleted"), _FIXED
+    ) | {"find_indexed": "h5py has no indexes"}
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        self.names = names_of(workload)
+
+    @classmethod
+    def version(cls) -> str:
+        return f"{h5py.__version__}, HDF5 {h5py.version.hdf5_version}"
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "one contiguous dataset of rows × columns; a question reads the dataset, or the column it needs, "
+            "and filters with NumPy; updates change it in place; flushed, but not durable (no sync)"
+        )
+
+    @property
+    def columns(self) -> int:
+        return len(self.names)
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._file: Any = h5py.File(self.folder / "benchmark.h5", "a" if writing else "r")
+
+    def close(self) -> None:
+        self._file.close()
+
+    def prepare(self, rows: Rows) -> Table:
+        return from_dicts(rows, self.workload)
+
+    def create(self, prepared: Table) -> None:
+        self._file.create_dataset(DATASET, data=prepared)
+        self._file.flush()
+
+    def fill(self, made: Iterable[Columns]) -> None:
+        """A contiguous dataset is as long as it is made: the blocks are put together first."""
+        self.create(np.concatenate(list(from_blocks(made, self.workload))))
+
+    def read(self) -> Table:
+        table: Table = self._table[:]
+        return table
+
+    def query(self) -> Table:
+        """One read of everything: rows lie together, so that two columns alone take as long."""
+        table = self.read()
+        return table[queried(table, self.names)]
+
+    def find(self) -> Table:
+        column = self._table[:, self.names.index("col0")]
+        found: Table = column[column == -1][:, np.newaxis]
+        return found
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        found: list[int] = numbers.tolist()
+        return found
+
+    def get(self, row_id: int) -> Values:
+        row: Values = self._table[row_id]
+        return row
+
+    def as_row(self, answer: Values) -> Row:
+        return dict(zip(self.names, answer.tolist(), strict=True))
+
+    def prepare_update(self, rows: Rows) -> Table:
+        return from_dicts(rows, self.workload)
+
+    def update(self, prepared: Table) -> None:
+        rows = places_of(self._table[:, 0], prepared[:, 0])
+        order = np.argsort(rows)
+        self._change(Update(rows[order], np.arange(self.columns), prepared[order]))
+
+    def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Update:
+        order = np.argsort(row_ids)
+        values = from_dicts(rows, self.workload)[order]
+        places = np.array([self.names.index(name) for name in rows[0]])
+        return Update(np.array(row_ids)[order], places, values)
+
+    def update_by_row_id(self, prepared: Update) -> None:
+        self._change(prepared)
+
+    def blocks(self, answer: Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        held = self.names if answer.shape[1] == self.columns else names
+        return rows.blocks(answer, held, names)
+
+    def contents(self, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        for part in _slices(len(self._table)):
+            yield from self.blocks(self._table[part], names)
+
+    @property
+    def _table(self) -> Any:
+        return self._file[DATASET]
+
+    def _change(self, update: Update) -> None:
+        """A stretch without gaps goes at once, other rows as a selection; some columns alone one by one."""
+        rows, values = update.rows, update.values
+        first, last = int(rows[0]), int(rows[-1])
+        if len(update.places) < self.columns:
+            for place, column in zip(update.places.tolist(), values.T, strict=True):
+                self._table[rows, place] = column
+        elif last - first + 1 == len(rows):
+            self._table[first : last + 1] = values
+        else:
+            self._table[rows] = values
+        self._file.flush()
+
+
+def _slices(rows: int, length: int = 100_000) -> Iterator[slice]:
+    for start in range(0, rows, length):
+        yield slice(start, start + length)

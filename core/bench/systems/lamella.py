@@ -1,0 +1,392 @@
+"""Lamella's own store, through nothing but its public surface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.agg import count, mean
+from lamella.core.bench.systems.base import Backend, CatalogBackend, Entity, EntityBackend, Rows, TableBackend
+from lamella.core.bench.systems.folder import Files
+from lamella.core.bench.systems.rows import batches, columns_of
+from lamella.core.bench.workloads.entities import entities
+from lamella.core.bench.workloads.entity_memory import EntityMemory
+from lamella.core.bench.workloads.entity_queries import COLUMNS, PAGE, PAGE_ORDER, EntityQueries
+from lamella.core.bench.workloads.entity_storage import EntityStorage
+from lamella.core.bench.workloads.model import Columns, Values, Workload
+from lamella.core.bench.workloads.table_rows import Numbers, Row
+from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiBackend
+from lamella.core.bench.workloads.user_table import MineBackend
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.text.dataset import TextDataset
+from lamella.core.datasets.text.reading import TypesWidened
+from lamella.core.filters import Filter, Predicate, all_of, col
+from lamella.core.jobs import Job
+from lamella.core.query import orders
+from lamella.core.scan import caches
+from lamella.core.schema import ID
+from lamella.core.store import Table
+from lamella.core.store.operators import Operators
+from lamella.core.store.store import Store
+
+NAME = "benchmark"
+
+
+class LamellaStore(Backend):
+    """What its backends share: one table in one store."""
+
+    id = "lamella"
+
+    @classmethod
+    def version(cls) -> str:
+        try:
+            return version("lamella")
+        except PackageNotFoundError:
+            return "from source"
+
+    @classmethod
+    def describe(cls) -> str:
+        return "as installed: every commit is durable (files synced, catalog in WAL with synchronous=FULL)"
+
+    def open(self, writing: bool) -> None:
+        self._store = Store.open(self.folder)
+
+    def close(self) -> None:
+        """What the process keeps of closed stores goes too: what is opened anew finds nothing in memory, as
+        with systems whose memory goes with their connection."""
+        self._store.close()
+        forget()
+
+    def vacuum(self) -> bool:
+        """Everything but the newest version goes, undo with it."""
+        table = self._store[NAME]
+        table.compact()
+        table.expire(keep_versions=1)
+        self._store.vacuum()
+        return True
+
+    def ids_at(self, numbers: Numbers) -> list[int]:
+        """Rows come in the order of their ids."""
+        ids = self._store[NAME].read(columns=["_id"])["_id"].combine_chunks()
+        found: list[int] = np.asarray(ids)[numbers].tolist()
+        return found
+
+
+def forget() -> None:
+    """What was decoded and sorted."""
+    caches.limit(0)
+    caches.limit(caches.DEFAULT_CACHE_BYTES)
+    orders.forget()
+
+
+class Lamella(LamellaStore, TableBackend):
+    @property
+    def columns(self) -> int:
+        return len(self.workload.data_columns) + (self.workload.key is not None)
+
+    def create(self, prepared: Rows) -> None:
+        self._store.create_table(NAME, prepared)
+
+    def fill(self, made: Iterable[Columns]) -> None:
+        self._store.create_table(NAME, batches(made))
+
+    def read(self) -> pa.Table:
+        return self._store[NAME].read()
+
+    def query(self) -> pa.Table:
+        return self._store[NAME].read(where=(col("col1") > 100) & (col("col97") < 1000))
+
+    def index(self, column: str) -> bool:
+        """Rows to be updated are found by a key without one."""
+        if self.workload.key is not None:
+            return False
+        self._store[NAME].create_index(column)
+        return True
+
+    def find(self) -> pa.Table:
+        return self._store[NAME].read(columns=["col0"], where=col("col0") == -1)
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        return self.ids_at(numbers)
+
+    def get(self, row_id: int) -> dict[str, Any] | None:
+        return self._store[NAME].get(row_id)
+
+    def as_row(self, answer: dict[str, Any]) -> Row:
+        return answer
+
+    def update(self, prepared: Rows) -> None:
+        self._store[NAME].update(prepared, on=self.workload.key or "_id")
+
+    def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Rows:
+        return [{"_id": row_id} | row for row_id, row in zip(row_ids, rows, strict=True)]
+
+    def update_by_row_id(self, prepared: Rows) -> None:
+        self._store[NAME].update(prepared)
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        self._store[NAME].delete(ids=row_ids)
+
+    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        return columns_of(answer, names)
+
+
+class LamellaEntities(LamellaStore, EntityBackend):
+    def fill(self, made: list[Entity]) -> None:
+        self._store.create_table(NAME, made)
+
+    def ids(self) -> list[int]:
+        found: list[int] = self._store[NAME].read(columns=["_id"])["_id"].to_pylist()
+        return found
+
+    def get(self, row_id: int) -> dict[str, Any] | None:
+        return self._store[NAME].get(row_id)
+
+    def as_entity(self, answer: dict[str, Any]) -> Entity:
+        return {name: value for name, value in answer.items() if name != "_id"}
+
+    def create(self, made: list[Entity]) -> None:
+        self._store[NAME].insert(made)
+
+    def set_fields(self, row_id: int, values: Mapping[str, Any]) -> None:
+        self._operate(row_id, {"$set": values})
+
+    def increment(self, row_id: int, name: str, by: int) -> None:
+        self._operate(row_id, {"$inc": {name: by}})
+
+    def push(self, row_id: int, name: str, value: str) -> None:
+        self._operate(row_id, {"$push": {name: value}})
+
+    def add_to_set(self, row_id: int, name: str, value: str) -> None:
+        self._operate(row_id, {"$addToSet": {name: value}})
+
+    def pull(self, row_id: int, name: str, value: str) -> None:
+        self._operate(row_id, {"$pull": {name: value}})
+
+    def unset(self, row_id: int, name: str) -> None:
+        self._operate(row_id, {"$unset": {name: True}})
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        self._store[NAME].delete(ids=row_ids)
+
+    def contents(self) -> Iterator[Entity]:
+        for row in self._store[NAME].read().to_pylist():
+            yield self.as_entity(row)
+
+    def _operate(self, row_id: int, operators: Operators) -> None:
+        self._store[NAME].update_where([row_id], operators)
+
+
+class LamellaCatalog(LamellaEntities, CatalogBackend):
+    @classmethod
+    def describe(cls) -> str:
+        return f"{super().describe()}; objects are files in its folder, each synced and renamed into place"
+
+    def open(self, writing: bool) -> None:
+        super().open(writing)
+        self._files = Files(self.folder / "objects")
+
+    def tables(self) -> Mapping[str, Sequence[str]]:
+        columns = {name: self._store[name].schema.names for name in self._store.tables}
+        return {table: [name for name in names if name != ID] for table, names in columns.items()}
+
+    def create_one(self, entity: Entity) -> int:
+        """A commit does not say the ids it gave: they ascend, so the last row has it."""
+        table = self._store[NAME]
+        table.insert([entity])
+        found: int = table.read(columns=[ID], limit=1, offset=table.num_rows - 1)[ID][0].as_py()
+        return found
+
+    def names_rated(self, rating: float, limit: int) -> Sequence[str]:
+        rated = self._store[NAME].read(columns=["name"], where=col("rating") == rating, limit=limit)
+        names: list[str] = rated["name"].to_pylist()
+        return names
+
+    def put_object(self, key: str, body: bytes) -> None:
+        self._files.put(key, body)
+
+    def get_object(self, key: str) -> bytes:
+        return self._files.get(key)
+
+    def head_object(self, key: str) -> int:
+        return self._files.size(key)
+
+    def list_objects(self, prefix: str) -> Sequence[str]:
+        return self._files.keys(prefix)
+
+
+ENTITY_CONDITIONS: dict[str, Filter] = {
+    "equality": col("status") == "draft",
+    "range": (col("views") > 1_000) & (col("views") < 5_000),
+    "in": col("status").is_in(["draft", "review"]),
+    "and": (col("status") == "draft") & (col("views") > 90_000),
+    "or": (col("views") < 1_000) | (col("rating") == 5.0),
+    "nested": (col("profile.city") == "Lagos") & ((col("profile.age") < 30) | (col("rating") > 4.0)),
+    "regex": col("name").matches("^amber .*7$"),
+}
+
+
+class LamellaEntityQueries(LamellaStore, EntityQueries):
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            f"{super().describe()}; answers in Arrow; what it decoded, and an order asked for twice, "
+            "stay in memory until it is closed"
+        )
+
+    def fill(self, rows: int) -> None:
+        self.open(writing=True)
+        self._store.create_table(NAME, entities(0, rows))
+        self.close()
+
+    def open(self, writing: bool) -> None:
+        super().open(writing)
+        self._table: Table | None = None
+
+    @property
+    def table(self) -> Table:
+        if self._table is None:
+            self._table = self._store[NAME]
+        return self._table
+
+    def count(self) -> int:
+        return self.table.count()
+
+    def find_all(self) -> pa.Table:
+        return self.table.read()
+
+    def matching(self, name: str) -> pa.Table:
+        return self.table.read(where=ENTITY_CONDITIONS[name])
+
+    def named(self, name: str) -> pa.Table:
+        return self.table.read(where=col("name") == name)
+
+    def page(self, keys: Sequence[str], start: int = 0) -> pa.Table:
+        return self.table.read(sort=list(keys), limit=PAGE, offset=start)
+
+    def place_before(self, start: int) -> str | None:
+        return self.table.page(start, columns=["_id"], sort=list(PAGE_ORDER)).next
+
+    def page_after(self, place: str | None) -> pa.Table:
+        return self.table.page(PAGE, place, sort=list(PAGE_ORDER)).rows
+
+    def groups(self) -> pa.Table:
+        return self.table.group_by("status").agg(n=count(), views=mean("views")).read()
+
+    def project(self, names: Sequence[str]) -> pa.Table:
+        return self.table.read(None if names == COLUMNS else list(names))
+
+    def index_views(self) -> None:
+        if not self.table.indexes:
+            self.table.create_index("views")
+
+    def as_table(self, answer: pa.Table, names: Sequence[str]) -> pa.Table:
+        return answer
+
+
+class LamellaMemory(LamellaStore, EntityMemory):
+    def fill(self, table: str, made: pa.RecordBatchReader) -> None:
+        self._store.create_table(table, made)
+
+    def ready(self, table: str) -> None:
+        """Nothing."""
+
+    def result(self, table: str) -> pa.Table:
+        return self._store[table].read(where=col("grp") == 1)
+
+    def hold(self, table: str) -> pa.Table:
+        return self._store[table].read()
+
+    def numbers(self, answer: pa.Table) -> list[int]:
+        found: list[int] = answer["number"].to_pylist()
+        return found
+
+
+class LamellaStorage(LamellaStore, EntityStorage):
+    def write(self, prepared: pa.Table) -> None:
+        self._store.create_table(NAME, prepared)
+
+    def read(self) -> pa.Table:
+        return self._store[NAME].read()
+
+
+TRIPS = "trips"
+
+
+class LamellaTaxi(LamellaStore, TaxiBackend):
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        from lamella.core.transfer.importing import import_file  # what it imports is not for the timers
+
+        self._import = import_file
+
+    def fill(self, rows: int) -> None:
+        """The first file becomes the table, which finds out its types; the others are added to it."""
+        with Store.open(self.folder) as store:
+            first, *others = self.files(rows)
+            table = self._import(first, store, TRIPS)
+            for file in others:
+                _insert(file, table)
+
+    def ask(self, query: str) -> pa.Table:
+        return self._store.sql(DUCKDB_QUERIES[query])
+
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table:
+        found = self._store[TRIPS].read(TRIP_SCHEMA.names, where=col("trip_id").is_in(list(ids)))
+        return pa.table([_as_written(found[field.name], field.type) for field in TRIP_SCHEMA], TRIP_SCHEMA)
+
+
+def _as_written(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """Texts that look like numbers are imported as numbers: the labels of tracts, which have two decimals."""
+    if pa.types.is_string(kind) and pa.types.is_floating(column.type):
+        return pa.array([None if label is None else f"{label:.2f}" for label in column.to_pylist()])
+    return column.cast(kind)
+
+
+def _insert(file: Path, table: Table) -> None:
+    """All rows of a text file, read straight from it."""
+    dataset = open_dataset(file)
+    assert isinstance(dataset, TextDataset)
+    while True:
+        rows = dataset.rows_once(Job(), lambda rows, done: None)
+        try:
+            table.insert(pa.RecordBatchReader.from_batches(dataset.reading_schema, rows))
+        except TypesWidened:  # by values far in the file: it is read again
+            continue
+        return
+
+
+class LamellaUserTable(LamellaStore, MineBackend):
+    def load(self, rows: int) -> None:
+        self._store.create_table(NAME, self.copied.reader(rows))
+
+    def read(self) -> pa.Table:
+        return self._store[NAME].read()
+
+    def condition(self) -> Filter | None:
+        return self.copied.where
+
+    def filter(self) -> pa.Table:
+        return self._store[NAME].read(where=self.copied.where)
+
+    def update(self) -> None:
+        change = self.copied.change
+        assert change is not None
+        if change.add:
+            self._store[NAME].update_where(self._held(change.column), {"$inc": {change.column: change.add}})
+        else:
+            self._store[NAME].update_where(self.copied.where, {"$set": {change.column: change.text}})
+
+    def as_table(self, answer: pa.Table) -> pa.Table:
+        return answer.select(self.copied.schema.names)
+
+    def _held(self, column: str) -> Filter:
+        """Null stays null, as in SQL; `$inc` would make a number of it, as MongoDB does of a missing
+        field."""
+        known = Predicate(column, "not_null")
+        return known if self.copied.where is None else all_of((self.copied.where, known))

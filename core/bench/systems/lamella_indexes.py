@@ -1,0 +1,335 @@
+"""What Lamella finds rows by: sorted indexes, full text, and relations that are followed both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Any
+
+import pyarrow as pa
+
+from lamella.core.bench.systems.base import Question, QuestionBackend, Questions
+from lamella.core.bench.systems.lamella import LamellaStore
+from lamella.core.bench.workloads import entity_relations
+from lamella.core.bench.workloads.entity_indexes import (
+    ALIKE,
+    INDEXED,
+    ITEM_TYPES,
+    KEYS,
+    NEXT,
+    SORTS,
+    Lookup,
+    build,
+    items,
+    owners,
+    questions,
+    sort,
+)
+from lamella.core.bench.workloads.entity_relations import (
+    BILLED_BEFORE,
+    CHECK,
+    COUNTS_OF_ALL,
+    IMPORTANT,
+    INDEX,
+    RELATED_PAGE,
+    UNINDEXED,
+)
+from lamella.core.bench.workloads.entity_text import (
+    AFTER_COMMIT,
+    BEST,
+    CHANGED,
+    COMMON,
+    FILTERED,
+    FROM,
+    ROWS,
+    SEARCHES,
+    STEMS,
+    TO,
+    WORDS,
+    Words,
+    commits,
+    compared,
+    documents,
+)
+from lamella.core.filters import col
+from lamella.core.filters.expr import Filter
+from lamella.core.store import Table
+from lamella.core.store.store import Store
+
+KEYS_OF_SORTS = {"number": "-number", "code": "code"}
+
+CONDITIONS: Mapping[str, Callable[..., Filter]] = {
+    "equality": lambda owner: col("owner") == owner,
+    "point": lambda number: col("number") == number,
+    "range": lambda first, last: col("number").between(first, last),
+    "prefix": lambda beginning, _: col("code").starts_with(beginning),
+    "in": lambda *numbers: col("number").is_in(numbers),
+    "wide_range": lambda first, last: col("number").between(first, last),
+}
+"""By lookup, of its values."""
+
+
+class LamellaIndexes(LamellaStore, QuestionBackend):
+    @property
+    def columns(self) -> int:
+        return len(ITEM_TYPES)
+
+    def fill(self, rows: int) -> None:
+        self.open(writing=True)
+        self._store.create_table("items", items(rows))
+        self.close()
+
+    def questions(self) -> Questions:
+        table = self._store["items"]
+        return {
+            **questions(table.num_rows, partial(_lookup, table)),
+            **{build(column): _build_index(table, column) for column in INDEXED},
+            **{sort(column): Question(partial(_first, table, KEYS_OF_SORTS[column])) for column in SORTS},
+            NEXT: Question(partial(_behind, table), owners(table.num_rows)),
+        }
+
+
+def _lookup(table: Table, lookup: Lookup, what: str) -> Callable[[int], Any]:
+    names = ["_id"] if what == KEYS else None
+    condition = CONDITIONS[lookup.name]
+    return lambda owner: table.read(names, where=condition(*lookup.values(owner)))
+
+
+def _build_index(table: Table, column: str) -> Question:
+    return Question(
+        partial(table.create_index, column),
+        before=partial(_drop_index, table, column),
+        told=lambda _: table.read([column], sort=[column], limit=ALIKE),
+    )
+
+
+def _drop_index(table: Table, column: str) -> None:
+    if any(index.columns == (column,) for index in table.indexes):
+        table.drop_index(column)
+
+
+def _first(table: Table, key: str) -> pa.Table:
+    return table.read(sort=[key], limit=ALIKE)
+
+
+def _behind(table: Table, owner: int) -> pa.Table:
+    return table.read(where=col("number") > owner * ALIKE, sort=["number"], limit=ALIKE)
+
+
+LANGUAGES: Mapping[str, str | None] = {STEMS: "english", WORDS: None}
+
+
+class LamellaText(LamellaStore, QuestionBackend):
+    @property
+    def columns(self) -> int:
+        return 2
+
+    def fill(self, rows: int) -> None:
+        """`changing` is what small commits go to."""
+        self.open(writing=True)
+        made = documents(rows)
+        for name in ("docs", "changing"):
+            self._store.create_table(name, made)
+        self._store["changing"].create_index("text", kind="fulltext", language=None)
+        self.close()
+
+    def questions(self) -> Questions:
+        table = self._store["docs"]
+        common, within = SEARCHES[COMMON], col("year").between(FROM, TO)
+        return {
+            **{name: _search(table, words, []) for name, words in SEARCHES.items()},
+            **{name: _build_words(table, language) for name, language in LANGUAGES.items()},
+            ROWS: _search(table, common, None),
+            FILTERED: _search(table, common, None, within),
+            AFTER_COMMIT: _after_commit(self._store["changing"], common),
+        }
+
+
+def _search(table: Table, words: Words, columns: list[str] | None, where: Filter | None = None) -> Question:
+    return Question(
+        partial(_best, table, words, columns, where), words.turns(), told=partial(_told, table, words, where)
+    )
+
+
+def _after_commit(table: Table, words: Words) -> Question:
+    waiting = iter(commits(table.num_rows))
+    return Question(
+        lambda _: _best(table, words, None, None, words.first),
+        commits(table.num_rows),
+        before=lambda: _change(table, next(waiting)),
+        told=lambda answer, _: _told(table, words, None, answer, words.first),
+    )
+
+
+def _build_words(table: Table, language: str | None) -> Question:
+    words = SEARCHES[COMMON]
+    return Question(
+        partial(table.create_index, "text", kind="fulltext", language=language),
+        before=partial(_drop_words, table),
+        told=lambda _: _told(table, words, None, _best(table, words, [], None, words.first), words.first),
+    )
+
+
+def _drop_words(table: Table) -> None:
+    if table.indexes:
+        table.drop_index("text", kind="fulltext")
+
+
+def _best(
+    table: Table, words: Words, columns: list[str] | None, where: Filter | None, number: int
+) -> pa.Table:
+    return table.search(words.lamella.format(number, number + 1), columns, where, BEST)
+
+
+def _told(
+    table: Table, words: Words, where: Filter | None, answer: pa.Table, number: int
+) -> list[tuple[Any, ...]]:
+    matching = table.search(words.lamella.format(number, number + 1), [], where, limit=None)
+    return compared(answer["_id"].to_pylist(), matching["_id"].to_pylist())
+
+
+def _change(table: Table, number: int) -> None:
+    table.update([{"_id": number, "text": CHANGED.format(number)}])
+
+
+RELATIONS = (
+    ("cast.title", "titles.code"),
+    ("cast.person", "people._id"),
+    ("occupation_skills.occupation", "occupations._id"),
+    ("occupation_skills.skill", "skills._id"),
+    ("products.parent", "products.code"),
+)
+
+
+class LamellaRelations(LamellaStore, QuestionBackend):
+    @property
+    def columns(self) -> int:
+        return sum(map(len, entity_relations.RELATED_TYPES.values()))
+
+    def fill(self, rows: int) -> None:
+        self.open(writing=True)
+        for name, columns in entity_relations.tables(rows).items():
+            self._store.create_table(name, columns)
+        for one, other in RELATIONS:
+            self._store.relate(one, other)
+        self.close()
+
+    def questions(self) -> Questions:
+        store = self._store
+        titles = store["titles"].num_rows
+        return {
+            **_films(store, titles),
+            **_occupations(store, titles),
+            **_products(store["products"], titles),
+            **_whole(store),
+        }
+
+
+def _films(store: Store, titles: int) -> Questions:
+    people, cast = store["people"], store["cast"]
+    entries, asked = partial(people.related, to="cast"), entity_relations.some_people(titles)
+    first = Question(partial(entries, limit=RELATED_PAGE), asked)
+    return {
+        UNINDEXED: first,
+        INDEX: Question(
+            partial(_index_relations, store),
+            before=partial(_drop_indexes, store),
+            told=lambda _: entries(asked[0], limit=RELATED_PAGE),
+        ),
+        "entries": first,
+        "entries_sorted": Question(partial(entries, sort=["billing"], limit=RELATED_PAGE), asked),
+        "entries_filtered": Question(partial(entries, where=col("billing") < BILLED_BEFORE), asked),
+        "entries_page": Question(partial(_page, people), asked),
+        "entries_next_page": _next_page(people, asked),
+        "title_entries": Question(
+            partial(store["titles"].related, to="cast"), entity_relations.some_titles(titles)
+        ),
+        "entry_title": Question(partial(cast.related, to="titles"), entity_relations.some_entries(titles)),
+        "entry_person": Question(partial(cast.related, to="people"), entity_relations.some_entries(titles)),
+        "counts": Question(
+            lambda number: people.related_counts(entity_relations.page_from(number), "cast"),
+            entity_relations.some_pages(people.num_rows),
+        ),
+        COUNTS_OF_ALL: Question(lambda: people.related_counts(range(people.num_rows), "cast")),
+    }
+
+
+def _page(people: Table, number: int, after: str | None = None) -> pa.Table:
+    return people.related_page(number, "cast", RELATED_PAGE, after).rows
+
+
+def _next_page(people: Table, asked: list[int]) -> Question:
+    """Where the first pages end is found out before the clock runs."""
+
+    @cache
+    def ends() -> Mapping[int, str | None]:
+        return {
+            number: people.related_page(number, "cast", RELATED_PAGE, columns=["_id"]).next
+            for number in asked
+        }
+
+    def ask(number: int) -> Any:
+        return _page(people, number, ends()[number]) if ends()[number] else []
+
+    return Question(ask, asked, before=ends)
+
+
+def _occupations(store: Store, titles: int) -> Questions:
+    edges, occupations = store.edges("occupation_skills"), store["occupations"].num_rows
+    important = partial(
+        edges.neighbours, direction="in", where=col("importance") > IMPORTANT, limit=RELATED_PAGE
+    )
+    return {
+        "skills": Question(edges.neighbours, entity_relations.some_occupations(titles)),
+        "occupations": Question(important, entity_relations.some_skills()),
+        "skill_counts": Question(
+            lambda number: edges.degrees(entity_relations.page_from(number)),
+            entity_relations.some_pages(occupations),
+        ),
+    }
+
+
+def _products(products: Table, titles: int) -> Questions:
+    below = partial(products.related, to="products", direction="in")
+    above = partial(products.related, to="products", direction="out")
+    return {
+        "children": Question(below, entity_relations.some_classes(titles)),
+        "parent": Question(above, entity_relations.some_products(titles)),
+        "ancestors": Question(partial(_ancestors, above), entity_relations.some_products(titles)),
+        "grandchildren": Question(
+            partial(_grandchildren, products, below), entity_relations.some_families(titles)
+        ),
+    }
+
+
+def _ancestors(above: Callable[..., pa.Table], number: int) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    while (rows := above(number, columns=["_id", "code"])).num_rows:
+        number, code = (column[0].as_py() for column in rows.columns)
+        found.append((number, code))
+    return found
+
+
+def _grandchildren(products: Table, below: Callable[..., pa.Table], number: int) -> pa.Table:
+    codes = below(number, columns=["code"])["code"].to_pylist()
+    return products.read(where=col("parent").is_in(codes), limit=RELATED_PAGE)
+
+
+def _whole(store: Store) -> Questions:
+    return {
+        CHECK: Question(
+            partial(store.check_relations, "cast_title", "cast_person"),
+            told=lambda checks: [(each.relation.name, each.dangling) for each in checks],
+        ),
+    }
+
+
+def _index_relations(store: Store) -> None:
+    for table, column in entity_relations.INDEXED:
+        store[table].create_index(column)
+
+
+def _drop_indexes(store: Store) -> None:
+    for table in dict(entity_relations.INDEXED):
+        for index in store[table].indexes:
+            store[table].drop_index(index.columns)

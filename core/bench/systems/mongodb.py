@@ -1,0 +1,346 @@
+"""MongoDB through pymongo: a document for each row; the server, and the databases that a race makes on it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pymongo
+from pymongo import MongoClient, UpdateOne, uri_parser
+from pymongo.collection import Collection
+from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
+
+from lamella.core.bench.engine.place import NOTE
+from lamella.core.bench.systems.base import (
+    FIELDS,
+    Backend,
+    Entity,
+    EntityBackend,
+    NotReady,
+    Rows,
+    TableBackend,
+)
+from lamella.core.bench.systems.rows import dict_blocks, names_of
+from lamella.core.bench.workloads.model import Columns, Values
+from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row, dicts
+from lamella.core.errors import LamellaError
+
+URI_VARIABLE = "LAMELLA_MONGODB_URI"
+
+
+DEFAULT_URI = "mongodb://localhost:27017"
+
+
+ANSWER_SECONDS = 2.0
+
+
+Document = dict[str, Any]
+
+
+Client = MongoClient[Document]
+
+
+_OURS = re.compile(r"lamella_bench_[0-9a-f]{32}")
+
+
+_NO_SUCH_COMMAND = 59
+
+
+log = logging.getLogger(__name__)
+
+
+class NoServer(LamellaError):
+    """Nothing that speaks MongoDB's protocol can be asked."""
+
+
+def connect() -> Client:
+    """Writes are acknowledged by one server. Raises NoServer for a URI that says nothing."""
+    try:
+        client: Client = MongoClient(_uri(), w=1, serverSelectionTimeoutMS=round(1000 * ANSWER_SECONDS))
+    except PyMongoError as error:
+        raise NoServer("mongodb_uri is no address of a MongoDB server", str(error), _WAY_OUT) from error
+    return client
+
+
+def server() -> str:
+    """Who answers: "MongoDB 8.0.4 with pymongo 4.20.0", say. Raises NoServer within seconds."""
+    with _connected() as client:
+        try:
+            told = client.admin.command("buildInfo")
+        except ConnectionFailure as error:
+            raise NoServer(f"No server answers at {_places()}", _first_line(error), _WAY_OUT) from error
+        except PyMongoError as error:
+            why = _first_line(error)
+            raise NoServer(f"The server at {_places()} cannot be used", why, _WAY_OUT) from error
+        return f"{_name(client, told)} with pymongo {pymongo.version}"
+
+
+def database_of(folder: Path) -> str:
+    """The name of this folder's own database, noted in it the first time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    note = folder / NOTE
+    if not note.exists():
+        note.write_text(f"lamella_bench_{uuid4().hex}", encoding="utf-8")
+    return note.read_text(encoding="utf-8")
+
+
+def drop(name: str) -> None:
+    """A database that a race made and no other. One that is out of reach stays, which is logged."""
+    if not _OURS.fullmatch(name):
+        return
+    try:
+        with _connected() as client:
+            client.drop_database(name)
+    except (PyMongoError, NoServer) as error:
+        log.warning("The database %s at %s could not be dropped: %s", name, _places(), error)
+
+
+def stored_bytes(name: str) -> int:
+    """Of documents and indexes in the server's files, after it was asked to write them there."""
+    with _connected() as client:
+        try:
+            client.admin.command("fsync")
+        except OperationFailure as error:
+            if error.code != _NO_SUCH_COMMAND:
+                log.info("The server does not flush its files for us: %s", error)
+        told = client[name].command("dbStats")
+    return int(told.get("totalSize") or told.get("storageSize", 0) + told.get("indexSize", 0))
+
+
+def compact(client: Client, name: str, collection: str) -> bool:
+    """Give back space; False where the server cannot."""
+    try:
+        client[name].command("compact", collection)
+    except OperationFailure as error:
+        if error.code == _NO_SUCH_COMMAND:
+            return False
+        raise
+    return True
+
+
+_WAY_OUT = f"Start one, or set mongodb_uri in the settings (or {URI_VARIABLE}) to where one is"
+
+
+def _uri() -> str:
+    return os.environ.get(URI_VARIABLE) or DEFAULT_URI
+
+
+def _places() -> str:
+    """Without what a URI may hold beside them: a password."""
+    try:
+        nodes = uri_parser.parse_uri(_uri(), validate=False)["nodelist"]
+    except (PyMongoError, ValueError):
+        return "the address in mongodb_uri"
+    return ", ".join(f"{host}:{port}" for host, port in nodes)
+
+
+@contextmanager
+def _connected() -> Iterator[Client]:
+    client = connect()
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _name(client: Client, told: Document) -> str:
+    """Only MongoDB's own server tells of its storage engines; others say which version they answer like."""
+    if "storageEngines" in told:
+        return f"MongoDB {told['version']}"
+    try:
+        process = client.admin.command("serverStatus").get("process", "unknown")
+    except OperationFailure:
+        process = "unknown"
+    return f"not MongoDB itself but a server (process {process}) that answers like version {told['version']}"
+
+
+def _first_line(error: Exception) -> str:
+    """Before the description of the topology."""
+    return str(error).partition(" (configured timeouts")[0].partition(", Timeout:")[0]
+
+
+COLLECTION = "benchmark"
+
+
+class MongoDatabase(Backend):
+    """What its backends share: one collection in a database of their own, on the server of the settings."""
+
+    id = "mongodb"
+
+    @classmethod
+    def version(cls) -> str:
+        return f"pymongo {pymongo.version}"
+
+    @classmethod
+    def answering_version(cls) -> str:
+        try:
+            return server()
+        except NoServer as error:
+            raise NotReady(error.what, error.why, error.fix) from error
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "through pymongo, write concern w=1 and the journal as the server's default: a commit is durable "
+            "only once the journal is synced, with MongoDB within 0.1 s; `_id` is the row's key or its number"
+        )
+
+    def open(self, writing: bool) -> None:
+        """A client connects when it is first asked, which would fall into the time of an operation."""
+        self._name = database_of(self.folder)
+        self._client = connect()
+        self._client.admin.command("ping")
+
+    def close(self) -> None:
+        self._client.close()
+
+    def vacuum(self) -> bool:
+        return compact(self._client, self._name, COLLECTION)
+
+    def disk_bytes(self) -> int:
+        return stored_bytes(self._name)
+
+    @property
+    def _documents(self) -> Collection[Document]:
+        return self._client[self._name][COLLECTION]
+
+
+class MongoTable(MongoDatabase, TableBackend):
+    @property
+    def columns(self) -> int:
+        return len(names_of(self.workload))
+
+    def prepare(self, rows: Rows) -> list[Document]:
+        return self._numbered(rows, 0)
+
+    def create(self, prepared: list[Document]) -> None:
+        self._documents.insert_many(prepared, ordered=False)
+
+    def fill(self, made: Iterable[Columns]) -> None:
+        for number, block in enumerate(made):
+            self._documents.insert_many(self._numbered(dicts(block), number * BLOCK_ROWS), ordered=False)
+
+    def read(self) -> list[Document]:
+        return list(self._documents.find())
+
+    def query(self) -> list[Document]:
+        return list(self._documents.find({"col1": {"$gt": 100}, "col97": {"$lt": 1000}}))
+
+    def find(self) -> list[Document]:
+        return list(self._documents.find({"col0": -1}, {"_id": False, "col0": True}))
+
+    def index(self, column: str) -> bool:
+        """A key is the `_id`, which always has an index."""
+        if column == self.workload.key:
+            return False
+        self._documents.create_index(column)
+        return True
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        found: list[int] = numbers.tolist()
+        return found
+
+    def get(self, row_id: int) -> Document | None:
+        return self._documents.find_one(row_id)
+
+    def as_row(self, answer: Document) -> Mapping[str, Any]:
+        return answer | ({self.workload.key: answer["_id"]} if self.workload.key else {})
+
+    def prepare_update(self, rows: Rows) -> list[UpdateOne]:
+        key = self.workload.key
+        assert key is not None
+        others = names_of(self.workload)[1:]
+        return [_set(int(row[key]), {name: row[name] for name in others}) for row in rows]
+
+    def update(self, prepared: list[UpdateOne]) -> None:
+        self._documents.bulk_write(prepared, ordered=False)
+
+    def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> list[UpdateOne]:
+        return [_set(row_id, row) for row_id, row in zip(row_ids, rows, strict=True)]
+
+    def update_by_row_id(self, prepared: list[UpdateOne]) -> None:
+        self.update(prepared)
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        self._documents.delete_many({"_id": {"$in": list(row_ids)}})
+
+    def blocks(self, answer: list[Document], names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        key = self.workload.key
+        return dict_blocks(answer, ["_id" if name == key else name for name in names])
+
+    def contents(self, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        held: list[Document] = []
+        for document in self._documents.find():
+            held.append(document)
+            if len(held) == BLOCK_ROWS:
+                yield from self.blocks(held, names)
+                held = []
+        yield from self.blocks(held, names)
+
+    def _numbered(self, rows: Rows, start: int) -> list[Document]:
+        key = self.workload.key
+        if key is None:
+            return [{"_id": number, **row} for number, row in enumerate(rows, start)]
+        others = names_of(self.workload)[1:]
+        return [{"_id": row[key], **{name: row[name] for name in others}} for row in rows]
+
+
+def _set(row_id: int, values: Row) -> UpdateOne:
+    return UpdateOne({"_id": row_id}, {"$set": values})
+
+
+class MongoEntities(MongoDatabase, EntityBackend):
+    def open(self, writing: bool) -> None:
+        super().open(writing)
+        last = self._documents.find_one(sort=[("_id", -1)], projection=["_id"]) if writing else None
+        self._next = last["_id"] + 1 if last else 0
+
+    def fill(self, made: list[Entity]) -> None:
+        self.create(made)
+
+    def ids(self) -> list[int]:
+        return [document["_id"] for document in self._documents.find({}, ["_id"]).sort("_id")]
+
+    def get(self, row_id: int) -> Document | None:
+        return self._documents.find_one(row_id)
+
+    def as_entity(self, answer: Document) -> Entity:
+        return {name: answer.get(name) for name in FIELDS}
+
+    def create(self, made: list[Entity]) -> None:
+        documents = [{"_id": number, **one} for number, one in enumerate(made, self._next)]
+        self._next += len(documents)
+        self._documents.insert_many(documents, ordered=False)
+
+    def set_fields(self, row_id: int, values: Mapping[str, Any]) -> None:
+        self._change(row_id, "$set", dict(values))
+
+    def increment(self, row_id: int, name: str, by: int) -> None:
+        self._change(row_id, "$inc", {name: by})
+
+    def push(self, row_id: int, name: str, value: str) -> None:
+        self._change(row_id, "$push", {name: value})
+
+    def add_to_set(self, row_id: int, name: str, value: str) -> None:
+        self._change(row_id, "$addToSet", {name: value})
+
+    def pull(self, row_id: int, name: str, value: str) -> None:
+        self._change(row_id, "$pull", {name: value})
+
+    def unset(self, row_id: int, name: str) -> None:
+        self._change(row_id, "$unset", {name: ""})
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        self._documents.delete_many({"_id": {"$in": list(row_ids)}})
+
+    def contents(self) -> Iterator[Entity]:
+        return map(self.as_entity, self._documents.find())
+
+    def _change(self, row_id: int, operator: str, values: dict[str, Any]) -> None:
+        self._documents.update_one({"_id": row_id}, {operator: values})

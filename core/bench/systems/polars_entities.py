@@ -1,0 +1,215 @@
+"""Entities, payloads, items and trips in Parquet files of Polars', asked lazily."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from lamella.core.bench.workloads.entity_indexes import (
+    ALIKE,
+    KEYS,
+    NEED_AN_INDEX,
+    FrameScans,
+    beginning_of,
+    numbers_of,
+)
+from lamella.core.bench.workloads.entity_memory import FrameMemory
+from lamella.core.bench.workloads.entity_queries import ID, PAGE, PAGE_ORDER, EntityQueries, arrow
+from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
+
+CITY, AGE = (pl.col("profile").struct.field(name) for name in ("city", "age"))
+
+
+ENTITY_CONDITIONS = {
+    "equality": pl.col("status") == "draft",
+    "range": pl.col("views").is_between(1_000, 5_000, closed="none"),
+    "in": pl.col("status").is_in(["draft", "review"]),
+    "and": (pl.col("status") == "draft") & (pl.col("views") > 90_000),
+    "or": (pl.col("views") < 1_000) | (pl.col("rating") == 5.0),
+    "nested": (CITY == "Lagos") & ((AGE < 30) | (pl.col("rating") > 4.0)),
+    "regex": pl.col("name").str.contains("^amber .*7$"),
+}
+
+
+NO_INDEX = {"sort_indexed": "Polars has no indexes"}
+
+
+class PolarsEntityQueries(EntityQueries):
+    id = "polars"
+    cannot = NO_INDEX
+
+    @classmethod
+    def version(cls) -> str:
+        return pl.__version__
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "a DataFrame in memory, read from its Parquet file before the clock runs, asked lazily; columns"
+            " opened anew by a scan of the file; not durable"
+        )
+
+    def fill(self, rows: int) -> None:
+        pl.DataFrame(arrow(rows)).write_parquet(self._file)
+
+    def open(self, writing: bool) -> None:
+        self._rows = pl.read_parquet(self._file).lazy()
+
+    def close(self) -> None:
+        """What was read is kept by nobody."""
+
+    def count(self) -> int:
+        return int(self._rows.select(pl.len()).collect().item())
+
+    def find_all(self) -> pl.DataFrame:
+        return self._rows.collect()
+
+    def matching(self, name: str) -> pl.DataFrame:
+        return self._rows.filter(ENTITY_CONDITIONS[name]).collect()
+
+    def named(self, name: str) -> pl.DataFrame:
+        return self._rows.filter(pl.col("name") == name).collect()
+
+    def page(self, keys: Sequence[str], start: int = 0) -> pl.DataFrame:
+        return _ordered(self._rows, keys).slice(start, PAGE).collect()
+
+    def place_before(self, start: int) -> tuple[Any, ...]:
+        return _ordered(self._rows, PAGE_ORDER).slice(start - 1, 1).select("rating", ID).collect().row(0)
+
+    def page_after(self, place: tuple[Any, ...] | None) -> pl.DataFrame:
+        if place is None:
+            return self.page(PAGE_ORDER)
+        rating, row_id = place
+        behind = (pl.col("rating") < rating) | ((pl.col("rating") == rating) & (pl.col(ID) > row_id))
+        return _ordered(self._rows.filter(behind), PAGE_ORDER).head(PAGE).collect()
+
+    def groups(self) -> pl.DataFrame:
+        return self._rows.group_by("status").agg(pl.len(), pl.col("views").mean()).collect()
+
+    def project(self, names: Sequence[str]) -> pl.DataFrame:
+        return pl.scan_parquet(self._file).select(names).collect()
+
+    def index_views(self) -> None:
+        raise AssertionError(self.cannot["sort_indexed"])
+
+    def as_table(self, answer: pl.DataFrame, names: Sequence[str]) -> pa.Table:
+        return answer.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+    def as_groups(self, answer: pl.DataFrame) -> list[tuple[Any, ...]]:
+        return answer.rows()
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / "entities.parquet"
+
+
+def _ordered(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    names = [key.removeprefix("-") for key in keys]
+    return rows.sort([*names, ID], descending=[*(key.startswith("-") for key in keys), False])
+
+
+class PolarsMemory(FrameMemory):
+    id = "polars"
+
+    @classmethod
+    def version(cls) -> str:
+        return pl.__version__
+
+    @classmethod
+    def describe(cls) -> str:
+        return "a DataFrame in memory, read from a Parquet file; not durable (no sync)"
+
+    def result(self, table: str) -> pl.DataFrame:
+        found: pl.DataFrame = self._frame.filter(pl.col("grp") == 1)
+        return found
+
+    def hold(self, table: str) -> pl.DataFrame:
+        return pl.read_parquet(self.file(table))
+
+    def numbers(self, answer: pl.DataFrame) -> list[int]:
+        return answer["number"].to_list()
+
+
+ITEM_CONDITIONS: dict[str, Callable[[int], pl.Expr]] = {
+    "equality": lambda owner: pl.col("owner") == owner,
+    "point": lambda owner: pl.col("number") == owner * ALIKE,
+    "range": lambda owner: pl.col("number").is_between(*numbers_of(owner)),
+    "prefix": lambda owner: pl.col("code").str.starts_with(beginning_of(owner)),
+}
+
+
+class PolarsScans(FrameScans):
+    id = "polars"
+    cannot = dict.fromkeys(NEED_AN_INDEX, "Polars has no indexes")
+
+    @classmethod
+    def version(cls) -> str:
+        return pl.__version__
+
+    @classmethod
+    def describe(cls) -> str:
+        return "a lazy scan of a Parquet file for each question; as durable as the file"
+
+    def open(self, writing: bool) -> None:
+        self._items = pl.scan_parquet(self.file)
+
+    def find(self, name: str, what: str, owner: int) -> pl.DataFrame:
+        found = self._items.filter(ITEM_CONDITIONS[name](owner))
+        return (found.select("_id") if what == KEYS else found).collect()
+
+    def told(self, answer: pl.DataFrame, owner: int) -> pa.Table:
+        return answer.to_arrow()
+
+
+def _query(query: str, trips: pl.LazyFrame) -> pl.LazyFrame:
+    people, year = pl.col("passenger_count"), pl.col("pickup_datetime").dt.year().alias("year")
+    distance = pl.col("trip_distance").round(mode="half_away_from_zero").alias("distance")
+    match query:
+        case "Q1":
+            return trips.group_by("cab_type").len()
+        case "Q2":
+            return trips.group_by(people).agg(pl.col("total_amount").mean())
+        case "Q3":
+            return trips.group_by(people, year).len()
+    counted = trips.group_by(people, year, distance).len()
+    return counted.sort("year", "len", descending=[False, True])
+
+
+class PolarsTaxi(TaxiBackend):
+    id = "polars"
+
+    @classmethod
+    def version(cls) -> str:
+        return pl.__version__
+
+    @classmethod
+    def describe(cls) -> str:
+        return "scan_csv to one Parquet file by sink_parquet, then scan_parquet: not synced, so not durable"
+
+    @property
+    def _parquet(self) -> Path:
+        return self.folder / "trips.parquet"
+
+    def fill(self, rows: int) -> None:
+        types = pl.Schema(TRIP_SCHEMA)
+        pl.scan_csv(list(self.files(rows)), schema=types).sink_parquet(self._parquet)
+
+    def open(self, writing: bool) -> None:
+        self._trips = pl.scan_parquet(self._parquet)
+
+    def close(self) -> None:
+        """It holds nothing open."""
+
+    def ask(self, query: str) -> pl.DataFrame:
+        return _query(query, self._trips).collect()
+
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table:
+        found = self._trips.filter(pl.col("trip_id").is_in(list(ids))).select(TRIP_SCHEMA.names)
+        return found.collect().to_arrow()
+
+    def rows_of(self, answer: pl.DataFrame) -> Iterable[Sequence[Any]]:
+        return answer.rows()

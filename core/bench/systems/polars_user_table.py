@@ -1,0 +1,128 @@
+"""Somebody's own table as one Parquet file that Polars scans and writes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from lamella.core.bench.workloads.conditions import ExpressionOperand, Logic, Subject, compiled
+from lamella.core.bench.workloads.user_table import MineFile
+from lamella.core.filters.kinds import Kind
+from lamella.core.filters.like import as_regex
+
+
+class PolarsUserTable(MineFile):
+    id, suffix = "polars", ".parquet"
+
+    @classmethod
+    def version(cls) -> str:
+        return pl.__version__
+
+    @classmethod
+    def describe(cls) -> str:
+        return "one Parquet file, scanned lazily; a change writes it anew; not durable (no sync)"
+
+    def load(self, rows: int) -> None:
+        pl.scan_parquet(self.copied.path).head(rows).sink_parquet(self.file)
+
+    def read(self) -> pl.DataFrame:
+        return pl.read_parquet(self.file)
+
+    def filter(self) -> pl.DataFrame:
+        return pl.scan_parquet(self.file).filter(self.condition()).collect()
+
+    def update(self) -> None:
+        change = self.copied.change
+        assert change is not None
+        column = pl.col(change.column)
+        new = column + change.add if change.add else pl.lit(change.text)
+        changed = pl.when(self.condition()).then(new).otherwise(column).alias(change.column)
+        pl.scan_parquet(self.file).with_columns(changed).sink_parquet(self.new_file)
+        self.new_file.replace(self.file)
+
+    def as_table(self, answer: pl.DataFrame) -> pa.Table:
+        return answer.to_arrow()
+
+    def condition(self) -> pl.Expr:
+        if self.copied.where is None:
+            return pl.lit(True)
+        asked: pl.Expr = compiled(self.copied.where, PolarsOperand, PolarsOperand.logic, self.copied.nan)
+        return asked
+
+
+class PolarsOperand(ExpressionOperand):
+    """NaN is the greatest number to Polars and equals itself."""
+
+    logic = Logic[Any](operator.and_, operator.or_, lambda met: ~met.fill_null(False), pl.lit)
+
+    def __init__(self, subject: Subject, column: pl.Expr | None = None) -> None:
+        super().__init__(subject)
+        raw = pl.col(subject.place.column) if column is None else column
+        for name in subject.place.path:
+            raw = raw.struct.field(name)
+        self.raw, self.column = raw, raw.str.to_lowercase() if subject.ignore_case else raw
+
+    def held(self, exact: Any) -> Any:
+        if self.kind is Kind.TEXT:
+            return self.folded(exact)
+        if pa.types.is_timestamp(self.type) and self.type.unit == "ns":
+            return pl.lit(exact).cast(pl.Datetime("ns", self.type.tz))
+        if pa.types.is_time(self.type) and self.type.unit == "ns":
+            return pl.lit(exact).cast(pl.Time)
+        return super().held(exact)
+
+    def test(self, how: str, value: Any) -> Any:
+        return super().test(how, pl.lit(value) if not isinstance(value, pl.Expr) else value)
+
+    def among(self, values: Sequence[Any]) -> Any:
+        return (
+            pl.any_horizontal([self.column == value for value in values])
+            if len(values) < 4
+            else self._in(values)
+        )
+
+    def _in(self, values: Sequence[Any]) -> Any:
+        if isinstance(values[0], pl.Expr):
+            return pl.any_horizontal([self.column == value for value in values])
+        return self.column.is_in(pl.Series(pl.from_arrow(pa.array(values, self.type))).implode())
+
+    def is_nan(self) -> Any:
+        return self.column.is_nan()
+
+    def is_null(self) -> Any:
+        return self.raw.is_null()
+
+    def contains(self, text: str) -> Any:
+        return self.column.str.contains(self.folded(text), literal=True)
+
+    def starts_with(self, text: str) -> Any:
+        return self.column.str.starts_with(self.folded(text))
+
+    def ends_with(self, text: str) -> Any:
+        return self.column.str.ends_with(self.folded(text))
+
+    def like(self, pattern: str) -> Any:
+        return self.column.str.contains(as_regex(self.folded(pattern)))
+
+    def regex(self, pattern: str) -> Any:
+        return self.raw.str.contains(f"(?i){pattern}" if self.subject.ignore_case else pattern)
+
+    def divided(self, divisor: int, remainder: int) -> Any:
+        """The sign is the number's, whichever Polars gives its own remainder."""
+        if self.kind is Kind.FLOAT:
+            return super().divided(divisor, remainder)
+        positive = ((self.raw % divisor) + divisor) % divisor == remainder % divisor
+        if remainder == 0:
+            return positive
+        return positive & (self.raw > 0 if remainder > 0 else self.raw < 0)
+
+    def any_item(self, test: Callable[[Any], Any]) -> Any:
+        item = PolarsOperand(self.subject.items, pl.element())
+        return self.raw.list.eval(test(item).fill_null(False)).list.any()
+
+    def has_size(self, size: int) -> Any:
+        return self.raw.list.len() == size

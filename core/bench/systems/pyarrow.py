@@ -1,0 +1,352 @@
+"""PyArrow on one Parquet file: by the published notebook's recipe, and tuned."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lamella.core.arrays import from_numpy
+from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.systems.rows import batches, columns_of
+from lamella.core.bench.workloads.model import Columns, Values, Workload
+from lamella.core.bench.workloads.table_rows import Numbers, Row
+from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
+from lamella.core.bench.workloads.user_table import Change, MineFile
+
+ROWS_A_GROUP = 100_000
+
+
+CHANGES = (
+    *("update", "update_by_row_id", "update_some", "update_some_by_row_id", "update_one", "update_cell"),
+    *("delete_one", "scatter_updates", "read_updated", "scatter_deletes", "read_deleted"),
+)
+
+
+class ParquetFile(TableBackend):
+    """`0.parquet` in the folder, with an `id` that counts the rows."""
+
+    cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        CHANGES, "PyArrow has no update or delete: a Parquet file can only be written anew"
+    )
+
+    @classmethod
+    def version(cls) -> str:
+        return str(pa.__version__)
+
+    @property
+    def columns(self) -> int:
+        return len(self.workload.data_columns) + 1
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "0.parquet"
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def close(self) -> None:
+        """Every call opens the file and closes it."""
+
+    def fill(self, made: Iterable[Columns]) -> None:
+        reader, start = batches(made), 0
+        schema = pa.schema([pa.field("id", pa.int64()), *(f for f in reader.schema if f.name != "id")])
+        with self._writer(schema) as writer:
+            for batch in _groups(reader):
+                ids = from_numpy(np.arange(start, start + batch.num_rows, dtype=np.int64))
+                values = [ids, *(batch[name] for name in schema.names[1:])]
+                writer.write_table(pa.Table.from_arrays(values, schema=schema), ROWS_A_GROUP)
+                start += batch.num_rows
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        found: list[int] = numbers.tolist()
+        return found
+
+    def as_row(self, answer: pa.Table) -> Row:
+        row: Row = answer.to_pylist()[0]
+        return row
+
+    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        return columns_of(answer, names)
+
+    @abstractmethod
+    def _writer(self, schema: pa.Schema) -> Any: ...
+
+
+class PyArrowRecipe(ParquetFile):
+    """As in the published notebook: default file, `dataset` with a filter, and nothing kept open."""
+
+    id = "pyarrow"
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        import pandas  # noqa: F401 -- these calls import it, once in a process: not for the timers
+        import pyarrow.dataset  # noqa: F401
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "the published notebook's recipe: from_pylist with an id added, default write (dictionary, "
+            "snappy), dataset.to_table with a filter; not durable (no sync)"
+        )
+
+    def create(self, prepared: Rows) -> None:
+        pq.write_table(from_rows(prepared), self.path)
+
+    def read(self) -> pa.Table:
+        return self._dataset().to_table()
+
+    def query(self) -> pa.Table:
+        return self._dataset().to_table(filter=(pc.field("col1") > 100) & (pc.field("col97") < 1000))
+
+    def find(self) -> pa.Table:
+        return self._dataset().to_table(columns=["col0"], filter=pc.field("col0") == -1)
+
+    def get(self, row_id: int) -> pa.Table:
+        return self._dataset().to_table(filter=pc.field("id") == row_id)
+
+    def _dataset(self) -> Any:
+        from pyarrow.dataset import dataset
+
+        return dataset(str(self.folder), format="parquet")
+
+    def _writer(self, schema: pa.Schema) -> pq.ParquetWriter:
+        return pq.ParquetWriter(self.path, schema)
+
+
+class PyArrowTuned(ParquetFile):
+    """What its documentation offers for speed on integers like these."""
+
+    id = "pyarrow-tuned"
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "column arrays, integers delta-binary-packed, no compression, row groups of 100,000, "
+            "memory-mapped ParquetFile, filters by compute on their columns first; not durable (no sync)"
+        )
+
+    def create(self, prepared: Rows) -> None:
+        names = [name for name in prepared[0] if name != "id"]
+        count = len(prepared)
+        kinds = map(self.workload.dtype_of, names)
+        arrays = [from_numpy(np.arange(count, dtype=np.int64))]
+        arrays += [
+            from_numpy(np.fromiter(map(itemgetter(name), prepared), kind, count))
+            for name, kind in zip(names, kinds, strict=True)
+        ]
+        table = pa.Table.from_arrays(arrays, names=["id", *names])
+        with self._writer(table.schema) as writer:
+            writer.write_table(table, ROWS_A_GROUP)
+
+    def read(self) -> pa.Table:
+        with self._file() as file:
+            return file.read()
+
+    def query(self) -> pa.Table:
+        def hits(table: pa.Table) -> pa.ChunkedArray:
+            return pc.and_(pc.greater(table["col1"], 100), pc.less(table["col97"], 1000))
+
+        with self._file() as file:
+            return pa.concat_tables([_filtered(file, n, hits) for n in range(file.num_row_groups)])
+
+    def find(self) -> pa.Table:
+        with self._file() as file:
+            column = file.read(columns=["col0"])
+        return column.filter(pc.equal(column["col0"], -1))
+
+    def get(self, row_id: int) -> pa.Table:
+        """The id says the row group, all but the last being of one size. A slice would keep all of it."""
+        group, place = divmod(row_id, ROWS_A_GROUP)
+        with self._file() as file:
+            return file.read_row_group(group).take(from_numpy(np.array([place])))
+
+    def _file(self) -> pq.ParquetFile:
+        return pq.ParquetFile(self.path, memory_map=True)
+
+    def _writer(self, schema: pa.Schema) -> pq.ParquetWriter:
+        encodings = {
+            field.name: "PLAIN" if pa.types.is_floating(field.type) else "DELTA_BINARY_PACKED"
+            for field in schema
+        }
+        return pq.ParquetWriter(
+            self.path, schema, use_dictionary=False, compression="none", column_encoding=encodings
+        )
+
+
+def from_rows(rows: Rows) -> pa.Table:
+    """As the recipe makes a table."""
+    return with_ids(pa.Table.from_pylist(rows))
+
+
+def with_ids(table: pa.Table) -> pa.Table:
+    """With an `id` that counts the rows, where it has none."""
+    return table if "id" in table.column_names else table.add_column(0, "id", [range(len(table))])
+
+
+def _filtered(file: pq.ParquetFile, group: int, hits: Any) -> pa.Table:
+    """The other columns are only decoded where a row of the group is a hit."""
+    found = hits(file.read_row_group(group, columns=["col1", "col97"]))
+    if not pc.any(found).as_py():
+        return file.schema_arrow.empty_table()
+    return file.read_row_group(group).filter(found)
+
+
+def _groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """Whole row groups, and what is left."""
+    held: list[pa.RecordBatch] = []
+    for batch in reader:
+        held.append(batch)
+        if sum(b.num_rows for b in held) == ROWS_A_GROUP:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+@cache
+def trip_options() -> Any:
+    """How the CSV files of trips are read."""
+    from pyarrow import csv
+
+    return csv.ConvertOptions(
+        column_types=TRIP_SCHEMA,
+        timestamp_parsers=[csv.ISO8601],
+        strings_can_be_null=True,
+        null_values=[""],
+    )
+
+
+LEAST_ROWS_A_GROUP = 100_000
+"""At least: blocks of CSV would make row groups of 3,000, which its documentation warns of."""
+
+
+NEEDED = {
+    "Q1": ["cab_type"],
+    "Q2": ["passenger_count", "total_amount"],
+    "Q3": ["passenger_count", "pickup_datetime"],
+    "Q4": ["passenger_count", "pickup_datetime", "trip_distance"],
+}
+
+
+def answer_trips(query: str, read: Callable[[list[str]], pa.Table]) -> pa.Table:
+    """The query's, of the columns that `read` gives."""
+    rows = read(NEEDED[query])
+    if query == "Q2":
+        return rows.group_by("passenger_count").aggregate([("total_amount", "mean")])
+    keys = ["cab_type"] if query == "Q1" else ["passenger_count", "year"]
+    if query != "Q1":
+        rows = rows.append_column("year", pc.year(rows["pickup_datetime"]))
+    if query == "Q4":
+        miles = pc.round(rows["trip_distance"], round_mode="half_towards_infinity")
+        rows, keys = rows.append_column("distance", miles), [*keys, "distance"]
+    counted = rows.group_by(keys).aggregate([([], "count_all")])
+    return counted.sort_by([("year", "ascending"), ("count_all", "descending")]) if query == "Q4" else counted
+
+
+class PyArrowTaxi(TaxiBackend):
+    id = "pyarrow"
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        import pyarrow.dataset  # not for the timers
+
+        self._ds: Any = pyarrow.dataset
+        trip_options()
+
+    @classmethod
+    def version(cls) -> str:
+        return str(pa.__version__)
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            f"CSV to Parquet by write_dataset (row groups of at least {LEAST_ROWS_A_GROUP:,} rows), read by "
+            "column and grouped in memory; files not synced, so not durable"
+        )
+
+    @property
+    def _parquet(self) -> Path:
+        return self.folder / "trips"
+
+    def fill(self, rows: int) -> None:
+        text = self._ds.CsvFileFormat(convert_options=trip_options())
+        given = self._ds.dataset([str(file) for file in self.files(rows)], schema=TRIP_SCHEMA, format=text)
+        self._ds.write_dataset(given, self._parquet, format="parquet", min_rows_per_group=LEAST_ROWS_A_GROUP)
+
+    def open(self, writing: bool) -> None:
+        self._dataset = self._ds.dataset(self._parquet, format="parquet")
+
+    def close(self) -> None:
+        """It holds nothing open."""
+
+    def ask(self, query: str) -> pa.Table:
+        return answer_trips(query, lambda names: self._dataset.to_table(columns=names))
+
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table:
+        return self._dataset.to_table(TRIP_SCHEMA.names, filter=pc.field("trip_id").isin(ids))
+
+
+class PyArrowUserTable(MineFile):
+    id, suffix = "pyarrow", ".parquet"
+
+    @classmethod
+    def version(cls) -> str:
+        return str(pa.__version__)
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "one Parquet file; filters are pushed down to it; a change writes it anew; not durable (no sync)"
+        )
+
+    def load(self, rows: int) -> None:
+        with pq.ParquetWriter(self.file, self.copied.schema, write_statistics=self.statistics) as writer:
+            for batch in self.copied.batches(rows):
+                writer.write_batch(batch)
+
+    def read(self) -> pa.Table:
+        return pq.read_table(self.file)
+
+    def filter(self) -> pa.Table:
+        return pq.read_table(self.file, filters=self.condition())
+
+    def update(self) -> None:
+        change, table = self.copied.change, pq.read_table(self.file)
+        assert change is not None
+        place, column = table.schema.get_field_index(change.column), table[change.column]
+        changed = pc.if_else(self._met(table), _new(column, change), column)
+        table = table.set_column(place, table.schema.field(place), changed)
+        pq.write_table(table, self.new_file, write_statistics=self.statistics)
+        self.new_file.replace(self.file)
+
+    def as_table(self, answer: pa.Table) -> pa.Table:
+        return answer
+
+    def condition(self) -> Any:
+        if self.copied.where is None:
+            return pc.scalar(True)
+        from lamella.core.bench.workloads.conditions import ArrowExpression, compiled
+
+        return compiled(self.copied.where, ArrowExpression, ArrowExpression.logic, self.copied.nan)
+
+    def _met(self, table: pa.Table) -> pa.ChunkedArray:
+        """By the same expression; unknown is no."""
+        from pyarrow import dataset
+
+        met = pc.coalesce(self.condition(), pc.scalar(False))
+        return dataset.dataset(table).to_table(columns={"met": met})["met"]
+
+
+def _new(column: pa.ChunkedArray, change: Change) -> Any:
+    if change.add:
+        return pc.add(column, pa.scalar(change.add, column.type))
+    return pa.scalar(change.text, column.type)

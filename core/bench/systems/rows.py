@@ -1,0 +1,195 @@
+"""Rows as Python's tuples, dicts or objects, NumPy's arrays and Arrow's batches; and systems that keep a
+table in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter, itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.workloads.model import Columns, Values, Workload
+from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Tuples = list[tuple[Any, ...]]
+
+
+class Record:
+    """A row as an object, with an attribute for each column."""
+
+    def __init__(self, row: Row) -> None:
+        self.__dict__.update(row)
+
+
+def names_of(workload: Workload) -> list[str]:
+    """Of all columns of a table, the key first."""
+    return [*((workload.key,) if workload.key else ()), *workload.data_columns]
+
+
+def tuples_of(rows: Rows) -> Tuples:
+    return [tuple(row.values()) for row in rows]
+
+
+def tuple_blocks(
+    answer: Sequence[Sequence[Any]], held: Sequence[str], names: Sequence[str]
+) -> Iterator[Sequence[Values]]:
+    """`held` are the columns of the table; an answer of fewer holds just those asked for."""
+    for part in _parts(answer):
+        columns = list(zip(*part, strict=True))
+        here = held if len(columns) == len(held) else names
+        yield [np.array(columns[here.index(name)]) for name in names]
+
+
+def dict_blocks(answer: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[Sequence[Values]]:
+    for part in _parts(answer):
+        yield [np.array(list(map(itemgetter(name), part))) for name in names]
+
+
+def object_blocks(answer: Sequence[Any], names: Sequence[str]) -> Iterator[Sequence[Values]]:
+    for part in _parts(answer):
+        yield [np.array(list(map(attrgetter(name), part))) for name in names]
+
+
+def _parts(answer: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(answer), BLOCK_ROWS):
+        yield answer[start : start + BLOCK_ROWS]
+
+
+Table = npt.NDArray[Any]
+
+
+def from_dicts(rows: Rows, workload: Workload) -> Table:
+    return np.array([list(row.values()) for row in rows], dtype=workload.dtype)
+
+
+def from_blocks(made: Iterable[Columns], workload: Workload) -> Iterator[Table]:
+    for block in made:
+        yield np.column_stack([values.astype(workload.dtype, copy=False) for values in block.values()])
+
+
+def queried(table: Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = (table[:, names.index("col1")] > 100) & (
+        table[:, names.index("col97")] < 1000
+    )
+    return found
+
+
+def places_of(keys: Values, wanted: Values) -> npt.NDArray[np.intp]:
+    """Where each of `wanted` is among `keys`, which come in any order, each once."""
+    order = np.argsort(keys, kind="stable")
+    return order[np.searchsorted(keys, wanted, sorter=order)]
+
+
+def blocks(answer: Table, held: Sequence[str], names: Sequence[str]) -> Iterator[Sequence[Values]]:
+    """`held` are the names of the answer's columns."""
+    for start in range(0, len(answer), BLOCK_ROWS):
+        part = answer[start : start + BLOCK_ROWS]
+        yield [part[:, held.index(name)] for name in names]
+
+
+def batches(made: Iterable[Columns]) -> pa.RecordBatchReader:
+    """At least one block, streamed."""
+    import pyarrow as pa  # systems without Arrow import this module too
+
+    every = (_batch(block) for block in made)
+    first = next(every)
+    return pa.RecordBatchReader.from_batches(first.schema, chain([first], every))
+
+
+def columns_of(answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+    for batch in answer.select(list(names)).to_batches(max_chunksize=BLOCK_ROWS):
+        yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+
+
+def _batch(block: Columns) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    from lamella.core.arrays import from_numpy
+
+    arrays = [from_numpy(np.ascontiguousarray(values)) for values in block.values()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(block))
+
+
+class FrameFile(TableBackend):
+    @property
+    def columns(self) -> int:
+        return len(names_of(self.workload))
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "benchmark.parquet"
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def close(self) -> None:
+        """Every call opens the file and closes it."""
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        found: list[int] = numbers.tolist()
+        return found
+
+    def _replaced(self, write: Callable[[Path], object]) -> None:
+        """The file as `write` makes it; who reads meanwhile has the old one."""
+        fresh = self.path.with_suffix(".new")
+        write(fresh)
+        fresh.replace(self.path)
+
+
+BY_ROW_ID = (
+    *("get", "update_by_row_id", "update_some_by_row_id", "update_one", "update_cell", "delete_one"),
+    *("scatter_updates", "read_updated", "scatter_deletes", "read_deleted"),
+)
+
+
+def cannot(file: str) -> Mapping[str, str]:
+    """Why steps are left out; `file` is "A CSV file", say."""
+    ids = f"{file} has no row ids, and to change one row is to write all of it anew"
+    return dict.fromkeys(BY_ROW_ID, ids) | {"find_indexed": f"{file} has no index"}
+
+
+class WholeFile(TableBackend):
+    """One file. An update by key makes a new one beside it, which then takes its place."""
+
+    file_name: ClassVar[str]
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        self.names = names_of(workload)
+
+    @property
+    def columns(self) -> int:
+        return len(self.names)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / self.file_name
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def close(self) -> None:
+        """Every call opens the file and closes it."""
+
+    def rewrite(self, write: Callable[[Path], object]) -> None:
+        """Have `write` make a new file and put it in the place of the old one."""
+        staged = self.path.with_name(f"new-{self.file_name}")
+        write(staged)
+        staged.replace(self.path)
+
+    def row_ids(self, numbers: Numbers) -> NoReturn:
+        raise NotImplementedError(self.cannot["get"])
+
+    def get(self, row_id: int) -> NoReturn:
+        raise NotImplementedError(self.cannot["get"])
+
+    def as_row(self, answer: Any) -> NoReturn:
+        raise NotImplementedError(self.cannot["get"])

@@ -1,0 +1,282 @@
+"""The questions in SQL, as far as systems of SQL share them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, ClassVar
+
+from lamella.core.bench.systems.base import Question, Questions
+from lamella.core.bench.workloads import entity_relations
+from lamella.core.bench.workloads.entity_indexes import (
+    ALIKE,
+    INDEXED,
+    KEYS,
+    NEXT,
+    SORTS,
+    Lookup,
+    build,
+    owners,
+    questions,
+    sort,
+)
+from lamella.core.bench.workloads.entity_queries import PAGE, PAGE_ORDER, EntityQueries
+from lamella.core.bench.workloads.entity_relations import (
+    BILLED_BEFORE,
+    CHECK,
+    COUNTS_OF_ALL,
+    IMPORTANT,
+    INDEX,
+    RELATED_PAGE,
+    UNINDEXED,
+)
+
+ROWS = "SELECT * FROM entities"
+
+
+SHARED_CONDITIONS = {
+    "equality": "status = 'draft'",
+    "range": "views > 1000 AND views < 5000",
+    "in": "status IN ('draft', 'review')",
+    "and": "status = 'draft' AND views > 90000",
+    "or": "views < 1000 OR rating = 5.0",
+}
+
+
+class SQLEntityQueries(EntityQueries):
+    conditions: ClassVar[Mapping[str, str]]
+
+    @abstractmethod
+    def ask(self, sql: str, *values: Any) -> Any:
+        """All rows of the answer, in the system's own form."""
+
+    def ask_few(self, sql: str, *values: Any) -> Any:
+        """The same where the rows are few."""
+        return self.ask(sql, *values)
+
+    @abstractmethod
+    def one(self, sql: str) -> tuple[Any, ...]:
+        """The one row of an answer."""
+
+    def count(self) -> int:
+        return int(self.one("SELECT count(*) FROM entities")[0])
+
+    def find_all(self) -> Any:
+        return self.ask(ROWS)
+
+    def matching(self, name: str) -> Any:
+        return self.ask(f"{ROWS} WHERE {self.conditions[name]}")
+
+    def named(self, name: str) -> Any:
+        return self.ask_few(f"{ROWS} WHERE name = ?", name)
+
+    def page(self, keys: Sequence[str], start: int = 0) -> Any:
+        return self.ask_few(f"{ROWS} {order_by(keys)} LIMIT {PAGE} OFFSET {start}")
+
+    def place_before(self, start: int) -> tuple[Any, ...]:
+        return self.one(f"SELECT rating, _id FROM entities {order_by(PAGE_ORDER)} LIMIT 1 OFFSET {start - 1}")
+
+    def page_after(self, place: tuple[Any, ...] | None) -> Any:
+        if place is None:
+            return self.page(PAGE_ORDER)
+        behind = "rating < ? OR (rating = ? AND _id > ?)"
+        rating, row_id = place
+        page = f"{ROWS} WHERE {behind} {order_by(PAGE_ORDER)} LIMIT {PAGE}"
+        return self.ask_few(page, rating, rating, row_id)
+
+    def groups(self) -> Any:
+        return self.ask_few("SELECT status, count(*), avg(views) FROM entities GROUP BY status")
+
+    def project(self, names: Sequence[str]) -> Any:
+        return self.ask(f"SELECT {', '.join(names)} FROM entities")
+
+
+def order_by(keys: Sequence[str]) -> str:
+    told = (f"{key[1:]} DESC" if key.startswith("-") else key for key in keys)
+    return f"ORDER BY {', '.join([*told, '_id'])}"
+
+
+Ask = Callable[..., Any]
+"""A statement and its values; answers in rows."""
+
+
+COUNT_ITEMS = "SELECT max(_id) + 1 FROM items"
+"""Ids have no gaps."""
+
+
+def sql_questions(rows: int, ask: Ask, run: Callable[[str], object]) -> Questions:
+    """`run` is for statements that answer nothing."""
+    behind = f"SELECT * FROM items WHERE number > ? ORDER BY number LIMIT {ALIKE}"
+    return {
+        **questions(rows, partial(_lookup, ask)),
+        **{build(column): _build(ask, run, column) for column in INDEXED},
+        **{
+            sort(column): Question(partial(ask, f"SELECT * FROM items ORDER BY {order} LIMIT {ALIKE}"))
+            for column, order in SORTS.items()
+        },
+        NEXT: Question(lambda owner: ask(behind, owner * ALIKE), owners(rows)),
+    }
+
+
+def _lookup(ask: Ask, lookup: Lookup, what: str) -> Callable[[int], Any]:
+    statement = f"SELECT {'_id' if what == KEYS else '*'} FROM items WHERE {lookup.sql}"
+    return lambda owner: ask(statement, *lookup.values(owner))
+
+
+def _build(ask: Ask, run: Callable[[str], object], column: str) -> Question:
+    lowest = f"SELECT {column} FROM items ORDER BY {column} LIMIT {ALIKE}"
+    return Question(
+        partial(run, f"CREATE INDEX items_{column} ON items ({column})"),
+        before=partial(run, f"DROP INDEX IF EXISTS items_{column}"),
+        told=lambda _: ask(lowest),
+    )
+
+
+COUNT_TITLES = "SELECT max(_id) + 1 FROM titles"
+"""Ids have no gaps."""
+
+
+ENTRIES = 'SELECT * FROM "cast" WHERE person = ?'
+
+
+IN_ORDER = f"ORDER BY _id LIMIT {RELATED_PAGE}"
+
+
+ENTRY = 'SELECT {} FROM "cast" WHERE _id = ?'
+
+
+COUNTS = 'SELECT _id, (SELECT count(*) FROM "cast" WHERE person = people._id) FROM people'
+
+
+SKILL_COUNTS = """
+SELECT _id, (SELECT count(*) FROM occupation_skills WHERE occupation = occupations._id) FROM occupations
+"""
+
+
+SKILLS = "SELECT * FROM skills WHERE _id IN (SELECT skill FROM occupation_skills WHERE occupation = ?)"
+
+
+OCCUPATIONS = f"""
+SELECT * FROM occupations WHERE _id IN
+  (SELECT occupation FROM occupation_skills WHERE skill = ? AND importance > {IMPORTANT})
+{IN_ORDER}
+"""
+
+
+CODE, PARENT = (f"(SELECT {column} FROM products WHERE _id = ?)" for column in ("code", "parent"))
+
+
+CHILDREN = f"SELECT * FROM products WHERE parent = {CODE}"
+
+
+GRANDCHILDREN = f"""
+SELECT * FROM products WHERE parent IN (SELECT code FROM products WHERE parent = {CODE}) {IN_ORDER}
+"""
+
+
+ANCESTORS = f"""
+WITH RECURSIVE above AS (
+  SELECT _id, code, parent FROM products WHERE code = {PARENT}
+  UNION ALL
+  SELECT products._id, products.code, products.parent FROM products JOIN above ON products.code = above.parent
+) SELECT _id, code FROM above
+"""
+
+
+class Related:
+    """`ask` takes a statement and its values, and answers in tuples; `run` is for those without an answer."""
+
+    def __init__(self, ask: Callable[..., list[Any]], run: Callable[[str], object]) -> None:
+        self.ask, self.run = ask, run
+
+    def questions(self) -> Questions:
+        ((titles,),) = self.ask(COUNT_TITLES)
+        return {
+            **self._films(titles),
+            **self._occupations(titles),
+            **self._products(titles),
+            CHECK: Question(self._check),
+        }
+
+    def _each(self, statement: str, of: list[int]) -> Question:
+        return Question(partial(self.ask, statement), of)
+
+    def _films(self, titles: int) -> Questions:
+        people, entries = entity_relations.some_people(titles), entity_relations.some_entries(titles)
+        first = self._each(f"{ENTRIES} {IN_ORDER}", people)
+        title = 'SELECT * FROM "cast" WHERE title = (SELECT code FROM titles WHERE _id = ?)'
+        return {
+            UNINDEXED: first,
+            "entries": first,
+            "entries_page": first,
+            "entries_sorted": self._each(f"{ENTRIES} ORDER BY billing, _id LIMIT {RELATED_PAGE}", people),
+            "entries_filtered": self._each(f"{ENTRIES} AND billing < {BILLED_BEFORE}", people),
+            "entries_next_page": self._next_page(people),
+            "title_entries": self._each(title, entity_relations.some_titles(titles)),
+            "entry_title": self._each(
+                f"SELECT * FROM titles WHERE code = ({ENTRY.format('title')})", entries
+            ),
+            "entry_person": self._each(
+                f"SELECT * FROM people WHERE _id = ({ENTRY.format('person')})", entries
+            ),
+            "counts": self._page_of(COUNTS, entity_relations.people_count(titles)),
+            COUNTS_OF_ALL: Question(partial(self.ask, COUNTS)),
+            INDEX: self._built(people[0]),
+        }
+
+    def _next_page(self, people: list[int]) -> Question:
+        """Where the first pages end is found out before the clock runs."""
+
+        @cache
+        def ends() -> Mapping[int, int]:
+            pages = {number: self.ask(f"{ENTRIES} {IN_ORDER}", number) for number in people}
+            return {number: page[-1][0] if page else -1 for number, page in pages.items()}
+
+        behind = f"{ENTRIES} AND _id > ? {IN_ORDER}"
+        return Question(lambda number: self.ask(behind, number, ends()[number]), people, before=ends)
+
+    def _occupations(self, titles: int) -> Questions:
+        return {
+            "skills": self._each(SKILLS, entity_relations.some_occupations(titles)),
+            "occupations": self._each(OCCUPATIONS, entity_relations.some_skills()),
+            "skill_counts": self._page_of(SKILL_COUNTS, entity_relations.occupation_count(titles)),
+        }
+
+    def _products(self, titles: int) -> Questions:
+        products = entity_relations.some_products(titles)
+        return {
+            "children": self._each(CHILDREN, entity_relations.some_classes(titles)),
+            "parent": self._each(f"SELECT * FROM products WHERE code = {PARENT}", products),
+            "ancestors": self._each(ANCESTORS, products),
+            "grandchildren": self._each(GRANDCHILDREN, entity_relations.some_families(titles)),
+        }
+
+    def _page_of(self, statement: str, most: int) -> Question:
+        """Of as many rows as a page has, one after the other."""
+        within = f"{statement} WHERE _id BETWEEN ? AND ?"
+        return Question(
+            lambda number: self.ask(within, number, number + RELATED_PAGE - 1),
+            entity_relations.some_pages(most),
+        )
+
+    def _built(self, person: int) -> Question:
+        found = partial(self.ask, f"{ENTRIES} {IN_ORDER}", person)
+        return Question(self._index, before=self._drop, told=lambda _: found())
+
+    def _index(self) -> None:
+        for table, column in entity_relations.INDEXED:
+            self.run(f'CREATE INDEX {table}_{column} ON "{table}" ({column})')
+
+    def _drop(self) -> None:
+        for table, column in entity_relations.INDEXED:
+            self.run(f"DROP INDEX IF EXISTS {table}_{column}")
+
+    def _check(self) -> list[tuple[str, int]]:
+        ends = (("title", "titles", "code"), ("person", "people", "_id"))
+        return [(f"cast_{column}", self.ask(_dangling(column, *of))[0][0]) for column, *of in ends]
+
+
+def _dangling(column: str, of: str, key: str) -> str:
+    there = f'SELECT 1 FROM {of} WHERE {of}.{key} = "cast".{column}'
+    return f'SELECT count(*) FROM "cast" WHERE {column} IS NOT NULL AND NOT EXISTS ({there})'

@@ -1,0 +1,210 @@
+"""SQLite through Python's own module, in two configurations: as published, and as deployed; and with every
+row that is loaded made a Python object."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import make_dataclass
+from itertools import starmap
+from operator import attrgetter, itemgetter
+from pathlib import Path
+from typing import Any, ClassVar
+
+from lamella.core.bench.systems.base import Backend, Rows, TableBackend
+from lamella.core.bench.systems.rows import Tuples, object_blocks, tuple_blocks
+from lamella.core.bench.workloads.model import Columns, Values, Workload
+from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row
+
+Update = tuple[str, Tuples]
+
+
+class SQLiteFile(Backend):
+    """What its backends share: one connection, set up when it writes."""
+
+    pragmas: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def version(cls) -> str:
+        return sqlite3.sqlite_version
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(self.folder / "benchmark.sqlite")
+        for pragma in self.pragmas if writing else ():
+            self._connection.execute(pragma)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def vacuum(self) -> bool:
+        self._connection.execute("VACUUM")
+        return True
+
+
+class AsPublished(SQLiteFile):
+    """As the published notebooks set it, on every connection that writes.
+
+    (The notebook of the full update leaves the pragmas out on the connection that updates; its
+    published update is therefore SQLite's default, durable and slower.)
+    """
+
+    id = "sqlite"
+    pragmas = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = MEMORY")
+
+    @classmethod
+    def describe(cls) -> str:
+        return "synchronous=OFF, journal in memory: not durable; a crash in a commit can corrupt the file"
+
+
+class AsDeployed(SQLiteFile):
+    """As people deploy it when they care for their data."""
+
+    id = "sqlite-wal"
+    pragmas = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
+
+    @classmethod
+    def describe(cls) -> str:
+        return "write-ahead log, synchronous=FULL: every commit is durable"
+
+
+class SQLiteTable(SQLiteFile, TableBackend):
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        # With a key, it takes the place of col0, as published: 100 columns with the key among them.
+        self._names = list(workload.checked_columns)
+
+    @property
+    def columns(self) -> int:
+        return len(self._names)
+
+    def prepare(self, rows: Rows) -> Tuples:
+        if self.workload.key is None:
+            return [tuple(row.values()) for row in rows]
+        return list(map(itemgetter(*self._names), rows))
+
+    def create(self, prepared: Iterable[tuple[Any, ...]]) -> None:
+        columns = ", ".join(f"{name} {self._kind(name)}" for name in self._names)
+        self._connection.execute(f"CREATE TABLE benchmark ({columns})")
+        holders = ", ".join("?" for _ in self._names)
+        self._connection.executemany(f"INSERT INTO benchmark VALUES ({holders})", prepared)
+        self._connection.commit()
+
+    def fill(self, made: Iterable[Columns]) -> None:
+        lists = ([block[name].tolist() for name in self._names] for block in made)
+        self.create(row for columns in lists for row in zip(*columns, strict=True))
+
+    def read(self) -> Tuples:
+        return self._connection.execute("SELECT * FROM benchmark").fetchall()
+
+    def query(self) -> Tuples:
+        return self._connection.execute(
+            "SELECT * FROM benchmark WHERE col1 > 100 AND col97 < 1000"
+        ).fetchall()
+
+    def find(self) -> Tuples:
+        return self._connection.execute("SELECT col0 FROM benchmark WHERE col0 = -1").fetchall()
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        found: list[int] = (numbers + 1).tolist()  # a new table numbers its rows from 1 as they come
+        return found
+
+    def get(self, row_id: int) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = self._connection.execute(
+            "SELECT * FROM benchmark WHERE rowid = ?", (row_id,)
+        ).fetchone()
+        return found
+
+    def as_row(self, answer: tuple[Any, ...]) -> Row:
+        return dict(zip(self._names, answer, strict=True))
+
+    def index(self, column: str) -> bool:
+        self._connection.execute(f"CREATE INDEX benchmark_{column} ON benchmark ({column})")
+        self._connection.commit()
+        return True
+
+    def prepare_update(self, rows: Rows) -> Update:
+        key, *others = self._names
+        return _update(others, key), list(map(itemgetter(*others, key), rows))
+
+    def update(self, prepared: Update) -> None:
+        self._connection.executemany(*prepared)
+        self._connection.commit()
+
+    def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Update:
+        names = [name for name in self._names if name in rows[0]]
+        numbered = zip(row_ids, rows, strict=True)
+        return _update(names, "rowid"), [(*(row[name] for name in names), number) for number, row in numbered]
+
+    def update_by_row_id(self, prepared: Update) -> None:
+        self.update(prepared)
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        numbers = [(row_id,) for row_id in row_ids]
+        self._connection.executemany("DELETE FROM benchmark WHERE rowid = ?", numbers)
+        self._connection.commit()
+
+    def blocks(self, answer: Tuples, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        return tuple_blocks(answer, self._names, names)
+
+    def contents(self, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        cursor = self._connection.execute("SELECT * FROM benchmark")
+        while rows := cursor.fetchmany(BLOCK_ROWS):
+            yield from tuple_blocks(rows, self._names, names)
+
+    def _kind(self, name: str) -> str:
+        return "REAL" if self.workload.dtype_of(name).kind == "f" else "INTEGER"
+
+
+class SQLite(AsPublished, SQLiteTable): ...
+
+
+class SQLiteWal(AsDeployed, SQLiteTable): ...
+
+
+def _update(names: Sequence[str], key: str) -> str:
+    changes = ", ".join(f"{name} = ?" for name in names)
+    return f"UPDATE benchmark SET {changes} WHERE {key} = ?"
+
+
+Objects = list[Any]
+
+
+class SQLiteObjects(AsPublished, SQLiteTable):
+    """Written as plain SQLite is: only what is loaded becomes objects."""
+
+    id = "sqlite-obj"
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        self._record = make_dataclass("Record", self._names, slots=True)
+        self._found = make_dataclass("Found", ["col0"], slots=True)
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "as sqlite, each loaded row an object of a dataclass with slots, one attribute a column; "
+            f"{super().describe()}"
+        )
+
+    def read(self) -> Objects:
+        return self._objects("SELECT * FROM benchmark")
+
+    def query(self) -> Objects:
+        return self._objects("SELECT * FROM benchmark WHERE col1 > 100 AND col97 < 1000")
+
+    def find(self) -> Objects:
+        found = self._connection.execute("SELECT col0 FROM benchmark WHERE col0 = -1")
+        return list(starmap(self._found, found))
+
+    def get(self, row_id: int) -> Any:
+        return self._record(*super().get(row_id))
+
+    def as_row(self, answer: Any) -> Row:
+        return dict(zip(self._names, attrgetter(*self._names)(answer), strict=True))
+
+    def blocks(self, answer: Objects, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        return object_blocks(answer, names)
+
+    def _objects(self, statement: str) -> Objects:
+        return list(starmap(self._record, self._connection.execute(statement)))

@@ -1,0 +1,487 @@
+"""SQLite as it keeps and finds entities, objects, documents and trips: lists and nested objects are JSON
+text."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from lamella.core.bench.systems.base import (
+    FIELDS,
+    CatalogBackend,
+    Entity,
+    EntityBackend,
+    Question,
+    QuestionBackend,
+    Questions,
+)
+from lamella.core.bench.systems.sql_questions import (
+    COUNT_ITEMS,
+    SHARED_CONDITIONS,
+    Related,
+    SQLEntityQueries,
+    sql_questions,
+)
+from lamella.core.bench.systems.sqlite import AsDeployed, AsPublished, SQLiteFile
+from lamella.core.bench.workloads.entities import SCHEMA, entities
+from lamella.core.bench.workloads.entity_indexes import ITEM_TYPES, items
+from lamella.core.bench.workloads.entity_memory import PAYLOAD_SCHEMA, EntityMemory
+from lamella.core.bench.workloads.entity_relations import RELATED_TYPES, tables
+from lamella.core.bench.workloads.entity_storage import EntityStorage
+from lamella.core.bench.workloads.entity_text import (
+    AFTER_COMMIT,
+    BEST,
+    CHANGED,
+    COMMON,
+    FILTERED,
+    FROM,
+    ROWS,
+    SEARCHES,
+    STEMS,
+    TO,
+    WORDS,
+    Words,
+    commits,
+    compared,
+    documents,
+)
+from lamella.core.bench.workloads.taxi import SQLITE_QUERIES, TRIP_SCHEMA, TaxiBackend
+
+INSERT_ENTITY = f"INSERT INTO entities ({', '.join(FIELDS)}) VALUES ({', '.join('?' for _ in FIELDS)})"
+
+
+SELECT_ENTITIES = f"SELECT {', '.join(FIELDS)} FROM entities"
+
+
+ENTITY_TYPES = dict(zip(FIELDS, ("TEXT", "TEXT", "INTEGER", "REAL", "TEXT", "TEXT", "TEXT"), strict=True))
+
+
+DECLARED_FIELDS = ", ".join(f"{name} {kind}" for name, kind in ENTITY_TYPES.items())
+
+
+ENTITY_TABLE = f"CREATE TABLE entities (id INTEGER PRIMARY KEY, {DECLARED_FIELDS})"
+
+
+class SQLiteEntitiesFile(SQLiteFile, EntityBackend):
+    def fill(self, made: list[Entity]) -> None:
+        self._connection.execute(ENTITY_TABLE)
+        self.create(made)
+
+    def ids(self) -> list[int]:
+        return [row[0] for row in self._connection.execute("SELECT id FROM entities ORDER BY id")]
+
+    def get(self, row_id: int) -> Entity:
+        row = self._connection.execute(f"{SELECT_ENTITIES} WHERE id = ?", (row_id,)).fetchone()
+        return _entity(row)
+
+    def as_entity(self, answer: Entity) -> Entity:
+        return answer
+
+    def create(self, made: list[Entity]) -> None:
+        self._connection.executemany(INSERT_ENTITY, map(as_row, made))
+        self._connection.commit()
+
+    def set_fields(self, row_id: int, values: Mapping[str, Any]) -> None:
+        self._change(", ".join(f"{name} = ?" for name in values), *values.values(), row_id)
+
+    def increment(self, row_id: int, name: str, by: int) -> None:
+        self._change(f"{name} = {name} + ?", by, row_id)
+
+    def push(self, row_id: int, name: str, value: str) -> None:
+        self._change(f"{name} = json_insert({name}, '$[#]', ?)", value, row_id)
+
+    def add_to_set(self, row_id: int, name: str, value: str) -> None:
+        lacking = f"NOT EXISTS (SELECT 1 FROM json_each({name}) WHERE value = ?)"
+        self._change(f"{name} = json_insert({name}, '$[#]', ?)", value, row_id, value, also=lacking)
+
+    def pull(self, row_id: int, name: str, value: str) -> None:
+        kept = f"SELECT json_group_array(value) FROM json_each({name}) WHERE value <> ?"
+        self._change(f"{name} = ({kept})", value, row_id)
+
+    def unset(self, row_id: int, name: str) -> None:
+        self._change(f"{name} = NULL", row_id)
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        numbers = [(row_id,) for row_id in row_ids]
+        self._connection.executemany("DELETE FROM entities WHERE id = ?", numbers)
+        self._connection.commit()
+
+    def contents(self) -> Iterator[Entity]:
+        yield from as_entities(self._connection.execute(SELECT_ENTITIES))
+
+    def _change(self, assignment: str, *values: Any, also: str = "") -> None:
+        """`values` in the order of their places: those of the assignment, the id, those of `also`."""
+        meets = f" AND {also}" if also else ""
+        self._connection.execute(f"UPDATE entities SET {assignment} WHERE id = ?{meets}", values)
+        self._connection.commit()
+
+
+class SQLiteEntities(AsPublished, SQLiteEntitiesFile): ...
+
+
+class SQLiteWalEntities(AsDeployed, SQLiteEntitiesFile): ...
+
+
+def as_row(entity: Entity) -> tuple[Any, ...]:
+    tags, profile = json.dumps(entity["tags"]), json.dumps(entity["profile"])
+    plain = [entity[name] for name in ("name", "status", "views", "rating")]
+    return (*plain, tags, profile, entity["about"])
+
+
+def as_entities(rows: Iterable[tuple[Any, ...]]) -> list[Entity]:
+    return [_entity(row) for row in rows]
+
+
+def _entity(row: tuple[Any, ...]) -> Entity:
+    entity = dict(zip(FIELDS, row, strict=True))
+    return entity | {"tags": json.loads(entity["tags"]), "profile": json.loads(entity["profile"])}
+
+
+_OBJECTS = "CREATE TABLE objects (key TEXT PRIMARY KEY, body BLOB NOT NULL)"
+
+
+_CATALOG_COLUMNS = (
+    "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c "
+    "WHERE t.type = 'table' AND c.name <> 'id'"
+)
+
+
+class SQLiteCatalogFile(SQLiteEntitiesFile, CatalogBackend):
+    cannot = {"commit_and_put": "one file has one writer at a time: what ran beside it would wait for it"}  # noqa: RUF012
+
+    def fill(self, made: list[Entity]) -> None:
+        self._connection.execute(_OBJECTS)
+        super().fill(made)
+
+    def tables(self) -> Mapping[str, Sequence[str]]:
+        found = defaultdict[str, list[str]](list)
+        for table, column in self._connection.execute(_CATALOG_COLUMNS):
+            found[table].append(column)
+        return found
+
+    def create_one(self, entity: Entity) -> int:
+        cursor = self._connection.execute(INSERT_ENTITY, as_row(entity))
+        self._connection.commit()
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def names_rated(self, rating: float, limit: int) -> Sequence[str]:
+        asked = "SELECT name FROM entities WHERE rating = ? ORDER BY id LIMIT ?"
+        return [name for (name,) in self._connection.execute(asked, (rating, limit))]
+
+    def put_object(self, key: str, body: bytes) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO objects VALUES (?, ?)", (key, body))
+        self._connection.commit()
+
+    def get_object(self, key: str) -> bytes:
+        asked = "SELECT body FROM objects WHERE key = ?"
+        body: bytes = self._connection.execute(asked, (key,)).fetchone()[0]
+        return body
+
+    def head_object(self, key: str) -> int:
+        asked = "SELECT length(body) FROM objects WHERE key = ?"
+        size: int = self._connection.execute(asked, (key,)).fetchone()[0]
+        return size
+
+    def list_objects(self, prefix: str) -> Sequence[str]:
+        asked = "SELECT key FROM objects WHERE key > ? AND key < ? ORDER BY key"
+        return [key for (key,) in self._connection.execute(asked, (f"{prefix}/", f"{prefix}0"))]
+
+
+class SQLiteCatalog(AsPublished, SQLiteCatalogFile): ...
+
+
+class SQLiteWalCatalog(AsDeployed, SQLiteCatalogFile): ...
+
+
+class SQLiteQuestions(AsPublished, QuestionBackend):
+    def open(self, writing: bool) -> None:
+        """Set up as for writing always: some questions make an index, or a commit before they are asked."""
+        super().open(writing=True)
+
+    def ask(self, sql: str, *values: Any) -> list[Any]:
+        return self._connection.execute(sql, values).fetchall()
+
+    def add_table(self, name: str, types: Mapping[str, str], columns: Mapping[str, Sequence[Any]]) -> None:
+        """Rows are called 0, 1, 2, … by their integer primary key. Declared types matter: without them SQLite
+        uses no index where it compares with an integer."""
+        declared = ", ".join(f"{column} {kind}" for column, kind in types.items())
+        self._connection.execute(f'CREATE TABLE "{name}" (_id INTEGER PRIMARY KEY, {declared})')
+        marks = ", ".join("?" * (1 + len(types)))
+        rows = enumerate(zip(*(columns[column] for column in types), strict=True))
+        values = ((number, *row) for number, row in rows)
+        self._connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', values)
+        self._connection.commit()
+
+
+JSON = ("tags", "profile")
+
+
+class SQLiteEntityQueries(SQLiteQuestions, SQLEntityQueries):
+    conditions = SHARED_CONDITIONS | {
+        "nested": "profile ->> '$.city' = 'Lagos' AND (profile ->> '$.age' < 30 OR rating > 4.0)",
+        "regex": "name REGEXP '^amber .*7$'",
+    }
+
+    @classmethod
+    def describe(cls) -> str:
+        return f"{super().describe()}; lists and nested objects as JSON, REGEXP by Python, answers in tuples"
+
+    def open(self, writing: bool) -> None:
+        super().open(writing)
+        self._connection.create_function("regexp", 2, _found, deterministic=True)
+
+    def fill(self, rows: int) -> None:
+        self.open(writing=True)
+        made = zip(*map(as_row, entities(0, rows)), strict=True)
+        self.add_table("entities", ENTITY_TYPES, dict(zip(ENTITY_TYPES, made, strict=True)))
+        self.close()
+
+    def one(self, sql: str) -> tuple[Any, ...]:
+        (found,) = self.ask(sql)
+        return tuple(found)
+
+    def index_views(self) -> None:
+        self._connection.execute("CREATE INDEX IF NOT EXISTS by_views ON entities (views)")
+        self._connection.commit()
+
+    def as_table(self, answer: list[tuple[Any, ...]], names: Sequence[str]) -> pa.Table:
+        columns = list(zip(*answer, strict=True)) or [()] * len(names)
+        found = dict(zip(names, columns, strict=True))
+        return pa.table({name: _read(name, found[name]) for name in names if name in SCHEMA.names})
+
+
+def _found(pattern: str, text: str) -> bool:
+    return re.search(pattern, text) is not None
+
+
+def _read(name: str, values: Sequence[Any]) -> pa.Array:
+    return pa.array(map(json.loads, values) if name in JSON else values, SCHEMA.field(name).type)
+
+
+PAYLOAD_NAMES = ", ".join(PAYLOAD_SCHEMA.names)
+
+
+class SQLiteMemory(AsPublished, EntityMemory):
+    @classmethod
+    def describe(cls) -> str:
+        return f"{super().describe()}; answers in tuples"
+
+    def fill(self, table: str, made: pa.RecordBatchReader) -> None:
+        marks = ", ".join("?" for _ in PAYLOAD_SCHEMA.names)
+        self._connection.execute(
+            f"CREATE TABLE {table} (number INTEGER PRIMARY KEY, grp INTEGER, name TEXT, payload TEXT)"
+        )
+        for batch in made:
+            rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        self._connection.commit()
+
+    def ready(self, table: str) -> None:
+        """Nothing."""
+
+    def result(self, table: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(f"SELECT {PAYLOAD_NAMES} FROM {table} WHERE grp = 1").fetchall()
+
+    def hold(self, table: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(f"SELECT {PAYLOAD_NAMES} FROM {table}").fetchall()
+
+    def numbers(self, answer: list[tuple[Any, ...]]) -> list[int]:
+        return [row[0] for row in answer]
+
+
+class SQLiteStorage(AsPublished, EntityStorage):
+    @classmethod
+    def describe(cls) -> str:
+        return f"{super().describe()}; lists and nested objects as JSON text, answers in tuples"
+
+    def prepare(self, made: list[Entity]) -> list[tuple[Any, ...]]:
+        return list(map(as_row, made))
+
+    def write(self, prepared: Sequence[tuple[Any, ...]]) -> None:
+        self._connection.execute(ENTITY_TABLE)
+        self._connection.executemany(INSERT_ENTITY, prepared)
+        self._connection.commit()
+
+    def read(self) -> list[tuple[Any, ...]]:
+        return self._connection.execute(SELECT_ENTITIES).fetchall()
+
+    def as_table(self, answer: list[tuple[Any, ...]]) -> pa.Table:
+        return pa.Table.from_pylist(as_entities(answer), SCHEMA)
+
+
+class SQLiteIndexes(SQLiteQuestions):
+    @property
+    def columns(self) -> int:
+        return len(ITEM_TYPES)
+
+    def fill(self, rows: int) -> None:
+        self.open(writing=True)
+        self.add_table("items", ITEM_TYPES, items(rows))
+        self.close()
+
+    def questions(self) -> Questions:
+        return sql_questions(self.ask(COUNT_ITEMS)[0][0], self.ask, self.ask)
+
+
+class SQLiteRelations(SQLiteQuestions):
+    @property
+    def columns(self) -> int:
+        return sum(map(len, RELATED_TYPES.values()))
+
+    def fill(self, rows: int) -> None:
+        self.open(writing=True)
+        for name, columns in tables(rows).items():
+            self.add_table(name, RELATED_TYPES[name], columns)
+        self.close()
+
+    def questions(self) -> Questions:
+        return Related(self.ask, self.ask).questions()
+
+
+TOKENIZERS = {STEMS: "porter unicode61", WORDS: "unicode61"}
+
+
+IDS = "SELECT rowid, rank FROM docs_words WHERE docs_words MATCH ?"
+
+
+ALL = "SELECT docs.*, rank FROM docs_words JOIN docs ON _id = docs_words.rowid WHERE docs_words MATCH ?"
+
+
+WITHIN = f"{ALL} AND year BETWEEN {FROM} AND {TO}"
+
+
+CHANGING = ALL.replace("docs", "changing")
+
+
+KEEP_UP = """
+CREATE TRIGGER changed AFTER UPDATE ON changing BEGIN
+  INSERT INTO changing_words (changing_words, rowid, text) VALUES ('delete', old._id, old.text);
+  INSERT INTO changing_words (rowid, text) VALUES (new._id, new.text);
+END
+"""
+
+
+class FTS5Text(SQLiteQuestions):
+    id = "sqlite-fts5"
+
+    @property
+    def columns(self) -> int:
+        return 2
+
+    def fill(self, rows: int) -> None:
+        """`changing` is what small commits go to."""
+        self.open(writing=True)
+        made = documents(rows)
+        for name in ("docs", "changing"):
+            self.add_table(name, {"text": "TEXT", "year": "INTEGER"}, made)
+        self._index("changing", TOKENIZERS[WORDS])
+        self.ask(KEEP_UP)
+        self.close()
+
+    def questions(self) -> Questions:
+        common = SEARCHES[COMMON]
+        return {
+            **{name: self._search(IDS, words) for name, words in SEARCHES.items()},
+            **{name: self._build(tokenizer) for name, tokenizer in TOKENIZERS.items()},
+            ROWS: self._search(ALL, common),
+            FILTERED: self._search(WITHIN, common),
+            AFTER_COMMIT: self._after_commit(common),
+        }
+
+    def _search(self, select: str, words: Words) -> Question:
+        return Question(
+            partial(self._best, select, words), words.turns(), told=partial(self._told, select, words)
+        )
+
+    def _after_commit(self, words: Words) -> Question:
+        ((rows,),) = self.ask("SELECT max(_id) + 1 FROM changing")
+        waiting = iter(commits(rows))
+        return Question(
+            lambda _: self._best(CHANGING, words, words.first),
+            commits(rows),
+            before=lambda: self._change(next(waiting)),
+            told=lambda answer, _: self._told(CHANGING, words, answer, words.first),
+        )
+
+    def _build(self, tokenizer: str) -> Question:
+        words = SEARCHES[COMMON]
+        return Question(
+            partial(self._index, "docs", tokenizer),
+            before=partial(self.ask, "DROP TABLE IF EXISTS docs_words"),
+            told=lambda _: self._told(IDS, words, self._best(IDS, words, words.first), words.first),
+        )
+
+    def _index(self, name: str, tokenizer: str) -> None:
+        self.ask(
+            f"CREATE VIRTUAL TABLE {name}_words"
+            f" USING fts5(text, content='{name}', content_rowid='_id', tokenize='{tokenizer}')"
+        )
+        self.ask(f"INSERT INTO {name}_words ({name}_words) VALUES ('rebuild')")
+        self._connection.commit()
+
+    def _change(self, number: int) -> None:
+        self.ask("UPDATE changing SET text = ? WHERE _id = ?", CHANGED.format(number), number)
+        self._connection.commit()
+
+    def _best(self, select: str, words: Words, number: int) -> list[Any]:
+        return self.ask(f"{select} ORDER BY rank LIMIT {BEST}", words.fts5.format(number, number + 1))
+
+    def _told(self, select: str, words: Words, answer: list[Any], number: int) -> list[tuple[int, ...]]:
+        matching = self.ask(select, words.fts5.format(number, number + 1))
+        return compared([row[0] for row in answer], [row[0] for row in matching])
+
+
+_DECLARED = {pa.int64(): "INTEGER", pa.float64(): "REAL"}
+
+
+_TRIP_COLUMNS = ", ".join(f"{field.name} {_DECLARED.get(field.type, 'TEXT')}" for field in TRIP_SCHEMA)
+
+
+def _as_it_is(cell: Any) -> Any:
+    return cell
+
+
+_READ_TRIP = [
+    datetime.fromisoformat if pa.types.is_timestamp(field.type) else _as_it_is for field in TRIP_SCHEMA
+]
+
+
+class SQLiteTaxi(AsPublished, TaxiBackend):
+    """Each file in one transaction, as its shell's `.import` has it; what is empty stays an empty text."""
+
+    def fill(self, rows: int) -> None:
+        self.open(writing=True)
+        self._connection.execute(f"CREATE TABLE trips ({_TRIP_COLUMNS})")
+        marks = ", ".join("?" for _ in TRIP_SCHEMA)
+        for file in self.files(rows):
+            with gzip.open(file, "rt", encoding="utf-8", newline="") as text:
+                lines = csv.reader(text)
+                next(lines)
+                self._connection.executemany(f"INSERT INTO trips VALUES ({marks})", lines)
+            self._connection.commit()
+        self.close()
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(SQLITE_QUERIES[query]).fetchall()
+
+    def whole_trips(self, ids: Sequence[int]) -> list[Sequence[Any]]:
+        """What is absent is an empty text there, and a time is a text."""
+        marks = ", ".join("?" * len(ids))
+        asked = f"SELECT {', '.join(TRIP_SCHEMA.names)} FROM trips WHERE trip_id IN ({marks})"
+        return [
+            [None if cell == "" else read(cell) for read, cell in zip(_READ_TRIP, row, strict=True)]
+            for row in self._connection.execute(asked, list(ids))
+        ]
+
+    def rows_of(self, answer: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
+        return answer

@@ -1,0 +1,290 @@
+"""SQLite through apsw: its own SQL over Parquet files as virtual tables, and over a table of its own."""
+
+from __future__ import annotations
+
+import shutil
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import apsw
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lamella.core.bench.systems.base import Question, QuestionBackend, Questions, Rows
+from lamella.core.bench.systems.pyarrow import CHANGES, ROWS_A_GROUP, ParquetFile, from_rows, trip_options
+from lamella.core.bench.systems.rows import Tuples, tuple_blocks
+from lamella.core.bench.workloads.bridge import COLUMN_COUNT, GROUP, as_sums, statements, write_files, zones
+from lamella.core.bench.workloads.model import Values, Workload
+from lamella.core.bench.workloads.table_rows import Numbers, Row
+from lamella.core.bench.workloads.taxi import (
+    QUERIES,
+    SQLITE_MILLISECONDS,
+    SQLITE_VIEWS,
+    TRIP_SCHEMA,
+    TaxiBackend,
+    view,
+)
+from lamella.core.bridge import connect
+
+
+class SQLiteOverParquet(ParquetFile):
+    id = "sqlite-parquet"
+    cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        CHANGES, "A virtual table over Parquet is read-only: its files are never changed in place"
+    )
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        import pandas  # noqa: F401 -- what makes Arrow tables of rows imports it: not for the timers
+
+        self._held = ["id", *workload.data_columns]
+
+    @classmethod
+    def version(cls) -> str:
+        return f"{apsw.sqlite_lib_version()} through apsw {apsw.apsw_version()}"
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "PyArrow writes the file (dictionary, snappy, row groups of 100,000), SQLite reads it as a "
+            "virtual table of a database in memory, answers as tuples; not durable (no sync)"
+        )
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "benchmark.parquet"
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._connection = connect([self.path] if self.path.exists() else [])
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def create(self, prepared: Rows) -> None:
+        pq.write_table(from_rows(prepared), self.path, row_group_size=ROWS_A_GROUP)
+
+    def read(self) -> Tuples:
+        return self._connection.execute("SELECT * FROM benchmark").fetchall()
+
+    def query(self) -> Tuples:
+        return self._connection.execute(
+            "SELECT * FROM benchmark WHERE col1 > 100 AND col97 < 1000"
+        ).fetchall()
+
+    def find(self) -> Tuples:
+        return self._connection.execute("SELECT col0 FROM benchmark WHERE col0 = -1").fetchall()
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        found: list[int] = (numbers + 1).tolist()
+        return found
+
+    def get(self, row_id: int) -> tuple[Any, ...]:
+        found: tuple[Any, ...]
+        (found,) = self._connection.execute("SELECT * FROM benchmark WHERE rowid = ?", (row_id,))
+        return found
+
+    def as_row(self, answer: tuple[Any, ...]) -> Row:
+        return dict(zip(self._held, answer, strict=True))
+
+    def blocks(self, answer: Tuples, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        return tuple_blocks(answer, self._held, names)
+
+    def _writer(self, schema: pa.Schema) -> pq.ParquetWriter:
+        return pq.ParquetWriter(self.path, schema)
+
+
+class BridgeQueries(QuestionBackend):
+    _connection: apsw.Connection
+
+    @classmethod
+    def version(cls) -> str:
+        return f"{apsw.sqlite_lib_version()} in apsw {apsw.apsw_version()}"
+
+    @property
+    def columns(self) -> int:
+        return COLUMN_COUNT
+
+    @abstractmethod
+    def open(self, writing: bool) -> None: ...
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def questions(self) -> Questions:
+        rows: Any = self._ask("SELECT count(*) FROM trips")[0][0]
+        return {
+            name: Question(partial(self._ask, text), told=as_sums if name == GROUP else None)
+            for name, text in statements(rows, rowid="rowid")
+        }
+
+    def _ask(self, statement: str) -> list[Any]:
+        return self._connection.execute(statement).fetchall()
+
+
+class BridgeOverParquet(BridgeQueries):
+    id = "sqlite-parquet"
+
+    @classmethod
+    def describe(cls) -> str:
+        return "virtual tables over two Parquet files of five row groups each, read-only; as durable as they"
+
+    def fill(self, rows: int) -> None:
+        write_files(self.folder / "trips", rows)
+
+    def open(self, writing: bool) -> None:
+        """The few zones are a table in memory."""
+        self._connection = connect(self.folder / "trips")
+        _add_zones(self._connection)
+
+
+class BridgeOwnTable(BridgeQueries):
+    id = "sqlite"
+
+    @classmethod
+    def describe(cls) -> str:
+        return "a table of its own in a file, no index, everything as it comes: every commit durable"
+
+    def fill(self, rows: int) -> None:
+        """Copied from such files, so that its rows are the very same."""
+        write_files(self.folder / "trips", rows)
+        given = connect(self.folder / "trips")
+        given.execute("ATTACH ? AS own", [self._file])
+        declared = ", ".join(
+            f"{name} {kind}" for _, name, kind, *_ in given.execute("PRAGMA table_info(trips)")
+        )
+        given.execute(f"CREATE TABLE own.trips ({declared}); INSERT INTO own.trips SELECT * FROM temp.trips")
+        given.close()
+        shutil.rmtree(self.folder / "trips")
+        self.open(writing=True)
+        _add_zones(self._connection)
+        self.close()
+
+    def open(self, writing: bool) -> None:
+        self._connection = apsw.Connection(self._file)
+
+    @property
+    def _file(self) -> str:
+        return str(self.folder / "benchmark.sqlite")
+
+
+def _add_zones(connection: apsw.Connection) -> None:
+    connection.execute("CREATE TABLE zones (zone TEXT, borough TEXT)")
+    connection.executemany("INSERT INTO zones VALUES (?, ?)", zones())
+
+
+_BLOCK_BYTES = 64 << 20
+"""Of text, which becomes a row group: about 130,000 rows."""
+
+
+_HELD = pa.schema([f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in TRIP_SCHEMA])
+
+
+class TaxiOverParquet(TaxiBackend):
+    """A Parquet file for each CSV file, Snappy, times as milliseconds since 1970 in whole numbers."""
+
+    statements: ClassVar[Mapping[str, str]]
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        trip_options()  # imports what reads CSV: not for the timers
+
+    @classmethod
+    def version(cls) -> str:
+        import apsw
+
+        return f"{apsw.sqlite_lib_version()} (apsw)"
+
+    @property
+    def _parquet(self) -> Path:
+        return self.folder / "trips"
+
+    def fill(self, rows: int) -> None:
+        self._parquet.mkdir()
+        for number, file in enumerate(self.files(rows)):
+            _convert(file, self._parquet / f"trips_{number:02}.parquet")
+
+    def open(self, writing: bool) -> None:
+        self._connection = self._connected()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(self.statements[query]).fetchall()
+
+    def rows_of(self, answer: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
+        return answer
+
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table:
+        marks = ", ".join("?" * len(ids))
+        asked = f"SELECT {', '.join(TRIP_SCHEMA.names)} FROM {{}} WHERE trip_id IN ({marks})"
+        rows = [row for table in self._tables for row in self._connection.execute(asked.format(table), ids)]
+        columns = zip(zip(*rows, strict=True), _HELD, strict=True)
+        return pa.table([pa.array(cells, field.type) for cells, field in columns], _HELD).cast(TRIP_SCHEMA)
+
+    @property
+    @abstractmethod
+    def _tables(self) -> Sequence[str]:
+        """Those that hold the trips together."""
+
+    @abstractmethod
+    def _connected(self) -> apsw.Connection:
+        """With the tables that `statements` name."""
+
+
+class TaxiTableForEachFile(TaxiOverParquet):
+    id = "sqlite-parquet"
+    statements = SQLITE_VIEWS
+
+    @property
+    def _tables(self) -> Sequence[str]:
+        return [file.stem for file in sorted(self._parquet.iterdir())]
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "a virtual table for each Parquet file, under the published views that add them up; "
+            "reads only: files written with Snappy, not synced, so not durable"
+        )
+
+    def _connected(self) -> apsw.Connection:
+        from lamella.core.bridge import connect
+
+        connection = connect(sorted(self._parquet.iterdir()))
+        for query in QUERIES:
+            connection.execute(view(query, list(self._tables)))
+        return connection
+
+
+class TaxiOneTable(TaxiOverParquet):
+    id = "sqlite-parquet-one-table"
+    statements = SQLITE_MILLISECONDS
+    _tables = ("trips",)
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "one virtual table over all Parquet files, and no views; "
+            "reads only: files written with Snappy, not synced, so not durable"
+        )
+
+    def _connected(self) -> apsw.Connection:
+        from lamella.core.bridge import connect
+
+        return connect(self._parquet)
+
+
+def _convert(source: Path, target: Path) -> None:
+    from pyarrow import csv
+
+    block = csv.ReadOptions(block_size=_BLOCK_BYTES)
+    with (
+        csv.open_csv(source, read_options=block, convert_options=trip_options()) as reader,
+        pq.ParquetWriter(target, _HELD, compression="snappy") as writer,
+    ):
+        for batch in reader:
+            writer.write_table(pa.Table.from_batches([batch]).cast(_HELD))

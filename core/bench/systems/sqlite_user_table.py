@@ -1,0 +1,149 @@
+"""Somebody's own table in SQLite: columns with their types, dates and times as counts (Unix time, as SQLite's
+own documentation has it for whole numbers)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.bench.systems.sqlite import AsDeployed, AsPublished, SQLiteFile
+from lamella.core.bench.workloads.conditions import Logic, Subject, SystemOperand, compiled
+from lamella.core.bench.workloads.user_table import (
+    CannotAsk,
+    MineBackend,
+    Row,
+    change_sql,
+    names_of,
+    rows_of,
+    table_of,
+)
+from lamella.core.filters.kinds import Kind
+from lamella.core.filters.like import ESCAPE
+
+SIGNS = {"eq": "=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
+
+
+class SqliteOperand(SystemOperand[str]):
+    logic = Logic[str](
+        lambda one, other: f"({one} and {other})",
+        lambda one, other: f"({one} or {other})",
+        lambda met: f"not coalesce({met}, 0)",
+        lambda answer: str(int(answer)),
+    )
+
+    def __init__(self, subject: Subject, column: str) -> None:
+        super().__init__(subject)
+        self.column, self.raw = f"lower({column})" if subject.ignore_case else column, column
+
+    def held(self, exact: Any) -> str:
+        if isinstance(exact, str) and self.subject.ignore_case and not exact.isascii():
+            raise CannotAsk("SQLite folds the case of ASCII letters alone")
+        return literal(exact.lower() if self.subject.ignore_case else exact)
+
+    def test(self, how: str, value: Any) -> str:
+        return f"{self.column} {SIGNS[how]} {value}"
+
+    def test_pair(self, how: str, other: Any) -> str:
+        return self.test(how, other.column)
+
+    def among(self, values: Sequence[Any]) -> str:
+        return f"{self.column} in ({', '.join(values)})"
+
+    def is_nan(self) -> str:
+        return "0"  # a column with one is not raced here
+
+    def is_null(self) -> str:
+        return f"{self.raw} is null"
+
+    def contains(self, text: str) -> str:
+        return f"instr({self.column}, {self.held(text)}) > 0"
+
+    def starts_with(self, text: str) -> str:
+        return f"substr({self.column}, 1, {len(text)}) = {self.held(text)}"
+
+    def ends_with(self, text: str) -> str:
+        if not text:
+            return self.always(True)
+        return f"substr({self.column}, -{len(text)}) = {self.held(text)}"
+
+    def like(self, pattern: str) -> str:
+        return f"{self.column} like {self.held(pattern)} escape '{ESCAPE}'"
+
+    def regex(self, pattern: str) -> str:
+        raise CannotAsk("SQLite has no regular expressions without an extension")
+
+    def divided(self, divisor: int, remainder: int) -> str:
+        if self.kind is Kind.FLOAT:
+            raise CannotAsk("SQLite's remainder is of whole numbers")
+        return f"{self.raw} % {divisor} = {remainder}"
+
+
+def literal(value: Any) -> str:
+    if isinstance(value, str):
+        return (
+            f"cast(x'{value.encode().hex()}' as text)"
+            if "\0" in value
+            else "'" + value.replace("'", "''") + "'"
+        )
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    if isinstance(value, float) and math.isinf(value):
+        return "9e999" if value > 0 else "-9e999"
+    return repr(int(value) if isinstance(value, bool) else value)
+
+
+class SQLiteUserTableFile(SQLiteFile, MineBackend):
+    def load(self, rows: int) -> None:
+        schema = self.copied.schema
+        columns = ", ".join(f"c{place} {_affinity(field.type)}" for place, field in enumerate(schema))
+        self._connection.execute(f"create table mine ({columns})")
+        holders = ", ".join("?" * len(schema))
+        self._connection.executemany(f"insert into mine values ({holders})", rows_of(self.copied, rows))
+        self._connection.commit()
+
+    def open(self, writing: bool) -> None:
+        super().open(writing)
+        self._connection.execute("pragma case_sensitive_like = on")
+
+    def read(self) -> list[Row]:
+        return self._connection.execute("select * from mine").fetchall()
+
+    def filter(self) -> list[Row]:
+        return self._connection.execute(f"select * from mine where {self.condition()}").fetchall()
+
+    def update(self) -> None:
+        assert self.copied.change is not None
+        column, value = change_sql(self.copied.change, self.copied.schema)
+        self._connection.execute(f"update mine set {column} = {value} where {self.condition()}")
+        self._connection.commit()
+
+    def as_table(self, answer: list[Row]) -> pa.Table:
+        return table_of(answer, self.copied.schema)
+
+    def condition(self) -> str:
+        if self.copied.where is None:
+            return "1"
+        names = dict(zip(self.copied.schema.names, names_of(self.copied.schema), strict=True))
+
+        def operand(subject: Subject) -> SqliteOperand:
+            return SqliteOperand(subject, names[subject.place.column])
+
+        return compiled(self.copied.where, operand, SqliteOperand.logic, self.copied.nan)
+
+
+class SQLiteUserTable(AsPublished, SQLiteUserTableFile): ...
+
+
+class SQLiteWalUserTable(AsDeployed, SQLiteUserTableFile): ...
+
+
+def _affinity(kind: pa.DataType) -> str:
+    if is_.is_floating(kind):
+        return "real"
+    if is_.is_string(kind):
+        return "text"
+    return "blob" if is_.is_binary(kind) else "integer"

@@ -1,0 +1,174 @@
+"""A class of somebody's own file as a system under test, and the steps of such a race. Only child processes
+of a race come here: they run the file."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import platform
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from lamella.core.bench.engine.measure import Sample, measured
+from lamella.core.bench.systems.base import Backend, Question, QuestionBackend, Questions
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.questions import QuestionCycle, digest
+from lamella.core.bench.workloads.user_script import LOAD
+from lamella.core.errors import LamellaError
+
+MODULE = "race_of_ones_own"
+
+
+class OwnCodeFailed(LamellaError):
+    """The code in a race's file raised something."""
+
+
+class OwnBackend(QuestionBackend):
+    """`file` and `name` are of the class that a subclass stands for.
+
+    An object that has `open(folder)` is told so where a step runs in another process than the one before;
+    without that it loads again, off the timers. One that has `close()` is told when a step is over."""
+
+    file: ClassVar[Path]
+    name: ClassVar[str]
+    made: ClassVar[type]
+    module: ClassVar[ModuleType]
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        self._system: Any = None
+        self.rows = 0
+        self.table: Any = None
+
+    @classmethod
+    def version(cls) -> str:
+        return str(getattr(cls.made, "VERSION", "")) or f"Python {platform.python_version()}"
+
+    @classmethod
+    def describe(cls) -> str:
+        told = " ".join((inspect.getdoc(cls.made) or "").split()).rstrip(".")
+        return told or f"{cls.made.__name__} of {cls.file.name}"
+
+    @property
+    def columns(self) -> int:
+        return len(getattr(self.table, "column_names", ()))
+
+    def make_data(self, rows: int) -> None:
+        with told_with_line(self.file):
+            self.rows, self.table = rows, self.module.data(rows)
+
+    def fill(self, rows: int) -> None:
+        with told_with_line(self.file):
+            self._system = self.made()
+            self._system.load(self.table, self.folder)
+
+    def open(self, writing: bool) -> None:
+        if self._system is not None:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if hasattr(self.made, "open"):
+            with told_with_line(self.file):
+                self._system = self.made()
+                self._system.open(self.folder)
+        else:
+            self.make_data(self.rows)
+            self.fill(self.rows)
+
+    def close(self) -> None:
+        if hasattr(self.made, "close"):
+            with told_with_line(self.file):
+                self._system.close()
+            self._system = None
+
+    def questions(self) -> Questions:
+        steps = (operation.id for operation in self.workload.operations if operation.id != "load")
+        return {name: Question(partial(self._ask, name), told=as_rows) for name in steps}
+
+    def _ask(self, name: str) -> Any:
+        with told_with_line(self.file):
+            return getattr(self._system, name)()
+
+
+def system_class(file: str, name: str) -> type[Backend]:
+    """The backend of the system that the file calls `name`; runs the file. Raises OwnCodeFailed."""
+    path = Path(file)
+    module = _module(path)
+    found = getattr(module, "SYSTEMS", {}).get(name)
+    if not isinstance(found, type):
+        raise OwnCodeFailed(
+            f"{path.name} has no class for the system '{name}'", fix="Name a class in SYSTEMS"
+        )
+    given = {"file": path, "name": name, "made": found, "module": module}
+    return type(found.__name__, (OwnBackend,), given)
+
+
+@contextmanager
+def told_with_line(file: Path) -> Iterator[None]:
+    """What the file's code raises is told with the line in the file where it came from."""
+    try:
+        yield
+    except OwnCodeFailed:
+        raise
+    except Exception as error:
+        line = _line(error, file)
+        at = f"{file.name}, line {line}" if line else file.name
+        raise OwnCodeFailed(f"{at}: {type(error).__name__}: {error}") from error
+
+
+def as_rows(answer: Any) -> Any:
+    """Any frame or table as Arrow's; a list or set of values as rows of one."""
+    if hasattr(answer, "__arrow_c_stream__") and not isinstance(answer, pa.Table):
+        return pa.table(answer)
+    if isinstance(answer, dict):
+        return [list(item) for item in answer.items()]
+    if isinstance(answer, (list, tuple, set, frozenset)):
+        return [list(row) if isinstance(row, (list, tuple)) else [row] for row in answer]
+    return answer
+
+
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(MODULE, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[MODULE] = module  # dataclasses and pickle look their module up
+    sys.path.insert(0, str(path.parent))  # for what it imports from beside it
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is left beside the user's file
+    try:
+        with told_with_line(path):
+            spec.loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = before
+    return module
+
+
+def _line(error: BaseException, file: Path) -> int | None:
+    """The innermost of the file's own lines on the way to the error."""
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file
+    ]
+    return lines[-1] if lines else None
+
+
+class OwnCycle(QuestionCycle):
+    steps: ClassVar[tuple[str, ...]] = (LOAD,)
+    backend: OwnBackend
+
+    def step(self, name: str) -> Iterator[Sample]:
+        self.backend.rows = self.rows
+        yield from self.load() if name == LOAD else self.ask(name)
+
+    def load(self) -> Iterator[Sample]:
+        """Making the data is not timed."""
+        self.backend.folder.mkdir(parents=True, exist_ok=True)
+        self.backend.make_data(self.rows)
+        _, cost = measured(lambda: self.backend.fill(self.rows))
+        yield Sample(LOAD, cost, self.backend.disk_bytes(), digest(self.rows))
+        self.backend.close()

@@ -1,0 +1,307 @@
+"""Somebody's own table as a file that Python's own modules read whole: CSV, JSON lines, pickle."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import pickle
+import platform
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.bench.workloads.conditions import (
+    COMPARISONS,
+    Logic,
+    Subject,
+    SystemOperand,
+    compiled,
+    scalar,
+)
+from lamella.core.bench.workloads.user_table import MineFile, rows_of, table_of
+from lamella.core.filters.kinds import Kind
+from lamella.core.filters.like import as_regex
+
+Met = Callable[[Any], bool]
+
+
+Cell = Callable[[Any], Any]
+
+
+class RowOperand(SystemOperand[Met]):
+    """`cell` takes the column's value out of a row. Every answer is True or False."""
+
+    logic = Logic[Met](
+        lambda one, other: lambda row: one(row) and other(row),
+        lambda one, other: lambda row: one(row) or other(row),
+        lambda met: lambda row: not met(row),
+        lambda answer: lambda row: answer,
+    )
+
+    def __init__(self, subject: Subject, cell: Cell) -> None:
+        super().__init__(subject)
+        for name in subject.place.path:
+            cell = _inside(cell, name)
+        self.raw = cell
+        self.cell = (lambda row: _lower(cell(row))) if subject.ignore_case else cell
+
+    def held(self, exact: Any) -> Any:
+        if self.kind is Kind.TEXT:
+            return exact.lower() if self.subject.ignore_case else exact
+        return scalar(exact, self.type).as_py() if self.kind is Kind.DECIMAL else exact
+
+    def test(self, how: str, value: Any) -> Met:
+        compare = COMPARISONS[how]
+        return self._where(lambda cell: compare(cell, value))
+
+    def test_pair(self, how: str, other: Any) -> Met:
+        one, compare = self.cell, COMPARISONS[how]
+
+        def met(row: Any) -> bool:
+            left, right = one(row), other.cell(row)
+            return left is not None and right is not None and bool(compare(left, right))
+
+        return met
+
+    def among(self, values: Sequence[Any]) -> Met:
+        wanted = frozenset(values)
+        return self._where(lambda cell: cell in wanted)
+
+    def is_nan(self) -> Met:
+        return self._where(math.isnan)
+
+    def is_null(self) -> Met:
+        raw = self.raw
+        return lambda row: raw(row) is None
+
+    def contains(self, text: str) -> Met:
+        wanted = self.held(text)
+        return self._where(lambda cell: wanted in cell)
+
+    def starts_with(self, text: str) -> Met:
+        wanted = self.held(text)
+        return self._where(lambda cell: cell.startswith(wanted))
+
+    def ends_with(self, text: str) -> Met:
+        wanted = self.held(text)
+        return self._where(lambda cell: cell.endswith(wanted))
+
+    def like(self, pattern: str) -> Met:
+        inside = as_regex(self.held(pattern)).removeprefix(r"(?s)\A").removesuffix(r"\z")
+        return self._where(re.compile(inside, re.DOTALL).fullmatch)
+
+    def regex(self, pattern: str) -> Met:
+        found = re.compile(pattern, re.IGNORECASE if self.subject.ignore_case else 0).search
+        raw = self.raw
+        return lambda row: raw(row) is not None and found(raw(row)) is not None
+
+    def divided(self, divisor: int, remainder: int) -> Met:
+        if self.kind is Kind.FLOAT:
+            return self._where(lambda cell: math.isfinite(cell) and math.fmod(cell, divisor) == remainder)
+        sign = -1 if remainder < 0 else 1
+        return self._where(
+            lambda cell: (abs(cell) % divisor) * (-1 if cell < 0 else 1) == sign * abs(remainder)
+        )
+
+    def any_item(self, test: Callable[[Any], Met]) -> Met:
+        met = test(RowOperand(self.subject.items, lambda item: item))
+        return self._where(lambda cell: any(map(met, cell)))
+
+    def has_size(self, size: int) -> Met:
+        return self._where(lambda cell: len(cell) == size)
+
+    def _where(self, test: Callable[[Any], Any]) -> Met:
+        """The test on cells that are not null."""
+        take = self.cell
+
+        def met(row: Any) -> bool:
+            cell = take(row)
+            return cell is not None and bool(test(cell))
+
+        return met
+
+
+def _inside(cell: Cell, name: str) -> Cell:
+    def field(row: Any) -> Any:
+        whole = cell(row)
+        return None if whole is None else whole[name]
+
+    return field
+
+
+def _lower(text: str | None) -> str | None:
+    return None if text is None else text.lower()
+
+
+NULL = "\\N"
+
+
+class RowFile(MineFile):
+    """Its rows are tuples or dicts of plain values; a change reads them all and writes them all."""
+
+    @classmethod
+    def version(cls) -> str:
+        return platform.python_version()
+
+    @property
+    def names(self) -> list[str]:
+        names: list[str] = self.copied.schema.names
+        return names
+
+    @abstractmethod
+    def rows(self) -> Iterable[Any]:
+        """Of the file."""
+
+    @abstractmethod
+    def write(self, rows: Iterable[Any], file: Path) -> None: ...
+
+    @abstractmethod
+    def made(self, values: Sequence[Any]) -> Any:
+        """A row as this file has it."""
+
+    def key(self, column: str) -> Any:
+        """What takes a column's value out of a row."""
+        return self.names.index(column)
+
+    def load(self, rows: int) -> None:
+        self.write(map(self.made, rows_of(self.copied, rows)), self.file)
+
+    def read(self) -> list[Any]:
+        return list(self.rows())
+
+    def filter(self) -> list[Any]:
+        return list(filter(self.condition(), self.rows()))
+
+    def update(self) -> None:
+        change, met = self.copied.change, self.condition()
+        assert change is not None
+        key, add, text = self.key(change.column), change.add, change.text
+
+        def changed(row: Any) -> Any:
+            if not met(row):
+                return row
+            cells = row.copy() if isinstance(row, dict) else list(row)
+            cells[key] = text if not add else None if cells[key] is None else cells[key] + add
+            return cells
+
+        self.write(map(changed, self.rows()), self.new_file)
+        self.new_file.replace(self.file)
+
+    def as_table(self, answer: list[Any]) -> pa.Table:
+        return table_of(answer, self.copied.schema)
+
+    def condition(self) -> Callable[[Any], bool]:
+        if self.copied.where is None:
+            return lambda row: True
+
+        def operand(subject: Subject) -> RowOperand:
+            return RowOperand(subject, itemgetter(self.key(subject.place.column)))
+
+        return compiled(self.copied.where, operand, RowOperand.logic, self.copied.nan)
+
+
+class CSVUserTable(RowFile):
+    """A null is written as `\\N`; a text that begins with a backslash gets another."""
+
+    id, suffix = "csv", ".csv"
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "Python's csv module, values made again by their column's type; a change writes the file anew; "
+            "not durable (no sync)"
+        )
+
+    def made(self, values: Sequence[Any]) -> Sequence[Any]:
+        return values
+
+    def rows(self) -> Iterator[Sequence[Any]]:
+        readers = [_reader(field.type) for field in self.copied.schema]
+        with self.file.open(encoding="utf-8", newline="") as file:
+            for row in csv.reader(file):
+                yield [None if text == NULL else read(text) for read, text in zip(readers, row, strict=True)]
+
+    def write(self, rows: Iterable[Sequence[Any]], file: Path) -> None:
+        with file.open("w", encoding="utf-8", newline="") as out:
+            csv.writer(out).writerows([_field(value) for value in row] for row in rows)
+
+
+class JSONLinesUserTable(RowFile):
+    id, suffix = "jsonl", ".jsonl"
+
+    @classmethod
+    def describe(cls) -> str:
+        return "Python's json module, an object a line; a change writes the file anew; not durable (no sync)"
+
+    def key(self, column: str) -> str:
+        return column
+
+    def made(self, values: Sequence[Any]) -> dict[str, Any]:
+        return dict(zip(self.names, values, strict=True))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        with self.file.open(encoding="utf-8") as file:
+            yield from map(json.loads, file)
+
+    def write(self, rows: Iterable[dict[str, Any]], file: Path) -> None:
+        with file.open("w", encoding="utf-8") as out:
+            out.writelines(json.dumps(row) + "\n" for row in rows)
+
+    def as_table(self, answer: list[dict[str, Any]]) -> pa.Table:
+        return table_of(
+            map(itemgetter(*self.names) if len(self.names) > 1 else _only, answer), self.copied.schema
+        )
+
+
+class PickleUserTable(RowFile):
+    id, suffix = "pickle", ".pickle"
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "a list of tuples through Python's pickle; a change writes the file anew; not durable (no sync)"
+        )
+
+    def made(self, values: Sequence[Any]) -> Sequence[Any]:
+        return values
+
+    def rows(self) -> list[Sequence[Any]]:
+        with self.file.open("rb") as file:
+            rows: list[Sequence[Any]] = pickle.load(file)
+        return rows
+
+    def write(self, rows: Iterable[Sequence[Any]], file: Path) -> None:
+        with file.open("wb") as out:
+            pickle.dump(list(rows), out, pickle.HIGHEST_PROTOCOL)
+
+
+def _only(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row.values())
+
+
+def _field(value: Any) -> Any:
+    if value is None:
+        return NULL
+    return "\\" + value if isinstance(value, str) and value.startswith("\\") else value
+
+
+def _reader(kind: pa.DataType) -> Callable[[str], Any]:
+    if is_.is_boolean(kind):
+        return "True".__eq__
+    if is_.is_floating(kind):
+        return float
+    if is_.is_decimal(kind):
+        return Decimal
+    return _text if is_.is_string(kind) else int
+
+
+def _text(text: str) -> str:
+    return text[1:] if text.startswith("\\") else text

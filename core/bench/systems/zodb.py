@@ -1,0 +1,165 @@
+"""ZODB: persistent objects in a BTree, in a FileStorage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import ZODB
+from BTrees.LOBTree import LOBTree
+from BTrees.OOBTree import OOTreeSet
+from persistent import Persistent
+from ZODB.FileStorage import FileStorage
+
+from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.systems.rows import names_of, object_blocks
+from lamella.core.bench.workloads.model import Columns, Values
+from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row, dicts
+
+Numbered = list[tuple[int, "Record"]]
+
+
+class Record(Persistent):  # type: ignore[misc]  # it ships no types
+    """A row, with an attribute for each column."""
+
+    def __init__(self, row: Row) -> None:
+        self.__dict__.update(row)
+
+
+class ZODBTree(TableBackend):
+    """The tree's keys are the workload's, or count the rows."""
+
+    id = "zodb"
+
+    @classmethod
+    def version(cls) -> str:
+        return version("ZODB")
+
+    @classmethod
+    def describe(cls) -> str:
+        return (
+            "FileStorage, a persistent object for each row with an attribute for each column, in an LOBTree "
+            "by key; questions load every object and filter in Python; an index is a tree of values that the "
+            "program fills; its cache as by default; every commit is durable (synced)"
+        )
+
+    @property
+    def columns(self) -> int:
+        return len(names_of(self.workload))
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        storage = FileStorage(str(self.folder / "benchmark.fs"), pack_keep_old=False)
+        self._db: Any = ZODB.DB(storage)
+        self._connection: Any = self._db.open()
+
+    def close(self) -> None:
+        self._connection.close()
+        self._db.close()
+
+    def disk_bytes(self) -> int:
+        """Of data and index. The file that commits are made up in is emptied when it is opened next."""
+        return sum(file.stat().st_size for file in self.folder.glob("*.fs*") if file.suffix != ".tmp")
+
+    def vacuum(self) -> bool:
+        self._db.pack()
+        return True
+
+    def prepare(self, rows: Rows) -> Numbered:
+        return self._numbered(rows, 0)
+
+    def create(self, prepared: Numbered) -> None:
+        self._root["rows"] = LOBTree(prepared)
+        self._commit()
+
+    def fill(self, made: Iterable[Columns]) -> None:
+        """A commit for each block, so that objects need not all be in memory."""
+        rows = self._root["rows"] = LOBTree()
+        for number, block in enumerate(made):
+            rows.update(self._numbered(dicts(block), number * BLOCK_ROWS))
+            self._commit()
+
+    def read(self) -> list[Record]:
+        return [record for record in self._rows.values() if _loaded(record)]
+
+    def query(self) -> list[Any]:
+        return [row for row in self._rows.values() if row.col1 > 100 and row.col97 < 1000]
+
+    def find(self) -> list[Any]:
+        indexes = self._root.get("indexes", {})
+        if "col0" in indexes:
+            return [self._rows[number] for _, number in indexes["col0"].keys((-1,), (-1, float("inf")))]
+        return [row for row in self._rows.values() if row.col0 == -1]
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        found: list[int] = numbers.tolist()
+        return found
+
+    def get(self, row_id: int) -> Any:
+        record = self._rows[row_id]
+        record._p_activate()
+        return record
+
+    def as_row(self, answer: Any) -> Row:
+        return {name: getattr(answer, name) for name in names_of(self.workload)}
+
+    def index(self, column: str) -> bool:
+        """Pairs of a value and a row's key, in order; the key's own is the tree that holds the rows."""
+        if column == self.workload.key:
+            return False
+        pairs = ((getattr(record, column), number) for number, record in self._rows.items())
+        self._root["indexes"] = {column: OOTreeSet(pairs)}
+        self._commit()
+        return True
+
+    def prepare_update(self, rows: Rows) -> list[tuple[int, Row]]:
+        key = self.workload.key
+        assert key is not None
+        return [(int(row[key]), row) for row in rows]
+
+    def update(self, prepared: list[tuple[int, Row]]) -> None:
+        rows = self._rows
+        for number, values in prepared:
+            record = rows[number]
+            for name, value in values.items():
+                setattr(record, name, value)
+        self._commit()
+
+    def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> list[tuple[int, Row]]:
+        return list(zip(row_ids, rows, strict=True))
+
+    def update_by_row_id(self, prepared: list[tuple[int, Row]]) -> None:
+        self.update(prepared)
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        rows = self._rows
+        for row_id in row_ids:
+            del rows[row_id]
+        self._commit()
+
+    def blocks(self, answer: list[Any], names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        return object_blocks(answer, names)
+
+    @property
+    def _root(self) -> Any:
+        return self._connection.root()
+
+    @property
+    def _rows(self) -> Any:
+        return self._root["rows"]
+
+    def _commit(self) -> None:
+        self._connection.transaction_manager.commit()
+
+    def _numbered(self, rows: Rows, start: int) -> Numbered:
+        key = self.workload.key
+        if key:
+            return [(int(row[key]), Record(row)) for row in rows]
+        return [(number, Record(row)) for number, row in enumerate(rows, start)]
+
+
+def _loaded(record: Any) -> bool:
+    """Have its values read: until then an object of a tree is empty."""
+    record._p_activate()
+    return True

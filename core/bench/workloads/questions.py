@@ -1,0 +1,143 @@
+"""Workloads that ask questions of a filled database: an operation is a question, asked first and again.
+
+The first call of a question since its database was opened is a cold sample; those after it make one warm
+sample whose latencies are all kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+from functools import partial
+from statistics import fmean
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.bench.engine.measure import Cost, Cycle, Sample, measured, measured_each
+from lamella.core.bench.systems.base import Question, QuestionBackend
+
+DIGITS = 9
+
+
+def digest(answer: Any) -> str:
+    """As "rows:digest", of a list of rows, an Arrow table or an array of numbers; one value as one row."""
+    told = sorted(map(repr, map(_row, _rows(answer))))
+    return f"{len(told)}:{hashlib.sha256(chr(10).join(told).encode()).hexdigest()[:16]}"
+
+
+def together(told: Sequence[str]) -> str:
+    """One text for several answers, in their order."""
+    return digest([[number, text] for number, text in enumerate(told)])
+
+
+def _rows(answer: Any) -> Iterable[Iterable[Any]]:
+    if isinstance(answer, list):
+        return answer
+    if isinstance(answer, np.ndarray):
+        return ([value] for value in answer.tolist())
+    if isinstance(answer, pa.Table):
+        return zip(*(column.to_pylist() for column in answer.columns), strict=True)
+    return [[answer]]
+
+
+def _row(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(map(_value, values))
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, (int, float, Decimal, np.number, np.bool_)):
+        return ("number", f"{float(value) + 0.0:.{DIGITS}g}")
+    if isinstance(value, (datetime, date)):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return tuple(sorted((name, _value(inner)) for name, inner in value.items()))
+    return _row(value) if isinstance(value, (list, tuple)) else value
+
+
+CALLS = 9
+"""Of a question that is always the same: the first, and so many less one again."""
+
+
+ENOUGH_SECONDS = 2.0
+"""Of asking again: slow answers need fewer samples."""
+
+
+FILL = "fill"
+
+
+class QuestionCycle(Cycle[QuestionBackend]):
+    steps: ClassVar[tuple[str, ...]] = (FILL,)
+
+    def step(self, name: str) -> Iterator[Sample]:
+        yield from self.fill() if name == FILL else self.ask(name)
+
+    def fill(self) -> Iterator[Sample]:
+        """Timed, its answer unchecked: the questions see whether it held."""
+        self.backend.folder.mkdir(parents=True, exist_ok=True)
+        _, cost = measured(lambda: self.backend.fill(self.rows))
+        if self.workload.has(FILL):
+            yield Sample(FILL, cost, self.backend.disk_bytes(), digest(self.rows))
+
+    def ask(self, name: str) -> Iterator[Sample]:
+        self.backend.open(writing=False)
+        question = self.backend.questions()[name]
+        first, again, told = _of_each(question) if question.of else _of_the_same(question)
+        self.backend.close()
+        size, checksum = self.backend.disk_bytes(), told[0] if len(set(told)) == 1 else together(told)
+        yield Sample(name, replace(first, latencies=()), size, checksum, first=True)
+        yield Sample(name, again, size, checksum, again=True)
+
+    def _digest_of_all(self) -> str:
+        raise AssertionError("No question leaves a change behind that another read has to check")
+
+
+Asked = tuple[Cost, Cost, Sequence[str]]
+"""What the first call cost, and those after it, and what was answered."""
+
+
+def _of_each(question: Question) -> Asked:
+    """One value after the other; of a single one, that one twice."""
+    turns = [*question.of[:1], *(question.of[1:] or question.of)]
+    works = [partial(question.ask, value) for value in turns]
+    first, cost = measured_each(works[:1], ENOUGH_SECONDS, question.before)
+    again, cost_again = measured_each(works[1:], ENOUGH_SECONDS, question.before)
+    answers = [*first, *again]
+    answers += _untimed(works[len(answers) :], question)
+    told = [_told(question, answer, (value,)) for answer, value in zip(answers, turns, strict=True)]
+    return cost, cost_again, told
+
+
+def _of_the_same(question: Question) -> Asked:
+    """Each answer is gone before the next call: those who ask again do not keep all that they had."""
+    costs, told = list[Cost](), list[str]()
+    while len(costs) < 2 or (len(costs) < CALLS and sum(c.seconds for c in costs[1:]) < ENOUGH_SECONDS):
+        if question.before is not None:
+            question.before()
+        answer, cost = measured(question.ask)
+        costs.append(cost)
+        told.append(_told(question, answer, ()))
+        del answer
+    return costs[0], _mean(costs[1:]), told
+
+
+def _mean(costs: Sequence[Cost]) -> Cost:
+    seconds = tuple(cost.seconds for cost in costs)
+    peak = max(cost.peak_rss_bytes for cost in costs)
+    return Cost(fmean(seconds), fmean(cost.cpu_seconds for cost in costs), peak, seconds)
+
+
+def _untimed(works: Sequence[Callable[[], Any]], question: Question) -> Iterator[Any]:
+    """The answers that time ran out for: all systems are compared on the same ones."""
+    for work in works:
+        if question.before is not None:
+            question.before()
+        yield work()
+
+
+def _told(question: Question, answer: Any, about: tuple[Any, ...]) -> str:
+    return digest(answer if question.told is None else question.told(answer, *about))

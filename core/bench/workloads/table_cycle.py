@@ -1,0 +1,231 @@
+"""The steps of the workloads on tables of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lamella.core.bench.engine import place
+from lamella.core.bench.engine.judge import checksum
+from lamella.core.bench.engine.measure import ENOUGH_SECONDS, Cycle, Sample, measured, measured_each
+from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.workloads.model import Pick, Values
+from lamella.core.bench.workloads.table_rows import Numbers, blocks, picked, python_rows, rows_at
+from lamella.core.bench.workloads.tables import CELL, GONE, GOT, ONE, SCATTERED_GONE, SCATTERED_ROWS, SOME
+
+
+class TableCycle(Cycle[TableBackend]):
+    steps: ClassVar[tuple[str, ...]] = (
+        *("create", "fill", "refill", "index", "read", "query", "find", "find_indexed", "get"),
+        *("update", "update_by_row_id", "update_some", "update_some_by_row_id", "update_one", "update_cell"),
+        *("delete_one", "scatter_updates", "read_updated", "scatter_deletes", "read_deleted", "vacuum"),
+    )
+
+    # ------------------------------------------------------------------- making
+
+    def create(self) -> Iterator[Sample]:
+        rows = python_rows(self.workload, self.rows)
+        prepared, preparation = measured(lambda: self.backend.prepare(rows))
+        cost = self._changing(lambda: self.backend.create(prepared))
+        self._owe(("create", cost), ("create_with_preparation", preparation + cost))
+        yield from ()
+
+    def fill(self) -> Iterator[Sample]:
+        made = blocks(self.workload, self.size)
+        cost = self._changing(lambda: self.backend.fill(made))
+        self._owe(("fill", cost))
+        yield from self.settle()
+
+    def refill(self) -> Iterator[Sample]:
+        """Begin again with the rows as they were first."""
+        place.remove(self.backend.folder)
+        self._changing(lambda: self.backend.fill(blocks(self.workload, self.size)))
+        yield from ()
+
+    def index(self) -> Iterator[Sample]:
+        self.backend.open(writing=True)
+        column = self.workload.key or self.workload.data_columns[0]
+        made, cost = measured(lambda: self.backend.index(column))
+        self.backend.close()
+        if made:
+            self._owe(("index", cost))
+        yield from ()
+
+    def vacuum(self) -> Iterator[Sample]:
+        yield from self.settle()
+        self.backend.open(writing=True)
+        worked, cost = measured(self.backend.vacuum)
+        self.backend.close()
+        if worked:
+            self._owe(("vacuum", cost))
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self) -> Iterator[Sample]:
+        yield from self._twice("read", self.backend.read)
+
+    def read_updated(self) -> Iterator[Sample]:
+        yield from self._twice("read_updated", self.backend.read)
+
+    def read_deleted(self) -> Iterator[Sample]:
+        yield from self._twice("read_deleted", self.backend.read)
+
+    def query(self) -> Iterator[Sample]:
+        yield from self._twice("query", self.backend.query)
+
+    def find(self) -> Iterator[Sample]:
+        yield from self._twice("find", self.backend.find)
+
+    def find_indexed(self) -> Iterator[Sample]:
+        yield from self._twice("find_indexed", self.backend.find)
+
+    def get(self) -> Iterator[Sample]:
+        numbers = picked(GOT, self.workload, self.rows)
+        ids = self._row_ids(numbers)
+        self.backend.open(writing=False)
+        works = [partial(self.backend.get, row_id) for row_id in ids]
+        answers, cost = measured_each(works, float("inf"))
+        again, cost_again = measured_each(works, float("inf"))
+        first, second = self._digest_of_rows(answers), self._digest_of_rows(again)
+        self.backend.close()
+        size = self.backend.disk_bytes()
+        yield Sample("get", cost, size, first)
+        yield Sample("get_again", cost_again, size, second, again=True)
+
+    # ----------------------------------------------------------------- changing
+
+    def update(self) -> Iterator[Sample]:
+        yield from self.settle()
+        self._update_by_key("update", python_rows(self.workload, self.rows, version=1))
+
+    def update_some(self) -> Iterator[Sample]:
+        yield from self.settle()
+        self._update_by_key("update_some", self._picked_rows(SOME, version=1))
+
+    def update_by_row_id(self) -> Iterator[Sample]:
+        yield from self.settle()
+        rows = python_rows(self.workload, self.rows, version=2)
+        self._update_by_row_id("update_by_row_id", np.arange(self.rows), rows)
+
+    def update_some_by_row_id(self) -> Iterator[Sample]:
+        yield from self.settle()
+        rows = self._picked_rows(SOME, version=2)
+        self._update_by_row_id("update_some_by_row_id", picked(SOME, self.workload, self.rows), rows)
+
+    def update_one(self) -> Iterator[Sample]:
+        yield from self._one_by_one("update_one", ONE, self._picked_rows(ONE, version=1))
+
+    def update_cell(self) -> Iterator[Sample]:
+        rows = [{"col1": row["col1"]} for row in self._picked_rows(CELL, version=2)]
+        yield from self._one_by_one("update_cell", CELL, rows)
+
+    def delete_one(self) -> Iterator[Sample]:
+        yield from self.settle()
+        ids = self._row_ids(picked(GONE, self.workload, self.rows))
+        self.backend.open(writing=True)
+        works = [partial(self.backend.delete, [row_id]) for row_id in ids]
+        done, cost = measured_each(works, ENOUGH_SECONDS)
+        if ids[len(done) :]:
+            self.backend.delete(ids[len(done) :])
+        self.backend.close()
+        self._owe(("delete_one", cost))
+
+    def scatter_updates(self) -> Iterator[Sample]:
+        numbers = picked(SCATTERED_ROWS, self.workload, self.rows)
+        rows = self._picked_rows(SCATTERED_ROWS, version=1)
+        self._update_by_row_id("scatter_updates", numbers, rows)
+        yield from ()
+
+    def scatter_deletes(self) -> Iterator[Sample]:
+        ids = self._row_ids(picked(SCATTERED_GONE, self.workload, self.rows))
+        self._changing(lambda: self.backend.delete(ids))
+        yield from ()
+
+    # -------------------------------------------------------------------- parts
+
+    @property
+    def size(self) -> int:
+        return self.workload.size(self.rows)
+
+    def _twice(self, name: str, ask: Callable[[], Any]) -> Iterator[Sample]:
+        """Once on a database just opened and, where the workload asks for it, once more."""
+        answer, cost = self._opened(ask, writing=False)
+        digest = self._digest(name, answer)
+        del answer
+        again = f"{name}_again"
+        seconds = measured(ask) if self.workload.has(again) else None
+        digest_again = self._digest(name, seconds[0]) if seconds else ""
+        self.backend.close()
+        size = self.backend.disk_bytes()
+        yield Sample(name, cost, size, digest)
+        if seconds:
+            yield Sample(again, seconds[1], size, digest_again, again=True)
+        if name == "read":
+            yield from self._checked(digest)
+
+    def _update_by_key(self, name: str, rows: Rows) -> None:
+        prepared, preparation = measured(lambda: self.backend.prepare_update(rows))
+        cost = self._changing(lambda: self.backend.update(prepared))
+        self._owe((name, cost), (f"{name}_with_preparation", preparation + cost))
+
+    def _update_by_row_id(self, name: str, numbers: Numbers, rows: Rows) -> None:
+        prepared = self.backend.prepare_update_by_row_id(self._row_ids(numbers), self._without_key(rows))
+        cost = self._changing(lambda: self.backend.update_by_row_id(prepared))
+        self._owe((name, cost))
+
+    def _one_by_one(self, name: str, pick: Pick, rows: Rows) -> Iterator[Sample]:
+        """Each row in a commit of its own, as many as there is time for; the rest at once."""
+        yield from self.settle()
+        ids = self._row_ids(picked(pick, self.workload, self.rows))
+        prepare, update = self.backend.prepare_update_by_row_id, self.backend.update_by_row_id
+        works = [partial(update, prepare([row_id], [row])) for row_id, row in zip(ids, rows, strict=True)]
+        self.backend.open(writing=True)
+        done, cost = measured_each(works, ENOUGH_SECONDS)
+        if rows[len(done) :]:
+            update(prepare(ids[len(done) :], rows[len(done) :]))
+        self.backend.close()
+        self._owe((name, cost))
+
+    def _picked_rows(self, pick: Pick, version: int) -> Rows:
+        numbers = picked(pick, self.workload, self.rows)
+        return rows_at(self.workload, self.size, version, numbers)
+
+    def _without_key(self, rows: Rows) -> Rows:
+        key = self.workload.key
+        return [{name: value for name, value in row.items() if name != key} for row in rows] if key else rows
+
+    def _row_ids(self, numbers: Numbers) -> list[int]:
+        self.backend.open(writing=False)
+        found = list(self.backend.row_ids(numbers))
+        self.backend.close()
+        return found
+
+    # ----------------------------------------------------------------- checking
+
+    def _digest(self, operation: str, answer: Any) -> str:
+        names = self.workload.operation(operation).answer.columns or self.workload.checked_columns
+        return self._typed(self.backend.blocks(answer, names), names)
+
+    def _digest_of_rows(self, answers: list[Any]) -> str:
+        rows = [self.backend.as_row(answer) for answer in answers]
+        names = self.workload.checked_columns
+        return self._typed([[np.array([row[name] for row in rows]) for name in names]], names)
+
+    def _digest_of_all(self) -> str:
+        names = self.workload.checked_columns
+        return self._typed(self.backend.contents(names), names)
+
+    def _typed(self, answer: Iterable[Sequence[Values]], names: Sequence[str]) -> str:
+        """The checksum of an answer whose numbers may be of another type, if that is all that differs."""
+        kinds = [self.workload.dtype_of(name) for name in names]
+        return checksum([_cast(*each) for each in zip(columns, kinds, strict=True)] for columns in answer)
+
+
+def _cast(values: Values, kind: np.dtype[Any]) -> Values:
+    if values.dtype == kind:
+        return values
+    cast = values.astype(kind)
+    return cast if np.array_equal(cast, values) else values

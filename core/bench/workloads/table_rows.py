@@ -1,0 +1,142 @@
+"""The rows of tables of numbers, made from a seed, so that every system gets the same ones; and the right
+answer to each operation on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+from lamella.core.bench.engine.judge import checksum
+from lamella.core.bench.workloads.model import Answer, Changed, Columns, Operation, Pick, Values, Workload
+
+SEED = 97
+
+
+LARGEST_VALUE = 1_000_000
+
+
+BLOCK_ROWS = 10_000
+
+
+Numbers = npt.NDArray[np.int64]
+
+
+Row = dict[str, int | float]
+
+
+def blocks(workload: Workload, rows: int, version: int = 0) -> Iterator[Columns]:
+    """The data as columns, at most 10,000 rows at a time.
+
+    A larger size begins with the rows of the smaller ones; another `version` has the same keys and
+    other values: integers to 1,000,000, or floats from 0 to below 1.
+    """
+    for start in range(0, rows, BLOCK_ROWS):
+        yield block_at(workload, start, rows, version)
+
+
+def block_at(workload: Workload, start: int, rows: int, version: int) -> Columns:
+    """The block that begins with row `start` of a table of `rows`."""
+    count = min(BLOCK_ROWS, rows - start)
+    values = _values(workload, start // BLOCK_ROWS, version, count)
+    keys = {workload.key: np.arange(start, start + count, dtype=np.int64)} if workload.key else {}
+    made = keys | {name: values[:, number] for number, name in enumerate(workload.data_columns)}
+    if workload.needle and start <= needle_row(rows) < start + count:
+        made[workload.data_columns[0]][needle_row(rows) - start] = -1
+    return made
+
+
+def python_rows(workload: Workload, rows: int, version: int = 0) -> list[Row]:
+    """The data as dicts of Python numbers: about 7 kB a row with 100 columns."""
+    return [row for block in blocks(workload, rows, version) for row in dicts(block)]
+
+
+def picked(pick: Pick, workload: Workload, rows: int) -> Numbers:
+    """The numbers of the picked rows, in random order; of a table of one row, that row."""
+    size = workload.size(rows)
+    count = rows if pick.count is None else min(pick.count, max(1, size // 2))
+    generator = np.random.default_rng([SEED, crc32(pick.name.encode())])
+    return generator.permutation(size)[:count].astype(np.int64)
+
+
+def rows_at(workload: Workload, rows: int, version: int, numbers: Numbers) -> list[Row]:
+    """The rows with these numbers, of a table of `rows`, in their order."""
+    found: dict[int, Row] = {}
+    for start in np.unique(numbers - numbers % BLOCK_ROWS).tolist():
+        here = np.sort(numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)])
+        block = block_at(workload, start, rows, version)
+        chosen = {name: values[here - start] for name, values in block.items()}
+        found.update(zip(here.tolist(), dicts(chosen), strict=True))
+    return [found[number] for number in numbers.tolist()]
+
+
+def dicts(block: Columns) -> list[Row]:
+    names = list(block)
+    return [dict(zip(names, row, strict=True)) for row in tuples(block)]
+
+
+def tuples(block: Columns) -> list[tuple[Any, ...]]:
+    """The values of one row lie together in memory, as they would for a user who has rows."""
+    rows: list[tuple[Any, ...]] = np.rec.fromarrays(list(block.values())).tolist()
+    return rows
+
+
+def needle_row(rows: int) -> int:
+    """Where the row of -1 is."""
+    return int(np.random.default_rng([SEED, rows]).integers(rows))
+
+
+def _values(workload: Workload, block: int, version: int, rows: int) -> Values:
+    """Fewer rows are the first of more."""
+    generator = np.random.default_rng([SEED, version, block])
+    size = (rows, len(workload.data_columns))
+    if workload.floats:
+        return generator.random(size)
+    return generator.integers(0, LARGEST_VALUE + 1, size=size, dtype=np.int64)
+
+
+def expected(workload: Workload, operation: Operation, rows: int) -> str:
+    """The checksum of what an operation ought to give."""
+    answer = operation.answer
+    names = answer.columns or workload.checked_columns
+    return checksum(_checked(block, names) for block in _right(workload, answer, rows))
+
+
+def _right(workload: Workload, answer: Answer, rows: int) -> Iterator[Columns]:
+    size = workload.size(rows)
+    changes = [(change, np.sort(picked(change.pick, workload, rows))) for change in answer.changed]
+    gone = picked(answer.gone, workload, rows) if answer.gone else None
+    only = picked(answer.only, workload, rows) if answer.only else None
+    for start in range(0, size, BLOCK_ROWS):
+        block = block_at(workload, start, size, answer.version)
+        for change, numbers in changes:
+            _apply(change, numbers, block, workload, start, size)
+        yield _kept(block, start, gone, only, answer)
+
+
+def _apply(
+    change: Changed, numbers: Numbers, block: Columns, workload: Workload, start: int, size: int
+) -> None:
+    here = numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)] - start
+    if len(here):
+        other = block_at(workload, start, size, change.version)
+        for name in change.columns or workload.data_columns:
+            block[name][here] = other[name][here]
+
+
+def _kept(block: Columns, start: int, gone: Numbers | None, only: Numbers | None, answer: Answer) -> Columns:
+    count = len(next(iter(block.values())))
+    numbers = np.arange(start, start + count)
+    keep = np.ones(count, bool) if answer.where is None else answer.where(block)
+    if gone is not None:
+        keep &= ~np.isin(numbers, gone)
+    if only is not None:
+        keep &= np.isin(numbers, only)
+    return {name: values[keep] for name, values in block.items()}
+
+
+def _checked(block: Columns, names: tuple[str, ...]) -> list[Values]:
+    return [block[name] for name in names]

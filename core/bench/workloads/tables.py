@@ -1,0 +1,413 @@
+"""Tables of numbers: whole ones of a hundred columns, a few rows of them, and five columns of floats."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from lamella.core.bench.workloads.model import Answer, Changed, Columns, Operation, Pick, Workload
+
+WIDE = tuple(f"col{number}" for number in range(100))
+
+
+SIZES = tuple(10**power for power in range(5))
+
+
+ALL_SIZES = tuple(10**power for power in range(7))
+
+
+def queried(block: Columns) -> npt.NDArray[np.bool_]:
+    return (block["col1"] > 100) & (block["col97"] < 1000)
+
+
+CREATE = Operation(
+    "create",
+    "Create",
+    "creates a table of {rows}",
+    "From Python rows until the data are on disk. What a system needs first "
+    "(SQLite: dicts to tuples) is made beforehand, as the published notebooks do.",
+    resizes=True,
+)
+
+
+CREATE_PREPARED = Operation(
+    "create_with_preparation",
+    "Create from dicts",
+    "creates a table of {rows}, conversion included,",
+    "The same run with the conversion from Python dicts counted, as a user has to pay it.",
+)
+
+
+READ = Operation(
+    "read", "Read", "reads {rows}", "Read every row and column. SQLite's answer is Python tuples."
+)
+
+
+READ_AGAIN = Operation(
+    "read_again",
+    "Read again",
+    "reads {rows} again",
+    "Read every row and column once more while the database is still open.",
+)
+
+
+QUERY = Operation(
+    "query",
+    "Query",
+    "queries {rows}",
+    "The rows where col1 > 100 and col97 < 1000, all columns, the database opened anew.",
+    Answer(where=queried),
+)
+
+
+QUERY_AGAIN = Operation(
+    "query_again",
+    "Query again",
+    "queries {rows} again",
+    "The same query once more while the database is still open: what each system keeps in memory helps it.",
+    Answer(where=queried),
+)
+
+
+INDEX = Operation(
+    "index",
+    "Index",
+    "indexes the key of {rows}",
+    "The index that SQLite's update needs; the published notebook makes it outside every timer.",
+    resizes=True,
+)
+
+
+UPDATE = Operation(
+    "update",
+    "Update",
+    "updates {rows} by key",
+    "Give every row new values, found by its key column. Values are put in the system's order beforehand.",
+    Answer(version=1),
+    resizes=True,
+)
+
+
+UPDATE_PREPARED = Operation(
+    "update_with_preparation",
+    "Update from dicts",
+    "updates {rows} by key, conversion included,",
+    "The same run with the conversion from Python dicts counted.",
+    Answer(version=1),
+)
+
+
+UPDATE_BY_ROW_ID = Operation(
+    "update_by_row_id",
+    "By row id",
+    "updates {rows} by row id",
+    "Give every row new values, found by the system's own row number (Lamella _id, SQLite rowid).",
+    Answer(version=2),
+    resizes=True,
+)
+
+
+VACUUM = Operation(
+    "vacuum",
+    "Vacuum",
+    "vacuums {rows}",
+    "Give back what history and dead rows hold: SQLite's VACUUM; Lamella forgets old versions and compacts.",
+    Answer(version=2),
+    resizes=True,
+)
+
+
+SMALL = Workload(
+    id="small",
+    title="Small benchmark",
+    about="100 integer columns from 0 to 1,000,000: create from Python rows, read all, query two columns.",
+    steps=("create", "read", "query"),
+    operations=(CREATE, CREATE_PREPARED, READ, READ_AGAIN, QUERY, QUERY_AGAIN),
+    data_columns=WIDE,
+    key=None,
+    checked_columns=WIDE,
+    default_rows=SIZES,
+    default_repeats=5,
+    opens_inside=True,
+    published_rows=ALL_SIZES,
+)
+
+
+UPDATE_ALL = Workload(
+    id="update",
+    title="Full update",
+    about="Create, read all, then give every row new values, by a key column and by row id. "
+    "SQLite holds 100 columns with the key among them, the others the key and 100 more.",
+    steps=("create", "index", "read", "update", "update_by_row_id", "vacuum"),
+    operations=(CREATE, CREATE_PREPARED, INDEX, READ, UPDATE, UPDATE_PREPARED, UPDATE_BY_ROW_ID, VACUUM),
+    data_columns=WIDE,
+    key="id",
+    checked_columns=("id", *WIDE[1:]),
+    default_rows=SIZES,
+    default_repeats=1,
+    opens_inside=False,
+    published_rows=ALL_SIZES,
+)
+
+
+SINGLES = 100
+
+
+SCATTER = 10_000
+
+
+def is_needle(block: Columns) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = block["col0"] == -1
+    return found
+
+
+GOT, ONE, CELL, GONE = (Pick(name, SINGLES) for name in ("get", "update one", "update cell", "delete one"))
+
+
+SOME = Pick("update some")
+
+
+SCATTERED_ROWS, SCATTERED_GONE = Pick("scattered updates", SCATTER), Pick("scattered deletes", SCATTER)
+
+
+_ONE_CHANGED = (Changed(ONE, 1),)
+
+
+_CELL_CHANGED = (*_ONE_CHANGED, Changed(CELL, 2, ("col1",)))
+
+
+_SOME_CHANGED, _SOME_CHANGED_AGAIN = (Changed(SOME, 1),), (Changed(SOME, 2),)
+
+
+_SCATTER_CHANGED = (Changed(SCATTERED_ROWS, 1),)
+
+
+FILL = Operation(
+    "fill",
+    "Fill",
+    "is filled with {rows} of columns",
+    "The table as it is filled before anything is timed: from blocks of columns, as fast as each system can.",
+    resizes=True,
+)
+
+
+GET = Operation(
+    "get",
+    "Get",
+    "gets one of {rows} by its id",
+    "One row by the system's own id, nothing of it in memory yet; a sample for each of up to 100 rows.",
+    Answer(only=GOT),
+)
+
+
+GET_AGAIN = Operation(
+    "get_again",
+    "Get again",
+    "gets one of {rows} by its id once more",
+    "The same rows once more from the open table: what each system keeps in memory helps it.",
+    Answer(only=GOT),
+)
+
+
+UPDATE_ONE = Operation(
+    "update_one",
+    "Update one row",
+    "updates one of {rows}",
+    "Give one row new values in every column and commit; a sample for each of up to 100 rows.",
+    Answer(changed=_ONE_CHANGED),
+    resizes=True,
+)
+
+
+UPDATE_CELL = Operation(
+    "update_cell",
+    "Update one cell",
+    "updates one cell of {rows}",
+    "Give one row a new value in one column and commit; a sample for each of up to 100 rows.",
+    Answer(changed=_CELL_CHANGED),
+    resizes=True,
+)
+
+
+DELETE_ONE = Operation(
+    "delete_one",
+    "Delete one row",
+    "deletes one of {rows}",
+    "Delete one row by its id and commit; a sample for each of up to 100 rows.",
+    Answer(changed=_CELL_CHANGED, gone=GONE),
+    resizes=True,
+)
+
+
+VACUUM_SINGLE = Operation(
+    "vacuum",
+    "Vacuum",
+    "vacuums {rows}",
+    "Give back what history and dead rows hold: SQLite's VACUUM; Lamella forgets old versions and compacts.",
+    Answer(changed=_CELL_CHANGED, gone=GONE),
+    resizes=True,
+)
+
+
+UPDATE_SOME = Operation(
+    "update_some",
+    "Update some",
+    "updates {rows} in a large table by key",
+    "Give so many rows, scattered over the table, new values in every column; found by the key column.",
+    Answer(changed=_SOME_CHANGED),
+    resizes=True,
+)
+
+
+UPDATE_SOME_BY_ROW_ID = Operation(
+    "update_some_by_row_id",
+    "By row id",
+    "updates {rows} in a large table by row id",
+    "Give the same rows other values, found by the system's own row number.",
+    Answer(changed=_SOME_CHANGED_AGAIN),
+    resizes=True,
+)
+
+
+FIND = Operation(
+    "find",
+    "Find",
+    "finds one among {rows}",
+    "The one row of -1 in col0, this column only, without an index.",
+    Answer(where=is_needle, columns=("col0",)),
+)
+
+
+FIND_INDEXED = Operation(
+    "find_indexed",
+    "Find by index",
+    "finds one among {rows} by an index",
+    "The same with an index on col0, where the system has one.",
+    Answer(where=is_needle, columns=("col0",)),
+)
+
+
+def _reading(name: str, title: str, pending: str, answer: Answer) -> tuple[Operation, Operation]:
+    about = f"Every row and column, with {pending} since the table was filled."
+    doing = "reads {rows} with " + pending
+    return (
+        Operation(name, title, doing, about, answer),
+        Operation(
+            f"{name}_again", f"{title}, again", doing + " again", about + " Once more, still open.", answer
+        ),
+    )
+
+
+SINGLE = Workload(
+    id="single",
+    title="One row at a time",
+    about="100 integer columns: get, update and delete single rows by id, each in a commit of its own. A "
+    "sample leaves out what a system puts off until it is closed: Lamella's flush of 1,000 pending rows and "
+    "more, SQLite's checkpoint of its write-ahead log.",
+    steps=("fill", "get", "update_one", "update_cell", "delete_one", "vacuum"),
+    operations=(FILL, GET, GET_AGAIN, UPDATE_ONE, UPDATE_CELL, DELETE_ONE, VACUUM_SINGLE),
+    data_columns=WIDE,
+    key=None,
+    checked_columns=WIDE,
+    default_rows=SIZES,
+    default_repeats=1,
+    opens_inside=False,
+    published_rows=SIZES,
+)
+
+
+PARTIAL = Workload(
+    id="partial",
+    title="Partial update",
+    about="Give rows of a table of 1,000,000 × 100 integers new values; the sizes count the changed rows.",
+    steps=("fill", "index", "update_some", "update_some_by_row_id"),
+    operations=(FILL, INDEX, UPDATE_SOME, UPDATE_SOME_BY_ROW_ID),
+    data_columns=WIDE,
+    key="id",
+    checked_columns=("id", *WIDE[1:]),
+    default_rows=SIZES,
+    default_repeats=1,
+    opens_inside=False,
+    table_rows=1_000_000,
+    small_rows=(100,),
+    small_table_rows=1_000,
+    published_rows=ALL_SIZES,
+)
+
+
+NEEDLE = Workload(
+    id="needle",
+    title="Needle in a haystack",
+    about="One row of -1 among random ones × 100 columns: find it, with and without an index.",
+    steps=("fill", "find", "index", "find_indexed"),
+    operations=(FILL, FIND, INDEX, FIND_INDEXED),
+    data_columns=WIDE,
+    key=None,
+    checked_columns=WIDE,
+    default_rows=SIZES,
+    default_repeats=5,
+    opens_inside=False,
+    needle=True,
+    published_rows=ALL_SIZES,
+)
+
+
+SCATTERED = Workload(
+    id="scattered",
+    title="Reading changed rows",
+    about="Read everything as it was filled, after 10,000 scattered updates, and after as many deletes.",
+    steps=("fill", "read", "scatter_updates", "read_updated", "refill", "scatter_deletes", "read_deleted"),
+    operations=(
+        FILL,
+        READ,
+        READ_AGAIN,
+        *_reading(
+            "read_updated", "Read updated", "10,000 scattered updates", Answer(changed=_SCATTER_CHANGED)
+        ),
+        *_reading("read_deleted", "Read deleted", "10,000 scattered deletes", Answer(gone=SCATTERED_GONE)),
+    ),
+    data_columns=WIDE,
+    key=None,
+    checked_columns=WIDE,
+    default_rows=(100_000, 1_000_000),
+    default_repeats=5,
+    opens_inside=False,
+    published_rows=(100_000, 1_000_000),
+)
+
+
+FIVE = tuple(f"col{number}" for number in range(5))
+
+
+READ_FLOATS = Operation(
+    "read",
+    "Read",
+    "reads {rows}",
+    "Read every row, the database opened anew. An answer is what a system gives its user: tuples, arrays, …",
+)
+
+
+READ_FLOATS_AGAIN = Operation(
+    "read_again",
+    "Read again",
+    "reads {rows} again",
+    "The same once more: the second run after a warm-up, which is what was published.",
+)
+
+
+FLOATS = Workload(
+    id="floats",
+    title="Random floats",
+    about="Five columns of random floats from 0 to 1: written from Python rows, read all, size on disk.",
+    steps=("create", "read"),
+    operations=(CREATE, CREATE_PREPARED, READ_FLOATS, READ_FLOATS_AGAIN),
+    data_columns=FIVE,
+    key=None,
+    checked_columns=FIVE,
+    default_rows=(1_000, 10_000, 100_000),
+    default_repeats=5,
+    opens_inside=True,
+    floats=True,
+    small_rows=(10_000,),
+    published_rows=(10_000, 100_000, 200_000, 500_000),
+)

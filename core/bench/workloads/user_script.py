@@ -1,0 +1,238 @@
+"""A race that somebody wrote: one Python file with its data, its systems and what they are asked. It is read
+here without running it: only child processes of a race do that."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.errors import FileProblem
+
+
+class NotARace(Exception):
+    """What is missing or wrong, where (None for the file as a whole), and what to do; no full stops."""
+
+    def __init__(self, line: int | None, what: str, fix: str) -> None:
+        super().__init__(what)
+        self.line, self.what, self.fix = line, what, fix
+
+
+@dataclass(frozen=True)
+class Outline:
+    """`operations` are titles by the names of methods; `rows` and `repeats` are None where the file leaves
+    them out."""
+
+    title: str
+    about: str
+    systems: tuple[str, ...]
+    operations: Mapping[str, str]
+    rows: tuple[int, ...] | None
+    repeats: int | None
+
+
+def outline(module: ast.Module) -> Outline:
+    """Raises NotARace."""
+    given = _assigned(module)
+    classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
+    if not any(isinstance(node, ast.FunctionDef) and node.name == "data" for node in module.body):
+        raise NotARace(None, "it has no function data(rows)", "Let one return a table of that many rows")
+    operations = _operations(given)
+    systems = _systems(given)
+    for name, class_name in systems.items():
+        if class_name in classes:
+            _check(name, classes[class_name], operations)
+    return Outline(
+        title=str(_literal(given, "TITLE", "")),
+        about=" ".join((ast.get_docstring(module) or "").split()),
+        systems=tuple(systems),
+        operations=operations,
+        rows=_rows(given),
+        repeats=_repeats(given),
+    )
+
+
+def _assigned(module: ast.Module) -> dict[str, ast.expr]:
+    """The last value given to each name at the top of the file."""
+    found: dict[str, ast.expr] = {}
+    for node in module.body:
+        if isinstance(node, ast.Assign):
+            found.update((name.id, node.value) for name in node.targets if isinstance(name, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+            found[node.target.id] = node.value
+    return found
+
+
+def _operations(given: Mapping[str, ast.expr]) -> dict[str, str]:
+    """A list of methods, or a dict of titles by method."""
+    value = _literal(given, "OPERATIONS", None)
+    fix = 'Write them out, such as OPERATIONS = ["look_up", "count"]'
+    if value is None:
+        raise NotARace(None, "it has no OPERATIONS", fix)
+    line = given["OPERATIONS"].lineno
+    names = list(value) if isinstance(value, (list, tuple, dict)) else []
+    if not names or not all(isinstance(name, str) and name.isidentifier() for name in names):
+        raise NotARace(line, "OPERATIONS are not names of methods", fix)
+    if taken := {"load", "open", "close"} & set(names):
+        raise NotARace(line, f"OPERATIONS name '{min(taken)}', which is a step of every race", "Leave it out")
+    titles = value if isinstance(value, dict) else {}
+    return {name: str(titles.get(name, name.replace("_", " ").capitalize())) for name in names}
+
+
+def _systems(given: Mapping[str, ast.expr]) -> dict[str, str]:
+    """Names of classes by the names of systems."""
+    fix = 'Write them out, such as SYSTEMS = {"a list": InAList}'
+    node = given.get("SYSTEMS")
+    if node is None:
+        raise NotARace(None, "it has no SYSTEMS", fix)
+    if not isinstance(node, ast.Dict) or not node.keys:
+        raise NotARace(node.lineno, "SYSTEMS is not a dict of classes by their names", fix)
+    return dict(_system(key, value, fix) for key, value in zip(node.keys, node.values, strict=True))
+
+
+def _system(key: ast.expr | None, value: ast.expr, fix: str) -> tuple[str, str]:
+    if not isinstance(key, ast.Constant) or not isinstance(key.value, str) or ":" in key.value:
+        raise NotARace(value.lineno, "a name in SYSTEMS is not a text without colons", fix)
+    return key.value, value.id if isinstance(value, ast.Name) else ""
+
+
+def _check(name: str, node: ast.ClassDef, operations: Iterable[str]) -> None:
+    """What it inherits is not known here: then only the race will tell."""
+    if node.bases:
+        return
+    has = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+    for method in ("load", *operations):
+        if method not in has:
+            raise NotARace(
+                node.lineno, f"{node.name}, the system '{name}', has no method {method}", f"Add {method}"
+            )
+
+
+def _rows(given: Mapping[str, ast.expr]) -> tuple[int, ...] | None:
+    value = _literal(given, "ROWS", None)
+    if value is None:
+        return None
+    rows = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    if not rows or not all(isinstance(number, int) and number >= 1 for number in rows):
+        raise NotARace(
+            given["ROWS"].lineno, "ROWS are not whole numbers from 1 on", "Write ROWS = [1_000, 10_000]"
+        )
+    return rows
+
+
+def _repeats(given: Mapping[str, ast.expr]) -> int | None:
+    value = _literal(given, "REPEATS", None)
+    if value is not None and (not isinstance(value, int) or value < 1):
+        raise NotARace(
+            given["REPEATS"].lineno, "REPEATS is not a whole number from 1 on", "Write REPEATS = 3"
+        )
+    return value
+
+
+def _literal(given: Mapping[str, ast.expr], name: str, otherwise: Any) -> Any:
+    if name not in given:
+        return otherwise
+    try:
+        return ast.literal_eval(given[name])
+    except ValueError:
+        raise NotARace(
+            given[name].lineno,
+            f"{name} is computed, and the file is read without running it",
+            f"Write {name} out",
+        ) from None
+
+
+SUFFIX = ".py"
+
+
+LOAD = "load"
+
+
+DEFAULT_ROWS, DEFAULT_REPEATS = (1_000, 10_000, 100_000), 3
+
+
+EXAMPLE = "docs/race.md has one that works"
+
+
+class OwnFileProblem(FileProblem):
+    """A race's file that cannot be read as one."""
+
+
+def is_own(name: str) -> bool:
+    """Whether a workload's name is a file's."""
+    return name.endswith(SUFFIX)
+
+
+def load_file(path: str | Path) -> Workload:
+    """The race in a Python file; its id is the file's absolute path. Raises OwnFileProblem with the line."""
+    place = Path(path).expanduser().absolute()
+    try:
+        stamp = place.stat().st_mtime_ns
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise OwnFileProblem(place, "this race's file cannot be read", why, "Check its name") from error
+    return _loaded(place, stamp)
+
+
+def system_names(workload: Workload) -> list[str]:
+    """What the systems of such a workload are called as backends."""
+    return [f"{workload.id}:{name}" for name in workload.options["systems"]]
+
+
+@lru_cache(32)
+def _loaded(place: Path, _stamp: int) -> Workload:
+    found = _outlined(place)
+    return Workload(
+        id=str(place),
+        title=found.title or place.stem,
+        about=found.about or f"Of the file {place.name}.",
+        steps=(LOAD, *found.operations),
+        operations=tuple(_operations_of(found)),
+        data_columns=(),
+        key=None,
+        checked_columns=(),
+        default_rows=found.rows or DEFAULT_ROWS,
+        default_repeats=found.repeats or DEFAULT_REPEATS,
+        opens_inside=False,
+        family="own",
+        small_rows=(found.rows or DEFAULT_ROWS)[:1],
+        options={"systems": list(found.systems)},
+    )
+
+
+def _outlined(place: Path) -> Outline:
+    try:
+        return outline(ast.parse(place.read_bytes(), place.name))
+    except SyntaxError as error:
+        raise _problem(place, error.lineno, error.msg, "Correct the line") from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise OwnFileProblem(place, "this race's file cannot be read", why, "Check its name") from error
+    except NotARace as error:
+        raise _problem(place, error.line, error.what, error.fix) from error
+
+
+def _operations_of(found: Outline) -> Sequence[Operation]:
+    load = Operation(
+        LOAD, "Load", "loads {rows}", "What `load` takes to keep the rows of `data`.", resizes=True
+    )
+    asked = [
+        Operation(
+            name, title, f"does “{_plain(title)}” of {{rows}}", f"`{name}`, called several times in a row."
+        )
+        for name, title in found.operations.items()
+    ]
+    return [load, *asked]
+
+
+def _plain(title: str) -> str:
+    return title.replace("{", "{{").replace("}", "}}")
+
+
+def _problem(place: Path, line: int | None, what: str, fix: str) -> OwnFileProblem:
+    at = f"line {line}: " if line else ""
+    return OwnFileProblem(place, f"{at}{what}", fix=f"{fix}; {EXAMPLE}")

@@ -1,0 +1,542 @@
+"""A race on somebody's own table: a copy of what is open, with its filter and columns, in every system that
+can hold it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.bench.engine.measure import Cycle, Sample, measured
+from lamella.core.bench.systems.base import Backend
+from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.errors import LamellaError
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from lamella.core.filters import Filter
+
+PREFIX = "mine"
+
+
+TABLE = "the table"
+"""Stands in the sentences for its name."""
+
+
+SMALL_ROWS = 1_000
+
+
+LOAD = Operation(
+    "load",
+    "Load",
+    "loads {rows} of the table",
+    "From a copy in Parquet into the system, until the rows are kept.",
+    resizes=True,
+)
+
+
+READ = Operation("read", "Read", "reads {rows} of the table", "Every chosen column of every row.")
+
+
+READ_AGAIN = Operation(
+    "read_again", "Read again", "reads {rows} of the table once more", "The same once more."
+)
+
+
+FILTER = Operation(
+    "filter", "Filter", "filters {rows} of the table", "Every chosen column of the rows that match."
+)
+
+
+FILTER_AGAIN = Operation(
+    "filter_again", "Filter again", "filters {rows} of the table once more", "The same once more."
+)
+
+
+UPDATE = Operation(
+    "update",
+    "Update the matches",
+    "updates what matches of {rows} of the table",
+    "One column gets a new value in every row that matches, in one commit.",
+    resizes=True,
+)
+
+
+MINE = Workload(
+    id=PREFIX,
+    title="My table",
+    about="The table or file that is open, with its filter and columns of the moment.",
+    steps=("load", "read", "filter", "update"),
+    operations=(LOAD, READ, READ_AGAIN, FILTER, FILTER_AGAIN, UPDATE),
+    data_columns=(),
+    key=None,
+    checked_columns=(),
+    default_rows=(),
+    default_repeats=3,
+    opens_inside=False,
+    family="mine",
+)
+
+
+def as_asked(workload: Workload) -> Workload:
+    """With only those steps that its options leave something to do for."""
+    options = workload.options
+    idle = {"filter"} if not options["where"] else set[str]()
+    idle |= {"update"} if not options["column"] else set()
+    return replace(
+        workload,
+        title=options["title"],
+        about=options["about"],
+        default_rows=(options["rows"],),
+        small_rows=(min(SMALL_ROWS, options["rows"]),),
+        steps=tuple(step for step in workload.steps if step not in idle),
+        operations=tuple(o for o in workload.operations if o.id.removesuffix("_again") not in idle),
+    )
+
+
+def mine_named(name: str) -> Workload | None:
+    """What a race of "mine:flights-1a2b3c4d" was, as far as its name tells; None for another name."""
+    prefix, colon, table = name.partition(":")
+    if prefix != PREFIX or not colon:
+        return None
+    title = table.rpartition("-")[0] or table
+    written = title.replace("{", "{{").replace("}", "}}")
+    operations = tuple(_of_table(operation, written) for operation in MINE.operations)
+    return replace(MINE, id=name, title=title, operations=operations)
+
+
+def _of_table(operation: Operation, table: str) -> Operation:
+    return replace(operation, sentence=operation.sentence.replace(TABLE, table))
+
+
+LONGEST_DECIMAL = 38
+
+
+MOST_SQLITE_COLUMNS = 2000
+
+
+def compared_type(kind: pa.DataType) -> pa.DataType | None:
+    """The plain type with the same values that every system gets; None where values cannot be compared."""
+    if is_.is_dictionary(kind):
+        return compared_type(kind.value_type)
+    if is_.is_boolean(kind) or is_.is_integer(kind) or is_.is_date32(kind):
+        return kind
+    if is_.is_floating(kind):
+        return pa.float32() if is_.is_float16(kind) else kind
+    if is_.is_null(kind) or is_.is_string(kind) or is_.is_large_string(kind) or is_.is_string_view(kind):
+        return pa.string()
+    if is_.is_binary(kind) or is_.is_large_binary(kind) or is_.is_binary_view(kind):
+        return pa.binary()
+    if is_.is_fixed_size_binary(kind):
+        return pa.binary()
+    return _compared_time(kind) if is_.is_temporal(kind) else _compared_other(kind)
+
+
+def _compared_time(kind: pa.DataType) -> pa.DataType | None:
+    if is_.is_date64(kind):
+        return pa.timestamp("ms")
+    if is_.is_timestamp(kind):
+        return pa.timestamp("ms", kind.tz) if kind.unit == "s" else kind
+    if is_.is_time(kind):
+        return kind if kind.unit == "ns" else pa.time64("us")
+    return None
+
+
+def _compared_other(kind: pa.DataType) -> pa.DataType | None:
+    if is_.is_decimal(kind):
+        fits = kind.precision <= LONGEST_DECIMAL and 0 <= kind.scale <= kind.precision
+        return pa.decimal128(kind.precision, kind.scale) if fits else None
+    if is_.is_list(kind) or is_.is_large_list(kind) or is_.is_fixed_size_list(kind):
+        items = compared_type(kind.value_type)
+        return None if items is None else pa.list_(items)
+    if is_.is_struct(kind) and kind.num_fields:
+        fields = [(field.name, compared_type(field.type)) for field in kind]
+        return None if any(type_ is None for _, type_ in fields) else pa.struct(fields)
+    return None
+
+
+def cannot_hold(system: str, schema: pa.Schema, nan: Iterable[str]) -> str:
+    """Why a system cannot keep these columns exactly; empty when it can. `nan` are the columns with a NaN."""
+    reasons = _OF_COLUMNS.get(system)
+    found = reasons(schema, set(nan)) if reasons else {}
+    if found:
+        told = "; ".join(f"{name}: {why}" for name, why in found.items())
+        return f"It has no place for {told}"
+    if system in _SQLITE and len(schema) > MOST_SQLITE_COLUMNS:
+        return f"SQLite has no more than {MOST_SQLITE_COLUMNS:,} columns, and there are {len(schema):,}"
+    return ""
+
+
+def _not_in_sqlite(schema: pa.Schema, nan: set[str]) -> Mapping[str, str]:
+    found = {}
+    for field in schema:
+        kind = field.type
+        if is_.is_nested(kind):
+            found[field.name] = f"{_word(kind)} are no type of SQLite's"
+        elif is_.is_decimal(kind):
+            found[field.name] = "decimal numbers would be rounded to floats"
+        elif is_.is_uint64(kind):
+            found[field.name] = "its whole numbers end at 63 bits"
+        elif field.name in nan:
+            found[field.name] = "it keeps NaN as NULL"
+    return found
+
+
+def _not_in_csv(schema: pa.Schema, _nan: set[str]) -> Mapping[str, str]:
+    nested = {f.name: f"a field of CSV holds no {_word(f.type)}" for f in schema if is_.is_nested(f.type)}
+    return nested | {f.name: "CSV has no form for bytes" for f in schema if is_.is_binary(f.type)}
+
+
+def _not_in_json(schema: pa.Schema, _nan: set[str]) -> Mapping[str, str]:
+    found = {}
+    for field in schema:
+        inner = set(leaves(field.type))
+        if any(is_.is_decimal(kind) for kind in inner):
+            found[field.name] = "Python's JSON has no decimal numbers"
+        elif any(is_.is_binary(kind) for kind in inner):
+            found[field.name] = "JSON has no form for bytes"
+        elif is_.is_nested(field.type) and any(is_.is_temporal(kind) for kind in inner):
+            found[field.name] = "JSON has no dates and times inside nested values"
+    return found
+
+
+def _not_in_pickle(schema: pa.Schema, _nan: set[str]) -> Mapping[str, str]:
+    fine = [f.name for f in schema if is_.is_nested(f.type) and any(map(_is_fine, leaves(f.type)))]
+    return dict.fromkeys(fine, "Python's times end at microseconds")
+
+
+def leaves(kind: pa.DataType) -> list[pa.DataType]:
+    """The types of single values in a nested one; of a plain one, itself."""
+    if is_.is_list(kind):
+        return leaves(kind.value_type)
+    if is_.is_struct(kind):
+        return [leaf for field in kind for leaf in leaves(field.type)]
+    return [kind]
+
+
+def _is_fine(kind: pa.DataType) -> bool:
+    return is_.is_temporal(kind) and not is_.is_date(kind) and kind.unit == "ns"
+
+
+def _word(kind: pa.DataType) -> str:
+    return "lists" if is_.is_list(kind) else "nested values"
+
+
+_SQLITE = ("sqlite", "sqlite-wal")
+
+
+_OF_COLUMNS = {
+    "sqlite": _not_in_sqlite,
+    "sqlite-wal": _not_in_sqlite,
+    "csv": _not_in_csv,
+    "jsonl": _not_in_json,
+    "pickle": _not_in_pickle,
+}
+
+
+BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an update does to `column` in the rows that match: `add` to it, or `set` it to a text."""
+
+    column: str
+    add: int | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A Parquet file of plain types. `condition` is a filter as JSON; `nan` names the columns with a NaN in
+    them."""
+
+    path: Path
+    name: str
+    rows: int
+    condition: Any
+    change: Change | None
+    nan: tuple[str, ...]
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Copied:
+        """From a workload's options, as `options` makes them."""
+        change = options["change"]
+        return cls(
+            path=Path(options["path"]),
+            name=options["name"],
+            rows=options["rows"],
+            condition=options["where"],
+            change=Change(**change) if change else None,
+            nan=tuple(options["nan"]),
+        )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self) | {"path": str(self.path), "nan": list(self.nan), "where": self.condition}
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        import pyarrow.parquet as pq
+
+        return pq.read_schema(self.path).remove_metadata()
+
+    @cached_property
+    def where(self) -> Filter | None:
+        """Bound to the copy's columns."""
+        from lamella.core.filters import bind, from_json
+
+        return None if self.condition is None else bind(from_json(self.condition), self.schema, self.name)
+
+    def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        """The first so many rows, streamed."""
+        import pyarrow.parquet as pq
+
+        left = rows
+        with pq.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(min(BATCH_ROWS, max(1, rows))):
+                yield batch.slice(0, left).cast(self.schema)
+                left -= batch.num_rows
+                if left <= 0:
+                    return
+
+    def reader(self, rows: int) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches(rows))
+
+
+def expected(workload: Workload, operation: Operation, rows: int) -> str:
+    """What an operation ought to give, or leave behind, of the first `rows` of the copy."""
+    import duckdb
+
+    copied = Copied.of(workload.options)
+    with duckdb.connect() as connection:
+        fill(connection, copied, rows)
+        return digest(connection.sql(_asked(copied, operation.id)).to_arrow_table(), copied.schema)
+
+
+def digest(rows: pa.Table, schema: pa.Schema) -> str:
+    """ "rows:digest" of rows with the columns of `schema`, in any type that casts to its types."""
+    columns = [_countable(rows.column(place).cast(field.type)) for place, field in enumerate(schema)]
+    compared = pa.table(columns, names=names_of(schema))
+    with _hashing().cursor() as cursor:
+        cursor.register("compared", compared)
+        asked = f"select count(*), sum(hash({', '.join(names_of(schema))})::hugeint) from compared"
+        ((count, total),) = cursor.sql(asked).fetchall()
+    return f"{count}:{(total or 0) % 2**64:016x}"
+
+
+@cache
+def _hashing() -> duckdb.DuckDBPyConnection:
+    """Empty, and opened once: that takes longer than most tables."""
+    import duckdb
+
+    return duckdb.connect()
+
+
+def fill(connection: duckdb.DuckDBPyConnection, copied: Copied, rows: int) -> None:
+    """Make the table `mine`, its columns called by their place, since SQL does not tell the cases of names
+    apart."""
+    connection.execute("set temp_directory = $place", {"place": str(copied.path.parent / "spill")})
+    named = pa.schema([pa.field(f"c{place}", field.type) for place, field in enumerate(copied.schema)])
+    renamed = (batch.rename_columns(named.names) for batch in copied.batches(rows))
+    reader = pa.RecordBatchReader.from_batches(named, renamed)
+    connection.register("copied", reader)
+    connection.execute("create table mine as select * from copied")
+    connection.unregister("copied")
+
+
+def names_of(schema: pa.Schema) -> list[str]:
+    return [f"c{place}" for place in range(len(schema))]
+
+
+def condition_sql(where: Filter | None, schema: pa.Schema) -> str:
+    from lamella.core.filters import to_sql
+
+    names = dict(zip(schema.names, names_of(schema), strict=True))
+    return "true" if where is None else to_sql(where, names).sql("duckdb")
+
+
+def change_sql(change: Change, schema: pa.Schema) -> tuple[str, str]:
+    """The column that changes and its new value, for any SQL."""
+    column = f"c{schema.get_field_index(change.column)}"
+    text = change.text.replace("'", "''")
+    return column, f"{column} + {change.add}" if change.add else f"'{text}'"
+
+
+def _asked(copied: Copied, operation: str) -> str:
+    condition = condition_sql(copied.where, copied.schema)
+    if operation.startswith("filter"):
+        return f"select * from mine where {condition}"
+    if operation != "update":
+        return "select * from mine"
+    assert copied.change is not None
+    column, value = change_sql(copied.change, copied.schema)
+    return f"select * replace (case when {condition} then {value} else {column} end as {column}) from mine"
+
+
+def _countable(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dates and times as their counts, so that nothing depends on a time zone."""
+    if not is_.is_temporal(values.type):
+        return values
+    return values.cast(pa.int32() if values.type.bit_width == 32 else pa.int64())
+
+
+Row = tuple[Any, ...]
+
+
+def rows_of(copied: Copied, rows: int) -> Iterator[Row]:
+    """Streamed."""
+    for batch in copied.batches(rows):
+        yield from zip(*map(_plain, batch.columns), strict=True)
+
+
+def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [_arrow(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _plain(array: pa.Array) -> list[Any]:
+    if is_.is_temporal(array.type):
+        array = array.cast(_count_type(array.type))
+    values: list[Any] = array.to_pylist()
+    return values
+
+
+def _arrow(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if is_.is_temporal(kind):
+        return pa.array(values, _count_type(kind)).cast(kind)
+    if is_.is_boolean(kind):
+        return pa.array([None if value is None else bool(value) for value in values], kind)
+    return pa.array(values, kind)
+
+
+def _count_type(kind: pa.DataType) -> pa.DataType:
+    return pa.int32() if kind.bit_width == 32 else pa.int64()
+
+
+class CannotAsk(LamellaError):
+    """A condition that a system has no means for."""
+
+
+class MineBackend(Backend):
+    """Answers are whatever the system gives; `as_table` makes Arrow of them, off the timers."""
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        self.copied = Copied.of(workload.options)
+
+    @property
+    def columns(self) -> int:
+        return len(self.copied.schema)
+
+    @property
+    def cannot(self) -> Mapping[str, str]:  # type: ignore[override]  # it depends on the table
+        if reason := cannot_hold(self.id, self.copied.schema, self.copied.nan):
+            return dict.fromkeys(self.workload.steps, "It could not be loaded") | {"load": reason}
+        try:
+            self.condition()
+        except CannotAsk as error:
+            return dict.fromkeys(("filter", "update"), error.what)
+        return {}
+
+    @abstractmethod
+    def condition(self) -> Any:
+        """The rows that match, as the system is asked for them. Raises CannotAsk where it has no means."""
+
+    @abstractmethod
+    def load(self, rows: int) -> None:
+        """Put the first `rows` of the copy into the system, which keeps them in `folder`."""
+
+    @abstractmethod
+    def read(self) -> Any:
+        """Every row and column."""
+
+    @abstractmethod
+    def filter(self) -> Any:
+        """Every column of the rows that meet the condition."""
+
+    @abstractmethod
+    def update(self) -> None:
+        """Make the change in the rows that meet the condition."""
+
+    @abstractmethod
+    def as_table(self, answer: Any) -> pa.Table:
+        """The columns of an answer in the copy's order; their types need only to cast to the copy's."""
+
+
+class MineFile(MineBackend):
+    """A system that keeps its rows in one file and has nothing to open. A change writes the file anew, beside
+    the old one, which it replaces in one step."""
+
+    suffix: str
+
+    @property
+    def statistics(self) -> bool | list[str]:
+        """Of which columns a Parquet file gets statistics: they leave NaN out, so filters that are pushed
+        down to them would lose its rows."""
+        sound = [name for name in self.copied.schema.names if name not in self.copied.nan]
+        return sound if self.copied.nan else True
+
+    @property
+    def file(self) -> Path:
+        return self.folder / f"mine{self.suffix}"
+
+    @property
+    def new_file(self) -> Path:
+        return self.folder / f"new{self.suffix}"
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+class MineCycle(Cycle[MineBackend]):
+    steps: ClassVar[tuple[str, ...]] = ("load", "read", "filter", "update")
+
+    def load(self) -> Iterator[Sample]:
+        cost = self._changing(lambda: self.backend.load(self.rows))
+        self._owe(("load", cost))
+        yield from ()
+
+    def read(self) -> Iterator[Sample]:
+        yield from self._twice("read", self.backend.read)
+
+    def filter(self) -> Iterator[Sample]:
+        yield from self.settle()
+        yield from self._twice("filter", self.backend.filter)
+
+    def update(self) -> Iterator[Sample]:
+        yield from self.settle()
+        cost = self._changing(self.backend.update)
+        self._owe(("update", cost))
+
+    def _twice(self, name: str, ask: Callable[[], Any]) -> Iterator[Sample]:
+        """On a database just opened, and once more."""
+        answer, cost = self._opened(ask, writing=False)
+        told = self._digest(answer)
+        del answer
+        answer, cost_again = measured(ask)
+        told_again = self._digest(answer)
+        self.backend.close()
+        size = self.backend.disk_bytes()
+        yield Sample(name, cost, size, told)
+        yield Sample(f"{name}_again", cost_again, size, told_again, again=True)
+        if name == "read":
+            yield from self._checked(told)
+
+    def _digest(self, answer: Any) -> str:
+        return digest(self.backend.as_table(answer), self.backend.copied.schema)
+
+    def _digest_of_all(self) -> str:
+        return self._digest(self.backend.read())

@@ -1,0 +1,306 @@
+"""What is to be raced of somebody's own table, as a workload that is plain data, and the copy of the table
+that is made before any system is timed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import types as is_
+
+from lamella.core.bench.registry import FAMILIES, workload_given
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.user_table import PREFIX, Change, Copied, compared_type
+from lamella.core.dataset import Dataset
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.options import Ragged
+from lamella.core.errors import FileProblem, LamellaError, UnknownColumn
+from lamella.core.filters import Filter, bind, from_json, sentence, to_json, to_text
+from lamella.core.filters.walk import columns_read
+from lamella.core.jobs import Job
+from lamella.core.nested import place_of
+from lamella.core.schema import ID
+from lamella.core.store.store import Store
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table of the store in the folder `path`, or without `table` the files there.
+
+    `ragged` says what is done with rows of a CSV file that do not fit its header, as in `open_dataset`.
+    """
+
+    path: str
+    table: str | None = None
+    ragged: Ragged = "refuse"
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Source:
+        return cls(**options)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """How the command line names it."""
+        return ("--table", self.path if self.table is None else f"{self.path}:{self.table}")
+
+    @contextmanager
+    def opened(self) -> Iterator[Dataset]:
+        """Raises what opening it raises: FileProblem, StoreProblem, UnknownTable."""
+        if self.table is None:
+            yield open_dataset(Path(self.path), ragged=self.ragged)
+        else:
+            with Store.open(self.path, read_only=True) as store:
+                yield store[self.table]
+
+
+PYTHON_ROWS = ("sqlite", "sqlite-wal", "csv", "jsonl", "pickle")
+"""They answer with values of Python's."""
+
+
+PYTHON_VALUE_BYTES = 64
+
+
+ARROW_SECONDS, PYTHON_SECONDS = 20e-9, 500e-9
+"""Of one value in one step, its check included; rough."""
+
+
+COPIES_IN_MEMORY = 3
+"""The answer, what it was made from, and the table it is checked as."""
+
+
+def costs_by_system(sample: pa.Table) -> dict[str, list[float]]:
+    """Seconds of a step, bytes of memory and bytes on the disk, for one row. The copy that all load from
+    counts."""
+    rows, values = max(1, sample.num_rows), sample.num_columns
+    held = sample.nbytes / rows
+    columnar = [values * ARROW_SECONDS, COPIES_IN_MEMORY * held, 2 * held]
+    python = [values * PYTHON_SECONDS, COPIES_IN_MEMORY * held + 2 * values * PYTHON_VALUE_BYTES, 3 * held]
+    return {system: python if system in PYTHON_ROWS else columnar for system in FAMILIES["mine"].places}
+
+
+TEXT = "raced"
+
+
+SAMPLE_ROWS = 1000
+
+
+LONGEST_WORDS = 60
+
+
+def mine(
+    dataset: Dataset,
+    source: Source,
+    columns: Sequence[str] | None = None,
+    where: Filter | None = None,
+    job: Job | None = None,
+) -> Workload:
+    """A race on all rows of `dataset`, which `source` opens again when the race is run.
+
+    Columns that the filter asks for come along, and those whose values cannot be compared stay out. Its
+    option `left_out` names these, `columns` what is raced. Reads a sample of the rows, and counts them.
+    Raises BadFilter, UnknownColumn, and LamellaError where nothing is left to race."""
+    rows, schema = dataset.count(job=job), dataset.schema
+    chosen = _chosen(dataset.name, schema, columns, where)
+    raced = [name for name in chosen if compared_type(schema.field(name).type) is not None]
+    _refuse_nothing(dataset.name, rows, raced)
+    asked = _asked_columns(schema, where)
+    column = changing_column(schema, raced, asked)
+    options = {
+        "source": source.options,
+        "name": dataset.name,
+        "columns": raced,
+        "left_out": [name for name in chosen if name not in raced],
+        "where": None if where is None else to_json(where),
+        "rows": rows,
+        "column": column,
+        "is_text": bool(column) and compared_type(schema.field(column).type) == pa.string(),
+        "costs": costs_by_system(dataset.read(columns=raced, limit=SAMPLE_ROWS, job=job)),
+    }
+    options["title"] = _title(dataset.name, where)
+    options["about"] = f"{dataset.name}: {what(options)}."
+    return workload_given(identity(options), None, options)
+
+
+def identity(options: dict[str, Any]) -> str:
+    """Only races of the same table, columns and filter share one, and are compared with each other."""
+    told_apart = json.dumps([options[name] for name in ("source", "columns", "where")])
+    return f"{PREFIX}:{options['name']}-{hashlib.sha256(told_apart.encode()).hexdigest()[:8]}"
+
+
+def words_of(workload: Workload) -> tuple[str, ...]:
+    """How the command line names it."""
+    options = workload.options
+    where = ("--where", to_text(from_json(options["where"]))) if options["where"] else ()
+    return (*Source.of(options["source"]).words, *where, "--columns", ",".join(options["columns"]))
+
+
+def what(options: dict[str, Any]) -> str:
+    """ "3 columns, where delay is more than 60; the update adds 1 to distance" """
+    count = len(options["columns"])
+    told = f"{count:,} column" + ("" if count == 1 else "s")
+    if options["where"]:
+        told += f", where {sentence(from_json(options['where']))}"
+    return told + f"; {change_words(options)}"
+
+
+def _title(name: str, where: Filter | None) -> str:
+    """ "flights where delay is more than 60", cut where it is long."""
+    if where is None:
+        return name
+    words = sentence(where)
+    return f"{name} where {words if len(words) <= LONGEST_WORDS else words[:LONGEST_WORDS] + '…'}"
+
+
+def change_words(options: dict[str, Any]) -> str:
+    if not options["column"]:
+        return "nothing is updated, for no column holds whole numbers, floats or text"
+    rows = "every row that matches" if options["where"] else "every row"
+    does = f"sets {options['column']} to “{TEXT}”" if options["is_text"] else f"adds 1 to {options['column']}"
+    return f"the update {does} in {rows}"
+
+
+def changing_column(schema: pa.Schema, raced: Sequence[str], asked: Iterable[str]) -> str:
+    """The first column of numbers that the filter does not ask for, or else of text; then those it asks for.
+    Small and unsigned integers stay as they are: one more may be too much for them."""
+    outside = [name for name in raced if name not in set(asked)]
+    kinds = {name: compared_type(schema.field(name).type) for name in raced}
+    for names in (outside, raced):
+        for fits in (_counts, is_.is_string):
+            for name in names:
+                if fits(kinds[name]):
+                    return name
+    return ""
+
+
+def _counts(kind: pa.DataType) -> bool:
+    return kind in (pa.int32(), pa.int64(), pa.float64())
+
+
+def _chosen(name: str, schema: pa.Schema, columns: Sequence[str] | None, where: Filter | None) -> list[str]:
+    """In the table's order. Its own `_id` is no column of the user's."""
+    wanted = set(schema.names) if columns is None else set(columns)
+    for column in columns or ():
+        if column not in schema.names:
+            raise UnknownColumn(column, name, schema.names)
+    if where is not None:
+        bind(where, schema, name)
+        wanted |= set(_asked_columns(schema, where))
+    return [column for column in schema.names if column in wanted and column != ID]
+
+
+def _asked_columns(schema: pa.Schema, where: Filter | None) -> list[str]:
+    types = dict(zip(schema.names, schema.types, strict=True))
+    places = [place_of(path, types) for path in columns_read(where)] if where is not None else []
+    return [place.column for place in places if place is not None]
+
+
+def _refuse_nothing(name: str, rows: int, raced: Sequence[str]) -> None:
+    if not raced:
+        raise LamellaError(
+            f"{name}: there is no column to race", fix="Choose columns of numbers, text or times"
+        )
+    if not rows:
+        raise LamellaError(f"{name}: there are no rows to race", fix="Open a table that has some")
+
+
+FILE = "copy.parquet"
+
+
+GROUP_ROWS = 131_072
+
+
+def prepare(workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> Workload:
+    """The same with a copy of the table in `folder`, of as many rows as the race needs; streamed.
+
+    Raises LamellaError where the table has become smaller since, and what opening and writing it raise.
+    """
+    options, needed = workload.options, max(rows)
+    watch = _Watch(options["column"])
+    path = folder / FILE
+    with Source.of(options["source"]).opened() as dataset:
+        copied = _copy(dataset, options["columns"], needed, path, watch, job)
+    if copied < needed:
+        raise LamellaError(
+            f"{options['name']} has {copied:,} rows now, and {needed:,} were to be raced",
+            fix="Race as many as there are",
+        )
+    table = Copied(path, options["name"], copied, options["where"], watch.change, tuple(sorted(watch.nan)))
+    return replace(workload, options={**options, **table.options})
+
+
+def _copy(dataset: Dataset, names: list[str], rows: int, path: Path, watch: _Watch, job: Job) -> int:
+    reader = dataset.batches(columns=names, job=job)
+    schema = pa.schema([(name, compared_type(reader.schema.field(name).type)) for name in names])
+    done = 0
+    try:
+        with pq.ParquetWriter(path, schema) as writer:
+            for batch in _cut(reader, rows):
+                job.report(done, rows, f"Copying {dataset.name}")
+                plain = _plain(batch, schema)
+                watch.see(plain)
+                writer.write_table(pa.Table.from_batches([plain]), row_group_size=GROUP_ROWS)
+                done += batch.num_rows
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FileProblem(path, "the copy to race cannot be written", why, "Choose another folder") from error
+    return done
+
+
+def _cut(reader: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch]:
+    left = rows
+    for batch in reader:
+        if left <= 0:
+            return
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+
+
+def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [batch.column(name).cast(type_) for name, type_ in zip(schema.names, schema.types, strict=True)],
+        schema=schema,
+    )
+
+
+@dataclass
+class _Watch:
+    """What has to be known of the values: where a NaN is, and whether the column that changes can take one
+    more."""
+
+    column: str
+    nan: set[str] = field(default_factory=set)
+    _full: bool = False
+    _text: bool = False
+
+    def see(self, batch: pa.RecordBatch) -> None:
+        for name, values in zip(batch.schema.names, batch.columns, strict=True):
+            if is_.is_floating(values.type) and name not in self.nan and pc.any(pc.is_nan(values)).as_py():
+                self.nan.add(name)
+        if self.column:
+            self._see_column(batch.column(self.column))
+
+    def _see_column(self, values: pa.Array) -> None:
+        self._text = is_.is_string(values.type)
+        if is_.is_integer(values.type):
+            most = pc.max(values).as_py()
+            self._full = self._full or most == 2 ** (values.type.bit_width - 1) - 1
+
+    @property
+    def change(self) -> Change | None:
+        if not self.column:
+            return None
+        if self._text:
+            return Change(self.column, text=TEXT)
+        return Change(self.column, add=-1 if self._full else 1)

@@ -1,0 +1,139 @@
+"""A system that does nothing while it is timed: what the harness itself adds is measured with it.
+
+It notes what it was told, and works that out when its answers are checked. Not in the table of systems:
+`tests.bench.idle_systems:NoOp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.workloads.model import Columns, Values
+from lamella.core.bench.workloads.table_rows import Numbers, Row
+from lamella.core.bench.workloads.tables import is_needle, queried
+
+NUMBERS = range(50_000)
+
+
+Condition = Callable[[Columns], Values]
+
+
+class NoOp(TableBackend):
+    id = "noop"
+
+    @classmethod
+    def version(cls) -> str:
+        return "1"
+
+    @classmethod
+    def describe(cls) -> str:
+        return "does nothing while it is timed: what it takes is what the harness adds"
+
+    @property
+    def columns(self) -> int:
+        return len(self.workload.data_columns) + (self.workload.key is not None)
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def create(self, prepared: Rows) -> None:
+        self._begin(prepared)
+
+    def fill(self, made: Iterable[Columns]) -> None:
+        self._begin(made)
+
+    def _begin(self, made: Iterable[Columns | Row]) -> None:
+        self._made = made
+        self._table: Columns | None = None
+        self._told: list[tuple[Sequence[int], Rows | None]] = []
+
+    def read(self) -> None:
+        return None
+
+    def query(self) -> Condition:
+        return queried
+
+    def find(self) -> Condition:
+        return is_needle
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        found: list[int] = numbers.tolist()
+        return found
+
+    def get(self, row_id: int) -> int:
+        return row_id
+
+    def as_row(self, answer: int) -> Row:
+        columns = self._columns()
+        return {name: values[answer].item() for name, values in columns.items()}
+
+    def update(self, prepared: Rows) -> None:
+        self._told.append(((), prepared))
+
+    def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> tuple[Sequence[int], Rows]:
+        return row_ids, rows
+
+    def update_by_row_id(self, prepared: tuple[Sequence[int], Rows]) -> None:
+        self._told.append(prepared)
+
+    def delete(self, row_ids: Sequence[int]) -> None:
+        self._told.append((row_ids, None))
+
+    def blocks(self, answer: Condition | None, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        columns = self._columns()
+        keep = self._kept if answer is None else self._kept & answer(columns)
+        yield [columns[name][keep] for name in names]
+
+    # ------------------------------------------------------------ off the timers
+
+    def _columns(self) -> Columns:
+        """Everything ever put in, as it is now; `_kept` says which rows still are there."""
+        if self._table is None:
+            self._table = _table(self._made)
+            self._kept = np.ones(len(next(iter(self._table.values()))), bool)
+        for row_ids, rows in self._told:
+            if rows is None:
+                self._kept[list(row_ids)] = False
+            else:
+                self._change(self._table, row_ids, rows)
+        self._told.clear()
+        return self._table
+
+    def _change(self, columns: Columns, row_ids: Sequence[int], rows: Rows) -> None:
+        """Rows without ids are found by the key, which counts them."""
+        key = self.workload.key
+        numbers = list(row_ids) or [int(row[key]) for row in rows if key is not None]
+        for name in rows[0]:
+            columns[name][numbers] = [row[name] for row in rows]
+
+
+class Busy(NoOp):
+    """The same piece of work in each operation: a sum of 50,000 numbers."""
+
+    id = "busy"
+
+    def read(self) -> None:
+        sum(NUMBERS)
+
+    def get(self, row_id: int) -> int:
+        sum(NUMBERS)
+        return row_id
+
+    def update_by_row_id(self, prepared: tuple[Sequence[int], Rows]) -> None:
+        sum(NUMBERS)
+        super().update_by_row_id(prepared)
+
+
+def _table(made: Iterable[Columns | Row]) -> Columns:
+    """Of blocks of columns, or of rows."""
+    parts: list[Any] = list(made)
+    if not isinstance(next(iter(parts[0].values())), np.ndarray):
+        parts = [{name: np.array([row[name] for row in parts]) for name in parts[0]}]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
