@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import threading
 from contextlib import closing
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lamella.core.bench.engine.choice import Choice, part_of
+from lamella.core.bench.engine.costs import planned
 from lamella.core.bench.engine.protocol import (
     CRASHED,
     Doing,
@@ -22,6 +24,9 @@ from lamella.core.bench.engine.protocol import (
     Surroundings,
     Unsupported,
 )
+from lamella.core.bench.registry import entry_named, workload_named
+from lamella.core.bench.results.compare import compare
+from lamella.core.bench.results.markdown import markdown_report
 from lamella.core.bench.results.run import KeptRun, Recording
 from lamella.core.bench.results.store import Kept, UnknownRun, trend
 from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SMALL
@@ -217,3 +222,45 @@ def test_what_kept_races_took_is_written_for_those_to_come(kept: Kept, tmp_path:
     assert costs.main([str(kept.path), "--out", str(out)]) == 0
     (ended,) = recorded().ended
     assert vars(ended) in json.loads(out.read_text())
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Kept:
+    """Runs that were saved when every workload and system had a folder of its own: tables, full text, and a
+    table of the user's."""
+    return Kept(Path(shutil.copy(Path(__file__).with_name("runs_of_version_1.sqlite"), tmp_path)))
+
+
+def test_runs_of_an_older_version_open_and_report(older: Kept) -> None:
+    second, first = older.runs()
+    assert (first.workloads, first.systems) == (
+        ("small", "entity-text"),
+        ("lamella", "sqlite", "csv", "sqlite-fts5", "duckdb"),
+    )
+    assert (first.samples, first.note, first.seconds, second.samples) == (98, "before the move", 12.5, 18)
+    for summary in (first, second):
+        run = older.run(summary.id)
+        report = markdown_report(run)
+        assert all(workload_named(name).title in report for name in summary.workloads)
+        assert len(compare(run.records, run.records)) > 10
+    assert older.run(first.id).unsupported[0].reason.startswith("DuckDB's full-text search is an extension")
+    assert len(older.ended()) == 10 and older.costs().seconds(planned(older.run(first.id).choice)[0]) > 0
+
+
+def test_a_choice_of_an_older_version_is_asked_again_in_the_same_words(older: Kept) -> None:
+    for summary in older.runs():
+        run = older.run(summary.id)
+        assert run.choice is not None
+        assert "\n".join(run.choice.commands) == run.command
+        assert Choice.from_json(run.choice.to_json()) == run.choice
+        for part in run.choice.parts:
+            assert part.workload.steps and all(entry_named(name).title for name in part.systems)
+    assert run.choice.limit_seconds == 60.0 and run.choice.seed == 7
+
+
+def test_a_file_of_an_older_version_takes_new_runs(older: Kept) -> None:
+    run = older.run(1)
+    number = older.save(run)
+    assert older.run(number).records == run.records
+    older.delete([1])
+    assert {one.id for one in older.runs()} == {number, 2}

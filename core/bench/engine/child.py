@@ -34,8 +34,6 @@ from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
 
 HIDDEN_ARGUMENT = "--bench-worker"
-
-
 KEPT_ERROR_CHARACTERS = 4000
 
 

@@ -17,11 +17,7 @@ from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_script import system_names
 
 SMALL_SCALE, PUBLISHED_SCALE = "small", "published"
-
-
 SCALES = (SMALL_SCALE, PUBLISHED_SCALE)
-
-
 SEEDS = 2**32
 
 

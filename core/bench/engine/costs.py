@@ -32,17 +32,13 @@ from lamella.core.jobs import Job
 START_SECONDS = 0.6
 """Of a child: an interpreter and what it imports."""
 
-
 BYTES_AT_REST = 150_000_000
 """Of a child with nothing in it."""
 
-
 LEAST_STEP_SECONDS = 0.01
-
 
 TELLING_ROWS = 1000
 """Fewer take what they take whatever their number."""
-
 
 ROOM_TO_WORK = 2
 """While a system writes its data anew, the old ones are still there."""
@@ -69,7 +65,6 @@ FAMILIES = {
     "table": Point(1, 25e-6, 12_000, 2_000),
 }
 """Of one row, measured with SQLite: a hundred Python integers in a dict, and once more as an answer."""
-
 
 ANY_FAMILY = Point(1, 20e-6, 4_000, 1_000)
 

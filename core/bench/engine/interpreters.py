@@ -27,10 +27,7 @@ from lamella.core.bench.workloads.tables import FLOATS
 from lamella.core.errors import LamellaError
 
 OLDEST = (3, 8)
-
-
 ANSWER_SECONDS = 30
-
 
 PROBE = """
 import json, platform, sqlite3, sys, time

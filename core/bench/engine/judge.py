@@ -78,11 +78,7 @@ def expectations(workload: Workload, operations: Sequence[str], rows: int) -> It
 
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-
-
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
-
-
 _SECOND = np.uint64(0x94D049BB133111EB)
 
 

@@ -14,13 +14,8 @@ from lamella.core.bench.results.figures import shown_bytes
 from lamella.core.jobs import Job
 
 LOOK_EVERY_SECONDS = 0.1
-
-
 LOOKS_FOR_CHILDREN = 20
-
-
 SHARE_OF_MEMORY = 0.9
-
 
 START_SECONDS = 60.0
 """For a child to import its system, where the limit of a step is shorter."""

@@ -77,13 +77,8 @@ def _versions(names: Iterable[str]) -> Iterable[tuple[str, str]]:
 BYTES_A_ROW = 5_000
 """About what a hundred numbers take as Python objects."""
 
-
 MOST_BYTES = 5 << 29
-
-
 PIECE_BYTES = 64 << 20
-
-
 PAGE_BYTES = 4096
 
 

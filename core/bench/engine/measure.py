@@ -23,8 +23,6 @@ from lamella.core.bench.systems.base import Backend
 from lamella.core.bench.workloads.model import Workload
 
 T = TypeVar("T")
-
-
 _PROC = Path("/proc/self")
 
 
@@ -119,7 +117,6 @@ def _peak_rss() -> int:
 
 
 B = TypeVar("B", bound=Backend)
-
 
 ENOUGH_SECONDS = 5.0
 """For changes one at a time: a slow system does the rest in one go, so that all end at the same rows."""

@@ -21,8 +21,6 @@ import psutil
 from lamella.core.errors import FileProblem
 
 PREFIX = "lamella-bench-"
-
-
 OWNER = "owner.json"
 
 

@@ -127,7 +127,6 @@ class Expected:
 
 Message = Doing | Measured | Failure | Unsupported | Surroundings | Expected | Ended
 
-
 _KINDS: dict[str, type[Message]] = {
     kind.__name__.lower(): kind
     for kind in (Doing, Measured, Failure, Unsupported, Surroundings, Expected, Ended)

@@ -152,10 +152,7 @@ def run_workload(  # noqa: PLR0913, PLR0917 -- all that can be asked of a race, 
 LONGEST_NAME = 100
 """Of a folder; systems of somebody's own are called by the path of their file."""
 
-
 Listener = Callable[[Message], None]
-
-
 Problem = Callable[[Trial], str]
 
 

@@ -24,10 +24,7 @@ from lamella.core.bench.results.figures import (
 from lamella.core.bench.results.records import Record, Tally, by_workload
 
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
-
-
 PARTLY, NOT_MEASURED, CANNOT = "in part", "not measured in this run", "cannot be asked here"
-
 
 GROWS_LIKE_ROWS = (0.5, 2.0)
 """Time over rows from one size to the next, where time is said to grow in proportion."""

@@ -251,8 +251,6 @@ def _multiple(backend: str, by_rows: Mapping[int, float]) -> Multiple:
 
 
 FASTER, SLOWER, SAME, TOO_FEW = "faster", "slower", "same", "too few samples"
-
-
 LEAST_SAMPLES = 3
 
 

@@ -93,11 +93,7 @@ def _known(name: str) -> Workload | None:
 
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-
-
 _BOLD = "**"
-
-
 _FIGURE = re.compile(r"[*÷×≈\s]*\d|–$")
 
 

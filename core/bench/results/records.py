@@ -165,7 +165,6 @@ STATISTICS: dict[str, Callable[[Summary], float]] = {
     "lowest": lambda summary: summary.lowest,
 }
 
-
 Point = tuple[str, str, int]
 
 
@@ -191,7 +190,6 @@ def _values(record: Record, quantity: str) -> tuple[float, ...]:
 
 
 FIRST, AGAIN = "first", "again"
-
 
 Group = tuple[str, str]
 """An operation and which of its calls: "first", "again", or "" where they are not told apart."""
@@ -227,7 +225,6 @@ def _asked_again(records: Sequence[Record]) -> set[str]:
 
 Asked = tuple[Point, str, str | None]
 """A point, a numeric field of a record, and which samples."""
-
 
 SAMPLES: dict[str | None, Callable[[Record], bool]] = {
     None: lambda record: True,

@@ -202,7 +202,6 @@ def _link(title: str) -> str:
 PAGE_COLUMNS, TERMINAL_COLUMNS = 8, 4
 """More systems than these stand below each other."""
 
-
 SIGNS = (
     "Beside a time: ± is the standard deviation, as a share of the median; ÷ 3.1 says that Lamella (or else\n"
     "the first system) takes that time divided by 3.1, × 2.0 twice that time, ≈ that they are within 5 %."

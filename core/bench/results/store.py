@@ -25,19 +25,10 @@ from lamella.core.bench.results.run import KeptRun, RunSummary
 from lamella.core.errors import FileProblem, LamellaError
 
 VERSION = 1
-
-
 APPLICATION = 0x6C616D72  # "lamr"
-
-
 WAY_OUT = "Move the file away, or delete it: the next race begins a new one"
-
-
 _POINT = "workload TEXT NOT NULL, backend TEXT NOT NULL"
-
-
 _OF_RUN = "run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE"
-
 
 TABLES = (
     """CREATE TABLE runs (
@@ -66,19 +57,16 @@ TABLES = (
     ),
 )
 
-
 SUMMARIES = """
     SELECT id, started, title, workloads, systems, sizes, repeats, note, seconds, command,
         (SELECT count(*) FROM samples WHERE run = runs.id) AS samples,
         (SELECT count(*) FROM failures WHERE run = runs.id) AS failures
     FROM runs ORDER BY started DESC, id DESC"""
 
-
 SAMPLES_OF = """
     SELECT runs.started, samples.* FROM samples JOIN runs ON runs.id = samples.run
     WHERE workload = ? AND operation = ? AND backend = ? AND rows = ?
     ORDER BY runs.started, runs.id, samples.rowid"""
-
 
 ENDED = "SELECT ended.* FROM ended JOIN runs ON runs.id = ended.run ORDER BY runs.started, runs.id"
 

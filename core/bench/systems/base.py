@@ -145,10 +145,8 @@ class TableBackend(Backend):
 
 Entity = dict[str, Any]
 
-
 FIELDS = ("name", "status", "views", "rating", "tags", "profile", "about")
 """Of an entity, in the order of their columns."""
-
 
 Id = Any
 """What the system itself calls an entity."""

@@ -203,17 +203,13 @@ class DuckDB(DuckDBFile, TableBackend):
 
 ENTITY_NAMES = ", ".join(FIELDS)
 
-
 CREATE_ENTITIES = (
     "CREATE SEQUENCE ids; CREATE TABLE entities (id BIGINT PRIMARY KEY DEFAULT nextval('ids'), name VARCHAR,"
     " status VARCHAR, views BIGINT, rating DOUBLE, tags VARCHAR[],"
     " profile STRUCT(city VARCHAR, age BIGINT), about VARCHAR)"
 )
 
-
 INSERT_ONE_ENTITY = f"INSERT INTO entities ({ENTITY_NAMES}) VALUES ({', '.join('?' for _ in FIELDS)})"
-
-
 INSERT_ENTITIES = f"INSERT INTO entities ({ENTITY_NAMES}) SELECT {ENTITY_NAMES} FROM given"
 
 

@@ -18,7 +18,6 @@ from lamella.core.bench.workloads.entity_storage import EntityStorage
 
 encode = json.JSONEncoder(separators=(",", ":")).encode
 
-
 GZIP_LEVEL = 6
 """What zlib, and so Node.js, takes where nobody chooses."""
 

@@ -17,8 +17,6 @@ from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 
 DATASET = "benchmark"
-
-
 _FIXED = "An HDF5 dataset has no deleting: the rows that stay can only be written to a new one"
 
 

@@ -32,26 +32,12 @@ from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row, di
 from lamella.core.errors import LamellaError
 
 URI_VARIABLE = "LAMELLA_MONGODB_URI"
-
-
 DEFAULT_URI = "mongodb://localhost:27017"
-
-
 ANSWER_SECONDS = 2.0
-
-
 Document = dict[str, Any]
-
-
 Client = MongoClient[Document]
-
-
 _OURS = re.compile(r"lamella_bench_[0-9a-f]{32}")
-
-
 _NO_SUCH_COMMAND = 59
-
-
 log = logging.getLogger(__name__)
 
 

@@ -112,7 +112,6 @@ ENTITY_CONDITIONS: dict[str, Callable[[Any], Any]] = {
     "regex": lambda rows: rows["name"].str.contains("^amber .*7$"),
 }
 
-
 NO_INDEX = {"sort_indexed": "The index of a DataFrame is the labels of its rows, not one of another column"}
 
 
@@ -258,8 +257,6 @@ class PandasScans(FrameScans):
 
 
 _TRIP_PANDAS_TYPES = {pa.int64(): "Int64", pa.float64(): "float64", pa.string(): "str"}
-
-
 _TIMES = [field.name for field in TRIP_SCHEMA if field.type not in _TRIP_PANDAS_TYPES]
 
 

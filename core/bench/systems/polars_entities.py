@@ -23,7 +23,6 @@ from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
 
 CITY, AGE = (pl.col("profile").struct.field(name) for name in ("city", "age"))
 
-
 ENTITY_CONDITIONS = {
     "equality": pl.col("status") == "draft",
     "range": pl.col("views").is_between(1_000, 5_000, closed="none"),
@@ -33,7 +32,6 @@ ENTITY_CONDITIONS = {
     "nested": (CITY == "Lagos") & ((AGE < 30) | (pl.col("rating") > 4.0)),
     "regex": pl.col("name").str.contains("^amber .*7$"),
 }
-
 
 NO_INDEX = {"sort_indexed": "Polars has no indexes"}
 

@@ -24,7 +24,6 @@ from lamella.core.bench.workloads.user_table import Change, MineFile
 
 ROWS_A_GROUP = 100_000
 
-
 CHANGES = (
     *("update", "update_by_row_id", "update_some", "update_some_by_row_id", "update_one", "update_cell"),
     *("delete_one", "scatter_updates", "read_updated", "scatter_deletes", "read_deleted"),
@@ -227,7 +226,6 @@ def trip_options() -> Any:
 
 LEAST_ROWS_A_GROUP = 100_000
 """At least: blocks of CSV would make row groups of 3,000, which its documentation warns of."""
-
 
 NEEDED = {
     "Q1": ["cab_type"],

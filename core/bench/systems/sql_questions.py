@@ -34,7 +34,6 @@ from lamella.core.bench.workloads.entity_relations import (
 
 ROWS = "SELECT * FROM entities"
 
-
 SHARED_CONDITIONS = {
     "equality": "status = 'draft'",
     "range": "views > 1000 AND views < 5000",
@@ -100,7 +99,6 @@ def order_by(keys: Sequence[str]) -> str:
 Ask = Callable[..., Any]
 """A statement and its values; answers in rows."""
 
-
 COUNT_ITEMS = "SELECT max(_id) + 1 FROM items"
 """Ids have no gaps."""
 
@@ -136,26 +134,16 @@ def _build(ask: Ask, run: Callable[[str], object], column: str) -> Question:
 COUNT_TITLES = "SELECT max(_id) + 1 FROM titles"
 """Ids have no gaps."""
 
-
 ENTRIES = 'SELECT * FROM "cast" WHERE person = ?'
-
-
 IN_ORDER = f"ORDER BY _id LIMIT {RELATED_PAGE}"
-
-
 ENTRY = 'SELECT {} FROM "cast" WHERE _id = ?'
-
-
 COUNTS = 'SELECT _id, (SELECT count(*) FROM "cast" WHERE person = people._id) FROM people'
-
 
 SKILL_COUNTS = """
 SELECT _id, (SELECT count(*) FROM occupation_skills WHERE occupation = occupations._id) FROM occupations
 """
 
-
 SKILLS = "SELECT * FROM skills WHERE _id IN (SELECT skill FROM occupation_skills WHERE occupation = ?)"
-
 
 OCCUPATIONS = f"""
 SELECT * FROM occupations WHERE _id IN
@@ -163,17 +151,12 @@ SELECT * FROM occupations WHERE _id IN
 {IN_ORDER}
 """
 
-
 CODE, PARENT = (f"(SELECT {column} FROM products WHERE _id = ?)" for column in ("code", "parent"))
-
-
 CHILDREN = f"SELECT * FROM products WHERE parent = {CODE}"
-
 
 GRANDCHILDREN = f"""
 SELECT * FROM products WHERE parent IN (SELECT code FROM products WHERE parent = {CODE}) {IN_ORDER}
 """
-
 
 ANCESTORS = f"""
 WITH RECURSIVE above AS (

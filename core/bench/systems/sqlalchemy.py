@@ -82,7 +82,6 @@ def _set_up(connection: sqlite3.Connection, _: object) -> None:
 
 Answer = Sequence[Found[Any]]
 
-
 WANTED = "wanted"
 """The parameter that rows are found by; one named like a column would be a value to set."""
 
@@ -186,8 +185,6 @@ class SQLAlchemyCore(SQLAlchemyTable):
 
 
 Objects = Sequence[Any]
-
-
 ROW_ID = "row_id"
 
 

@@ -57,17 +57,9 @@ from lamella.core.bench.workloads.entity_text import (
 from lamella.core.bench.workloads.taxi import SQLITE_QUERIES, TRIP_SCHEMA, TaxiBackend
 
 INSERT_ENTITY = f"INSERT INTO entities ({', '.join(FIELDS)}) VALUES ({', '.join('?' for _ in FIELDS)})"
-
-
 SELECT_ENTITIES = f"SELECT {', '.join(FIELDS)} FROM entities"
-
-
 ENTITY_TYPES = dict(zip(FIELDS, ("TEXT", "TEXT", "INTEGER", "REAL", "TEXT", "TEXT", "TEXT"), strict=True))
-
-
 DECLARED_FIELDS = ", ".join(f"{name} {kind}" for name, kind in ENTITY_TYPES.items())
-
-
 ENTITY_TABLE = f"CREATE TABLE entities (id INTEGER PRIMARY KEY, {DECLARED_FIELDS})"
 
 
@@ -147,7 +139,6 @@ def _entity(row: tuple[Any, ...]) -> Entity:
 
 
 _OBJECTS = "CREATE TABLE objects (key TEXT PRIMARY KEY, body BLOB NOT NULL)"
-
 
 _CATALOG_COLUMNS = (
     "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c "
@@ -349,19 +340,10 @@ class SQLiteRelations(SQLiteQuestions):
 
 
 TOKENIZERS = {STEMS: "porter unicode61", WORDS: "unicode61"}
-
-
 IDS = "SELECT rowid, rank FROM docs_words WHERE docs_words MATCH ?"
-
-
 ALL = "SELECT docs.*, rank FROM docs_words JOIN docs ON _id = docs_words.rowid WHERE docs_words MATCH ?"
-
-
 WITHIN = f"{ALL} AND year BETWEEN {FROM} AND {TO}"
-
-
 CHANGING = ALL.replace("docs", "changing")
-
 
 KEEP_UP = """
 CREATE TRIGGER changed AFTER UPDATE ON changing BEGIN
@@ -442,8 +424,6 @@ class FTS5Text(SQLiteQuestions):
 
 
 _DECLARED = {pa.int64(): "INTEGER", pa.float64(): "REAL"}
-
-
 _TRIP_COLUMNS = ", ".join(f"{field.name} {_DECLARED.get(field.type, 'TEXT')}" for field in TRIP_SCHEMA)
 
 

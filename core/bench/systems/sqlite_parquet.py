@@ -179,7 +179,6 @@ def _add_zones(connection: apsw.Connection) -> None:
 _BLOCK_BYTES = 64 << 20
 """Of text, which becomes a row group: about 130,000 rows."""
 
-
 _HELD = pa.schema([f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in TRIP_SCHEMA])
 
 

@@ -29,7 +29,6 @@ from lamella.core.bench.workloads.entity_text import (
 
 TOKENIZERS = {STEMS: "en_stem", WORDS: "default"}
 
-
 Best = list[tuple[int, float]]
 """Ids and scores."""
 

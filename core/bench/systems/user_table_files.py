@@ -31,8 +31,6 @@ from lamella.core.filters.kinds import Kind
 from lamella.core.filters.like import as_regex
 
 Met = Callable[[Any], bool]
-
-
 Cell = Callable[[Any], Any]
 
 

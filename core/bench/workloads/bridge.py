@@ -32,7 +32,6 @@ _OPERATIONS = tuple(
     )
 )
 
-
 BRIDGE = Workload(
     id="bridge",
     title="SQLite over Parquet",
@@ -52,18 +51,10 @@ BRIDGE = Workload(
     published_rows=(1_000_000,),
 )
 
-
 FILES, GROUPS = 2, 5
-
-
 GROUP = "group"
-
-
 ZONES = 200
-
-
 COLUMN_COUNT = 6
-
 
 STATEMENTS = {
     "sum": "SELECT sum(amount) FROM trips",

@@ -18,17 +18,9 @@ from lamella.core.bench.workloads.questions import digest, together
 from lamella.core.bench.workloads.table_rows import SEED, picked
 
 CALLS = 100
-
-
 OPENINGS = 100
-
-
 _EACH = f" A sample for each of {CALLS} calls."
-
-
 _COMMIT = " Each call is a commit of its own." + _EACH
-
-
 _BYTES = {"100b": "100 bytes", "1kb": "1,000 bytes", "10kb": "10,000 bytes"}
 
 
@@ -105,7 +97,6 @@ _OPERATIONS = (
     ),
 )
 
-
 CATALOG = Workload(
     id="catalog",
     title="Catalog and objects",
@@ -123,28 +114,13 @@ CATALOG = Workload(
     published_rows=(1_000,),
 )
 
-
 TOGETHER = 100
-
-
 LIMIT = 20
-
-
 LISTED = 10
-
-
 STATUS = "featured"
-
-
 SIZES = {"100b": 100, "1kb": 1_000, "10kb": 10_000}
-
-
 RATINGS = tuple(number / 4 for number in range(21))
-
-
 GROUPS = 3
-
-
 _STEPS = ("warm_create", "crud_cycle", "commit_then_put", "commit_and_put", "one_by_one_100", "batched_100")
 
 
@@ -248,10 +224,7 @@ _BY_STEP: dict[str, Callable[[int], str]] = {
     "batched_100": _in_groups("batched_100"),
 }
 
-
 T = TypeVar("T")
-
-
 ALL = float("inf")
 
 

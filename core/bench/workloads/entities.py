@@ -30,13 +30,8 @@ SCHEMA = pa.schema(
     }
 )
 
-
 STATUSES = ("draft", "review", "published", "archived")
-
-
 CITIES = ("Bergen", "Cusco", "Hanoi", "Izmir", "Lagos", "Perth", "Quito", "Turin")
-
-
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "garnet", "harbour", "indigo", "juniper")
 
 
@@ -113,10 +108,7 @@ CREATED = {
     "create_batch": Batches(10_000, 1),
 }
 
-
 DELETED = Batches(100, 10)
-
-
 _EACH = f"; a sample for each of up to {SINGLES} entities, each in a commit of its own."
 
 
@@ -185,25 +177,17 @@ ENTITY_CHANGES = Workload(
     published_rows=(1_000, 10_000, 100_000),
 )
 
-
 GOT, SET, INCREMENTED, PUSHED, GONE = (
     Pick(name, SINGLES) for name in ("get", "set", "increment", "push", "delete")
 )
-
 
 SET_SEVERAL, ADDED, PULLED, UNSET = (
     Pick(name, SINGLES) for name in ("set several", "add to set", "pull", "unset")
 )
 
-
 GONE_TOGETHER = Pick("delete together", DELETED.size * DELETED.times)
-
-
 STATUS, TAG, COMMON_TAG, FORGOTTEN = "featured", "kelp", "cedar", "about"
-
-
 SEVERAL = {"status": "reviewed", "views": 7, "rating": 4.5}
-
 
 Held = dict[int, Entity]
 """By number, in the order they came."""

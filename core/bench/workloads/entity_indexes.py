@@ -17,9 +17,7 @@ from lamella.core.bench.workloads.model import Operation, Workload
 ALIKE = 20
 """Rows of one owner, and rows whose codes begin alike."""
 
-
 KEYS, ROWS = "keys", "rows"
-
 
 SCANS = {
     "equality": "the 20 rows of one owner",
@@ -29,24 +27,17 @@ SCANS = {
 }
 """Lookups that are raced without an index too."""
 
-
 LOOKUPS = {
     **SCANS,
     "in": "20 rows by a list of numbers",
     "wide_range": "2 % of the rows by a range of numbers",
 }
 
-
 INDEXED = {"number": "distinct numbers", "owner": "repeated numbers", "code": "distinct texts"}
 """Columns, and what they hold."""
 
-
 SORTS = {"number": "number DESC", "code": "code"}
-
-
 _WHAT = {KEYS: "Only which rows.", ROWS: "With all columns of the rows."}
-
-
 _EACH = "For another value each time. "
 
 
@@ -110,14 +101,12 @@ def _sort(column: str) -> Operation:
 
 NEXT = "next_rows"
 
-
 _NEXT = Operation(
     NEXT,
     f"{ALIKE} rows from a number on",
     f"sorts {{rows}} behind a number for the next {ALIKE}",
     f"{_EACH}The next {ALIKE} rows behind a number, in its order, all columns.",
 )
-
 
 _OPERATIONS = (
     *(_scan(name, what) for what in (ROWS, KEYS) for name in SCANS),
@@ -126,7 +115,6 @@ _OPERATIONS = (
     *map(_sort, SORTS),
     _NEXT,
 )
-
 
 ENTITY_INDEXES = Workload(
     id="entity-indexes",
@@ -146,10 +134,8 @@ ENTITY_INDEXES = Workload(
     published_rows=(10_000, 100_000),
 )
 
-
 ITEM_TYPES = {"number": "INTEGER", "code": "TEXT", "owner": "INTEGER", "amount": "REAL", "label": "TEXT"}
 """Columns, and what SQL calls their types."""
-
 
 LOOKED_UP = 30
 

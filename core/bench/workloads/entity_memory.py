@@ -25,10 +25,7 @@ from lamella.core.bench.workloads.table_rows import SEED
 PAYLOADS = {"100": "100 B", "1k": "1 KB", "10k": "10 KB"}
 """Bytes of text in each entity: as an operation's name ends, and as it is shown."""
 
-
 BYTES = {"100": 100, "1k": 1_000, "10k": 10_000}
-
-
 _MEMORY = "What it adds to the process at its peak is its memory; what is loaded once is loaded before."
 
 
@@ -54,7 +51,6 @@ def _of_payload(end: str) -> tuple[Operation, Operation]:
 
 _OPERATIONS = tuple(operation for end in PAYLOADS for operation in _of_payload(end))
 
-
 ENTITY_MEMORY = Workload(
     id="entity-memory",
     title="Memory of entities",
@@ -72,11 +68,9 @@ ENTITY_MEMORY = Workload(
     published_rows=(1_000, 10_000),
 )
 
-
 PAYLOAD_SCHEMA = pa.schema(
     {"number": pa.int64(), "grp": pa.int64(), "name": pa.string(), "payload": pa.string()}
 )
-
 
 AT_ONCE = 1_000
 

@@ -19,16 +19,9 @@ from lamella.core.bench.workloads.questions import digest, together
 from lamella.core.bench.workloads.table_rows import picked
 
 PAGE = 20
-
-
 DEPTHS = (1, 10, 100, 500)
-
-
 PAGE_ORDER = ("-rating",)
-
-
 INDEXED_ORDER = ("views",)
-
 
 FILTERS = {
     "equality": ("Equality", "status = draft: a quarter of the entities"),
@@ -43,7 +36,6 @@ FILTERS = {
     "regex": ("Regex", "name matches ^amber .*7$: 1 % of them"),
 }
 
-
 SORTS = {
     "sort_number": ("-views",),
     "sort_text": ("name",),
@@ -51,20 +43,14 @@ SORTS = {
     "sort_three": ("status", "-rating", "views"),
 }
 
-
 PROJECTIONS: dict[str, tuple[str, ...]] = {
     "project_two": ("status", "views"),
     "project_four": ("name", "status", "views", "rating"),
     "project_index": ("_id", "views"),
 }
 
-
 _WHOLE = "All columns of every row found. "
-
-
 _ANEW = "Of every row. The database is opened anew before each time, untimed, with nothing kept in memory."
-
-
 _TIES = " Equal ones come in the order of their ids. Asked again, a system may answer from an order it kept."
 
 
@@ -137,7 +123,6 @@ _OPERATIONS = (
     ),
 )
 
-
 ENTITY_QUERIES = Workload(
     id="entity-queries",
     title="Questions to entities",
@@ -155,12 +140,8 @@ ENTITY_QUERIES = Workload(
     published_rows=(1_000, 10_000, 100_000),
 )
 
-
 _WORKLOAD_ID = "entity-queries"
-
-
 LOOKED_UP = Pick("looked up by name", 50)
-
 
 CONDITIONS: dict[str, Callable[[Entity], bool]] = {
     "equality": lambda one: bool(one["status"] == "draft"),
@@ -174,10 +155,7 @@ CONDITIONS: dict[str, Callable[[Entity], bool]] = {
     "regex": lambda one: re.search("^amber .*7$", one["name"]) is not None,
 }
 
-
 PAGES = {name(depth): depth for depth in DEPTHS for name in (by_offset, by_cursor)}
-
-
 ORDERS = {**SORTS, **dict.fromkeys(PAGES, PAGE_ORDER), "sort_indexed": INDEXED_ORDER}
 
 
@@ -235,8 +213,6 @@ def _held(rows: int) -> list[Entity]:
 
 
 ID = "_id"
-
-
 COLUMNS = (ID, *FIELDS)
 
 

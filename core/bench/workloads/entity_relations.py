@@ -12,13 +12,10 @@ from lamella.core.bench.workloads.model import Operation, Workload
 
 RELATED_PAGE = 20
 
-
 BILLED_BEFORE, IMPORTANT = 9, 4
 """Filters: on a cast entry's place, and on how important a skill is."""
 
-
 _EACH = "For another row each time. "
-
 
 _TITLED = {
     "entries": (
@@ -61,12 +58,8 @@ _TITLED = {
 }
 """Titles and sentences of the questions that are asked for one row after the other."""
 
-
 UNINDEXED, INDEX = "entries_unindexed", "index"
-
-
 COUNTS_OF_ALL, CHECK = "counts_of_all", "check"
-
 
 _OPERATIONS = (
     Operation(
@@ -97,7 +90,6 @@ _OPERATIONS = (
     ),
 )
 
-
 ENTITY_RELATIONS = Workload(
     id="entity-relations",
     title="Relations",
@@ -116,9 +108,7 @@ ENTITY_RELATIONS = Workload(
     published_rows=(10_000, 100_000),
 )
 
-
 Columns = dict[str, list[Any]]
-
 
 RELATED_TYPES = {
     "titles": {"code": "TEXT", "name": "TEXT", "year": "INTEGER", "rating": "REAL"},
@@ -131,14 +121,12 @@ RELATED_TYPES = {
 }
 """By table its columns, and what SQL calls their types. Each table has an `_id` from 0 on besides."""
 
-
 INDEXED = (
     *(("cast", "title"), ("cast", "person"), ("titles", "code")),
     *(("occupation_skills", "occupation"), ("occupation_skills", "skill")),
     *(("products", "code"), ("products", "parent")),
 )
 """Columns that related rows are found by, and that are not ids."""
-
 
 ASKED, SKILLS, SKILLS_EACH = 30, 35, 20
 

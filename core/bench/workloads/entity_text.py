@@ -11,7 +11,6 @@ from lamella.core.bench.workloads.model import Operation, Workload
 
 BEST = 20
 
-
 SEARCH_TITLES: Mapping[str, tuple[str, str]] = {
     "single_term": ("Single term", "searches {rows} for a word that 1 in 100 has"),
     "common_term": ("Common term", "searches {rows} for a word that most have"),
@@ -24,26 +23,15 @@ SEARCH_TITLES: Mapping[str, tuple[str, str]] = {
 }
 """Titles and sentences."""
 
-
 COMMON = "single_term"
 """What the questions about rows search for."""
 
-
 ROWS, FILTERED, AFTER_COMMIT = "single_term_rows", "filtered_rows", "after_commit_rows"
-
-
 STEMS, WORDS = "build_stems", "build_words"
-
-
 _IDS = f"Other words each time; the ids and scores of the {BEST} best."
-
-
 _ROWS = f"All columns of the {BEST} best."
-
-
 _BUILT = "Make an index that was dropped before, untimed, of documents that are stored already. Lamella and "
 _BUILT += "SQLite wait for no disk: Lamella makes anew what a crash damaged. "
-
 
 _OPERATIONS = (
     Operation(
@@ -68,7 +56,6 @@ _OPERATIONS = (
     ),
 )
 
-
 ENTITY_TEXT = Workload(
     id="entity-text",
     title="Full text",
@@ -87,15 +74,9 @@ ENTITY_TEXT = Workload(
     published_rows=(10_000, 50_000, 100_000),
 )
 
-
 LENGTH, VOCABULARY = 40, 30_000
-
-
 YEARS, FROM, TO = 40, 2000, 2003
-
-
 TURNS, COMMITS = 10, 9
-
 
 CHANGED = "w300 in commit {0}"
 """What a small commit makes of a document."""

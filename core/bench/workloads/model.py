@@ -12,10 +12,7 @@ import numpy.typing as npt
 Values = npt.NDArray[Any]
 """Of one column: int64, or float64 for the data columns of a workload with `floats`."""
 
-
 Columns = dict[str, Values]
-
-
 Condition = Callable[[Columns], npt.NDArray[np.bool_]]
 
 

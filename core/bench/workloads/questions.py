@@ -62,10 +62,8 @@ def _value(value: Any) -> Any:
 CALLS = 9
 """Of a question that is always the same: the first, and so many less one again."""
 
-
 ENOUGH_SECONDS = 2.0
 """Of asking again: slow answers need fewer samples."""
-
 
 FILL = "fill"
 

@@ -14,17 +14,9 @@ from lamella.core.bench.engine.judge import checksum
 from lamella.core.bench.workloads.model import Answer, Changed, Columns, Operation, Pick, Values, Workload
 
 SEED = 97
-
-
 LARGEST_VALUE = 1_000_000
-
-
 BLOCK_ROWS = 10_000
-
-
 Numbers = npt.NDArray[np.int64]
-
-
 Row = dict[str, int | float]
 
 

@@ -8,11 +8,7 @@ import numpy.typing as npt
 from lamella.core.bench.workloads.model import Answer, Changed, Columns, Operation, Pick, Workload
 
 WIDE = tuple(f"col{number}" for number in range(100))
-
-
 SIZES = tuple(10**power for power in range(5))
-
-
 ALL_SIZES = tuple(10**power for power in range(7))
 
 
@@ -29,7 +25,6 @@ CREATE = Operation(
     resizes=True,
 )
 
-
 CREATE_PREPARED = Operation(
     "create_with_preparation",
     "Create from dicts",
@@ -37,11 +32,9 @@ CREATE_PREPARED = Operation(
     "The same run with the conversion from Python dicts counted, as a user has to pay it.",
 )
 
-
 READ = Operation(
     "read", "Read", "reads {rows}", "Read every row and column. SQLite's answer is Python tuples."
 )
-
 
 READ_AGAIN = Operation(
     "read_again",
@@ -49,7 +42,6 @@ READ_AGAIN = Operation(
     "reads {rows} again",
     "Read every row and column once more while the database is still open.",
 )
-
 
 QUERY = Operation(
     "query",
@@ -59,7 +51,6 @@ QUERY = Operation(
     Answer(where=queried),
 )
 
-
 QUERY_AGAIN = Operation(
     "query_again",
     "Query again",
@@ -68,7 +59,6 @@ QUERY_AGAIN = Operation(
     Answer(where=queried),
 )
 
-
 INDEX = Operation(
     "index",
     "Index",
@@ -76,7 +66,6 @@ INDEX = Operation(
     "The index that SQLite's update needs; the published notebook makes it outside every timer.",
     resizes=True,
 )
-
 
 UPDATE = Operation(
     "update",
@@ -87,7 +76,6 @@ UPDATE = Operation(
     resizes=True,
 )
 
-
 UPDATE_PREPARED = Operation(
     "update_with_preparation",
     "Update from dicts",
@@ -95,7 +83,6 @@ UPDATE_PREPARED = Operation(
     "The same run with the conversion from Python dicts counted.",
     Answer(version=1),
 )
-
 
 UPDATE_BY_ROW_ID = Operation(
     "update_by_row_id",
@@ -106,7 +93,6 @@ UPDATE_BY_ROW_ID = Operation(
     resizes=True,
 )
 
-
 VACUUM = Operation(
     "vacuum",
     "Vacuum",
@@ -115,7 +101,6 @@ VACUUM = Operation(
     Answer(version=2),
     resizes=True,
 )
-
 
 SMALL = Workload(
     id="small",
@@ -131,7 +116,6 @@ SMALL = Workload(
     opens_inside=True,
     published_rows=ALL_SIZES,
 )
-
 
 UPDATE_ALL = Workload(
     id="update",
@@ -149,10 +133,7 @@ UPDATE_ALL = Workload(
     published_rows=ALL_SIZES,
 )
 
-
 SINGLES = 100
-
-
 SCATTER = 10_000
 
 
@@ -162,25 +143,12 @@ def is_needle(block: Columns) -> npt.NDArray[np.bool_]:
 
 
 GOT, ONE, CELL, GONE = (Pick(name, SINGLES) for name in ("get", "update one", "update cell", "delete one"))
-
-
 SOME = Pick("update some")
-
-
 SCATTERED_ROWS, SCATTERED_GONE = Pick("scattered updates", SCATTER), Pick("scattered deletes", SCATTER)
-
-
 _ONE_CHANGED = (Changed(ONE, 1),)
-
-
 _CELL_CHANGED = (*_ONE_CHANGED, Changed(CELL, 2, ("col1",)))
-
-
 _SOME_CHANGED, _SOME_CHANGED_AGAIN = (Changed(SOME, 1),), (Changed(SOME, 2),)
-
-
 _SCATTER_CHANGED = (Changed(SCATTERED_ROWS, 1),)
-
 
 FILL = Operation(
     "fill",
@@ -190,7 +158,6 @@ FILL = Operation(
     resizes=True,
 )
 
-
 GET = Operation(
     "get",
     "Get",
@@ -199,7 +166,6 @@ GET = Operation(
     Answer(only=GOT),
 )
 
-
 GET_AGAIN = Operation(
     "get_again",
     "Get again",
@@ -207,7 +173,6 @@ GET_AGAIN = Operation(
     "The same rows once more from the open table: what each system keeps in memory helps it.",
     Answer(only=GOT),
 )
-
 
 UPDATE_ONE = Operation(
     "update_one",
@@ -218,7 +183,6 @@ UPDATE_ONE = Operation(
     resizes=True,
 )
 
-
 UPDATE_CELL = Operation(
     "update_cell",
     "Update one cell",
@@ -227,7 +191,6 @@ UPDATE_CELL = Operation(
     Answer(changed=_CELL_CHANGED),
     resizes=True,
 )
-
 
 DELETE_ONE = Operation(
     "delete_one",
@@ -238,7 +201,6 @@ DELETE_ONE = Operation(
     resizes=True,
 )
 
-
 VACUUM_SINGLE = Operation(
     "vacuum",
     "Vacuum",
@@ -247,7 +209,6 @@ VACUUM_SINGLE = Operation(
     Answer(changed=_CELL_CHANGED, gone=GONE),
     resizes=True,
 )
-
 
 UPDATE_SOME = Operation(
     "update_some",
@@ -258,7 +219,6 @@ UPDATE_SOME = Operation(
     resizes=True,
 )
 
-
 UPDATE_SOME_BY_ROW_ID = Operation(
     "update_some_by_row_id",
     "By row id",
@@ -268,7 +228,6 @@ UPDATE_SOME_BY_ROW_ID = Operation(
     resizes=True,
 )
 
-
 FIND = Operation(
     "find",
     "Find",
@@ -276,7 +235,6 @@ FIND = Operation(
     "The one row of -1 in col0, this column only, without an index.",
     Answer(where=is_needle, columns=("col0",)),
 )
-
 
 FIND_INDEXED = Operation(
     "find_indexed",
@@ -315,7 +273,6 @@ SINGLE = Workload(
     published_rows=SIZES,
 )
 
-
 PARTIAL = Workload(
     id="partial",
     title="Partial update",
@@ -334,7 +291,6 @@ PARTIAL = Workload(
     published_rows=ALL_SIZES,
 )
 
-
 NEEDLE = Workload(
     id="needle",
     title="Needle in a haystack",
@@ -350,7 +306,6 @@ NEEDLE = Workload(
     needle=True,
     published_rows=ALL_SIZES,
 )
-
 
 SCATTERED = Workload(
     id="scattered",
@@ -375,9 +330,7 @@ SCATTERED = Workload(
     published_rows=(100_000, 1_000_000),
 )
 
-
 FIVE = tuple(f"col{number}" for number in range(5))
-
 
 READ_FLOATS = Operation(
     "read",
@@ -386,14 +339,12 @@ READ_FLOATS = Operation(
     "Read every row, the database opened anew. An answer is what a system gives its user: tuples, arrays, …",
 )
 
-
 READ_FLOATS_AGAIN = Operation(
     "read_again",
     "Read again",
     "reads {rows} again",
     "The same once more: the second run after a warm-up, which is what was published.",
 )
-
 
 FLOATS = Workload(
     id="floats",

@@ -23,7 +23,6 @@ from lamella.core.bench.workloads.table_rows import SEED
 
 _ASKED = " Its first time since the database was opened is cold, those after it are warm."
 
-
 TAXI = Workload(
     id="taxi",
     title="Taxi trips",
@@ -80,10 +79,7 @@ TAXI = Workload(
     published_rows=(1_100_000_000,),
 )
 
-
 _TEXT, _WHOLE, _REAL = pa.string(), pa.int64(), pa.float64()
-
-
 _TIME = pa.timestamp("ms")
 
 
@@ -134,22 +130,11 @@ TRIP_TYPES: dict[str, pa.DataType] = {
     **_tract("dropoff"),
 }
 
-
 TRIP_SCHEMA = pa.schema(list(TRIP_TYPES.items()))
-
-
 ROWS_A_BATCH = 100_000
-
-
 FIRST_TRIP = np.datetime64("2009-01-01", "ms").astype(np.int64)
-
-
 DAYS = 7 * 365
-
-
 BOROUGHS = ("Manhattan", "Brooklyn", "Queens", "Bronx", "Staten Island")
-
-
 TRACTS = 2_166
 
 
@@ -280,10 +265,7 @@ def _of(values: tuple[str | None, ...] | list[str], places: np.ndarray) -> pa.Ar
 
 
 ROWS_A_FILE = 250_000
-
-
 FEWEST_FILES, MOST_FILES = 2, 56
-
 
 _WRITTEN = pa.schema(
     [f.with_type(pa.timestamp("s")) if f.type == pa.timestamp("ms") else f for f in TRIP_SCHEMA]
@@ -348,7 +330,6 @@ class _CSVWriter:
 
 QUERIES = ("Q1", "Q2", "Q3", "Q4")
 
-
 DUCKDB_QUERIES = {
     "Q1": "SELECT cab_type, count(*) FROM trips GROUP BY cab_type",
     "Q2": "SELECT passenger_count, avg(total_amount) FROM trips GROUP BY passenger_count",
@@ -357,7 +338,6 @@ DUCKDB_QUERIES = {
     " count(*) AS trips FROM trips GROUP BY 1, 2, 3 ORDER BY pickup_year, trips DESC",
 }
 """DuckDB's, and so Lamella's."""
-
 
 SQLITE_QUERIES = {
     "Q1": "SELECT cab_type, count(*) FROM trips GROUP BY cab_type",
@@ -369,15 +349,12 @@ SQLITE_QUERIES = {
 }
 """`pickup_datetime` is text there, as it was published."""
 
-
 _YEAR = "strftime('%Y', datetime(pickup_datetime / 1000, 'unixepoch'))"
-
 
 SQLITE_MILLISECONDS = {
     name: text.replace("strftime('%Y', pickup_datetime)", _YEAR) for name, text in SQLITE_QUERIES.items()
 }
 """`pickup_datetime` is milliseconds since 1970 there, as in the published Parquet files."""
-
 
 _PARTS = {
     "Q1": "SELECT cab_type, count(*) AS cnt FROM {table} GROUP BY cab_type",
@@ -387,7 +364,6 @@ _PARTS = {
     "Q4": f"SELECT passenger_count, {_YEAR} AS pickup_year, round(trip_distance) AS distance,"
     " count(*) AS num_records FROM {table} GROUP BY passenger_count, pickup_year, distance",
 }
-
 
 SQLITE_VIEWS = {
     "Q1": "SELECT cab_type, sum(cnt) FROM query_Q1 GROUP BY cab_type",
@@ -409,10 +385,7 @@ def view(query: str, tables: list[str]) -> str:
 SAMPLED = 200
 """Trips, or all where there are fewer."""
 
-
 _NUDGE = 1e-11
-
-
 _BASE = 10_000
 
 

@@ -147,14 +147,8 @@ def _literal(given: Mapping[str, ast.expr], name: str, otherwise: Any) -> Any:
 
 
 SUFFIX = ".py"
-
-
 LOAD = "load"
-
-
 DEFAULT_ROWS, DEFAULT_REPEATS = (1_000, 10_000, 100_000), 3
-
-
 EXAMPLE = "docs/race.md has one that works"
 
 

@@ -25,13 +25,10 @@ if TYPE_CHECKING:
 
 PREFIX = "mine"
 
-
 TABLE = "the table"
 """Stands in the sentences for its name."""
 
-
 SMALL_ROWS = 1_000
-
 
 LOAD = Operation(
     "load",
@@ -41,24 +38,19 @@ LOAD = Operation(
     resizes=True,
 )
 
-
 READ = Operation("read", "Read", "reads {rows} of the table", "Every chosen column of every row.")
-
 
 READ_AGAIN = Operation(
     "read_again", "Read again", "reads {rows} of the table once more", "The same once more."
 )
 
-
 FILTER = Operation(
     "filter", "Filter", "filters {rows} of the table", "Every chosen column of the rows that match."
 )
 
-
 FILTER_AGAIN = Operation(
     "filter_again", "Filter again", "filters {rows} of the table once more", "The same once more."
 )
-
 
 UPDATE = Operation(
     "update",
@@ -67,7 +59,6 @@ UPDATE = Operation(
     "One column gets a new value in every row that matches, in one commit.",
     resizes=True,
 )
-
 
 MINE = Workload(
     id=PREFIX,
@@ -117,8 +108,6 @@ def _of_table(operation: Operation, table: str) -> Operation:
 
 
 LONGEST_DECIMAL = 38
-
-
 MOST_SQLITE_COLUMNS = 2000
 
 
@@ -231,7 +220,6 @@ def _word(kind: pa.DataType) -> str:
 
 _SQLITE = ("sqlite", "sqlite-wal")
 
-
 _OF_COLUMNS = {
     "sqlite": _not_in_sqlite,
     "sqlite-wal": _not_in_sqlite,
@@ -239,7 +227,6 @@ _OF_COLUMNS = {
     "jsonl": _not_in_json,
     "pickle": _not_in_pickle,
 }
-
 
 BATCH_ROWS = 65_536
 

@@ -68,13 +68,10 @@ class Source:
 PYTHON_ROWS = ("sqlite", "sqlite-wal", "csv", "jsonl", "pickle")
 """They answer with values of Python's."""
 
-
 PYTHON_VALUE_BYTES = 64
-
 
 ARROW_SECONDS, PYTHON_SECONDS = 20e-9, 500e-9
 """Of one value in one step, its check included; rough."""
-
 
 COPIES_IN_MEMORY = 3
 """The answer, what it was made from, and the table it is checked as."""
@@ -91,11 +88,7 @@ def costs_by_system(sample: pa.Table) -> dict[str, list[float]]:
 
 
 TEXT = "raced"
-
-
 SAMPLE_ROWS = 1000
-
-
 LONGEST_WORDS = 60
 
 
@@ -216,8 +209,6 @@ def _refuse_nothing(name: str, rows: int, raced: Sequence[str]) -> None:
 
 
 FILE = "copy.parquet"
-
-
 GROUP_ROWS = 131_072
 
 
