@@ -22,10 +22,12 @@ class NotReady(LamellaError):
 class Backend(ABC):
     """Subclasses do each operation as their system's own documentation recommends.
 
-    `cannot` maps the steps that a system has no means for to the reason.
+    `description` says how it is configured, durability above all, in one sentence; `cannot` maps the steps
+    that a system has no means for to the reason.
     """
 
     id: ClassVar[str]
+    description: ClassVar[str]
     cannot: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, folder: Path, workload: Workload) -> None:
@@ -43,9 +45,9 @@ class Backend(ABC):
         return cls.version()
 
     @classmethod
-    @abstractmethod
     def describe(cls) -> str:
-        """How it is configured, durability above all, in one sentence. Quick, too."""
+        """`description`, and what has to be looked up for it. Quick, too."""
+        return cls.description
 
     @property
     @abstractmethod
@@ -65,6 +67,28 @@ class Backend(ABC):
 
     def disk_bytes(self) -> int:
         return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
+
+
+class FileBackend(Backend):
+    """Keeps its rows in one file: every call opens it and closes it."""
+
+    file_name: ClassVar[str]
+
+    @property
+    def path(self) -> Path:
+        return self.folder / self.file_name
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def rewrite(self, write: Callable[[Path], object]) -> None:
+        """Have `write` make a new file and put it in the place of the old one, in one step."""
+        staged = self.path.with_name(f"new-{self.file_name}")
+        write(staged)
+        staged.replace(self.path)
 
 
 class TableBackend(Backend):
@@ -96,9 +120,10 @@ class TableBackend(Backend):
     def find(self) -> Any:
         """col0 of the rows where it is -1, and no other column."""
 
-    @abstractmethod
     def row_ids(self, numbers: Numbers) -> Sequence[int]:
         """What the system itself calls the rows that were put in at these places, counted from 0."""
+        found: list[int] = numbers.tolist()
+        return found
 
     @abstractmethod
     def get(self, row_id: int) -> Any:
@@ -125,7 +150,7 @@ class TableBackend(Backend):
 
     def update_by_row_id(self, prepared: Any) -> None:
         """One commit."""
-        raise NotImplementedError
+        self.update(prepared)
 
     def delete(self, row_ids: Sequence[int]) -> None:
         """One commit."""

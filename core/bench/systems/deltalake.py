@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,30 +13,26 @@ import pyarrow.dataset  # what it reads through
 from deltalake import DeltaTable, write_deltalake
 from deltalake.table import TableMerger
 
-from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.systems.base import Rows
 from lamella.core.bench.systems.pyarrow import from_rows, with_ids
-from lamella.core.bench.systems.rows import batches, columns_of
-from lamella.core.bench.workloads.model import Columns, Values
-from lamella.core.bench.workloads.table_rows import Numbers, Row
+from lamella.core.bench.systems.rows import ArrowTable, batches
+from lamella.core.bench.workloads.model import Columns
 
 SAME_ROW = "target.id = source.id"
 
 
-class DeltaLake(TableBackend):
+class DeltaLake(ArrowTable):
     """It numbers no rows, so an `id` counts them; where the workload has such a key, that is it."""
 
     id = "deltalake"
+    description = (
+        "as installed (snappy): a change rewrites the files it touches, merge for many rows, update and "
+        "delete for one, old files kept until a vacuum; commits are atomic, not durable (no sync)"
+    )
 
     @classmethod
     def version(cls) -> str:
         return version("deltalake")
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "as installed (snappy): a change rewrites the files it touches, merge for many rows, update and "
-            "delete for one, old files kept until a vacuum; commits are atomic, not durable (no sync)"
-        )
 
     @property
     def columns(self) -> int:
@@ -69,16 +65,8 @@ class DeltaLake(TableBackend):
     def find(self) -> pa.Table:
         return self._table.to_pyarrow_table(columns=["col0"], filters=[("col0", "=", -1)])
 
-    def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = numbers.tolist()
-        return found
-
     def get(self, row_id: int) -> pa.Table:
         return self._table.to_pyarrow_table(filters=[("id", "=", row_id)])
-
-    def as_row(self, answer: pa.Table) -> Row:
-        row: Row = answer.to_pylist()[0]
-        return row
 
     def update(self, prepared: Rows) -> None:
         changes = {name: f"source.{name}" for name in prepared[0] if name != "id"}
@@ -105,9 +93,6 @@ class DeltaLake(TableBackend):
         self._table.optimize.compact()
         self._table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
         return True
-
-    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        return columns_of(answer, names)
 
     def _merging(self, changes: pa.Table) -> TableMerger:
         return self._table.merge(changes, SAME_ROW, source_alias="source", target_alias="target")

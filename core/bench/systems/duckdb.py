@@ -15,18 +15,17 @@ from lamella.core.bench.systems.base import (
     FIELDS,
     Backend,
     Entity,
-    EntityBackend,
     Question,
     QuestionBackend,
     Questions,
     Rows,
-    TableBackend,
 )
-from lamella.core.bench.systems.rows import batches, columns_of, names_of
-from lamella.core.bench.systems.sql_questions import (
+from lamella.core.bench.systems.rows import ArrowTable, batches, names_of
+from lamella.core.bench.systems.sql import (
     COUNT_ITEMS,
     SHARED_CONDITIONS,
     Related,
+    SQLEntities,
     SQLEntityQueries,
     sql_questions,
 )
@@ -37,7 +36,7 @@ from lamella.core.bench.workloads.entity_memory import EntityMemory
 from lamella.core.bench.workloads.entity_queries import COLUMNS, arrow
 from lamella.core.bench.workloads.entity_relations import RELATED_TYPES, tables
 from lamella.core.bench.workloads.entity_storage import EntityStorage
-from lamella.core.bench.workloads.model import Columns, Values, Workload
+from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiBackend
 from lamella.core.bench.workloads.user_table import MineBackend, change_sql, condition_sql
@@ -66,11 +65,16 @@ class DuckDBFile(Backend):
 ROW_ID = "row_id"
 
 
-class DuckDB(DuckDBFile, TableBackend):
+class DuckDB(DuckDBFile, ArrowTable):
     """Its own row ids change when rows are written anew, so a `row_id` counts them; where the workload has a
     key, that is it."""
 
     file_name = "data.duckdb"
+    description = (
+        "as installed: every commit is durable (write-ahead log, worked into the file when large and on "
+        "closing); rows enter as a registered Arrow table, answers are Arrow tables; many whole rows "
+        "are changed by DELETE and INSERT in one transaction, which is quicker there than UPDATE"
+    )
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
@@ -79,14 +83,6 @@ class DuckDB(DuckDBFile, TableBackend):
         self._names = names_of(workload)
         self._key = workload.key or ROW_ID
         self._all = "*" if workload.key else f"* EXCLUDE ({ROW_ID})"
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "as installed: every commit is durable (write-ahead log, worked into the file when large and on "
-            "closing); rows enter as a registered Arrow table, answers are Arrow tables; many whole rows "
-            "are changed by DELETE and INSERT in one transaction, which is quicker there than UPDATE"
-        )
 
     @property
     def columns(self) -> int:
@@ -159,9 +155,6 @@ class DuckDB(DuckDBFile, TableBackend):
         self.open(writing=True)
         return True
 
-    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        return columns_of(answer, names)
-
     def _create(self, rows: pa.Table | pa.RecordBatchReader) -> None:
         counted = "" if self.workload.key else f"row_number() OVER () - 1 AS {ROW_ID}, "
         self._connection.register("made", rows)
@@ -213,10 +206,11 @@ INSERT_ONE_ENTITY = f"INSERT INTO entities ({ENTITY_NAMES}) VALUES ({', '.join('
 INSERT_ENTITIES = f"INSERT INTO entities ({ENTITY_NAMES}) SELECT {ENTITY_NAMES} FROM given"
 
 
-class DuckDBEntities(DuckDBFile, EntityBackend):
-    @classmethod
-    def describe(cls) -> str:
-        return "its own file with a primary key; every commit is durable (write-ahead log, synced)"
+class DuckDBEntities(DuckDBFile, SQLEntities):
+    appended = "list_append({name}, ?)"
+    lacking = "NOT list_contains({name}, ?)"
+    pulled = "list_filter({name}, lambda item: item <> ?)"
+    description = "its own file with a primary key; every commit is durable (write-ahead log, synced)"
 
     def fill(self, made: list[Entity]) -> None:
         self._connection.execute(CREATE_ENTITIES)
@@ -242,25 +236,6 @@ class DuckDBEntities(DuckDBFile, EntityBackend):
             self._connection.execute(INSERT_ENTITIES)
             self._connection.unregister("given")
 
-    def set_fields(self, row_id: int, values: Mapping[str, Any]) -> None:
-        self._change(", ".join(f"{name} = ?" for name in values), *values.values(), row_id)
-
-    def increment(self, row_id: int, name: str, by: int) -> None:
-        self._change(f"{name} = {name} + ?", by, row_id)
-
-    def push(self, row_id: int, name: str, value: str) -> None:
-        self._change(f"{name} = list_append({name}, ?)", value, row_id)
-
-    def add_to_set(self, row_id: int, name: str, value: str) -> None:
-        lacking = f"NOT list_contains({name}, ?)"
-        self._change(f"{name} = list_append({name}, ?)", value, row_id, value, also=lacking)
-
-    def pull(self, row_id: int, name: str, value: str) -> None:
-        self._change(f"{name} = list_filter({name}, lambda item: item <> ?)", value, row_id)
-
-    def unset(self, row_id: int, name: str) -> None:
-        self._change(f"{name} = NULL", row_id)
-
     def delete(self, row_ids: Sequence[int]) -> None:
         holders = ", ".join("?" for _ in row_ids)
         self._connection.execute(f"DELETE FROM entities WHERE id IN ({holders})", list(row_ids))
@@ -270,16 +245,12 @@ class DuckDBEntities(DuckDBFile, EntityBackend):
             self.as_entity, self._connection.execute(f"SELECT {ENTITY_NAMES} FROM entities").fetchall()
         )
 
-    def _change(self, assignment: str, *values: Any, also: str = "") -> None:
-        """`values` in the order of their places: those of the assignment, the id, those of `also`."""
-        meets = f" AND {also}" if also else ""
-        self._connection.execute(f"UPDATE entities SET {assignment} WHERE id = ?{meets}", list(values))
+    def change(self, statement: str, values: Sequence[Any]) -> None:
+        self._connection.execute(statement, list(values))
 
 
 class DuckDBQuestions(DuckDBFile, QuestionBackend):
-    @classmethod
-    def describe(cls) -> str:
-        return "a file of its own, every commit durable; memory and threads as it chooses"
+    description = "a file of its own, every commit durable; memory and threads as it chooses"
 
     def ask(self, sql: str, *values: Any) -> pa.Table | None:
         """The answer in Arrow: quickest where it is of many rows."""
@@ -342,9 +313,9 @@ class DuckDBEntityQueries(DuckDBQuestions, SQLEntityQueries):
 
 
 class DuckDBMemory(DuckDBFile, EntityMemory):
-    @classmethod
-    def describe(cls) -> str:
-        return "a file of its own, every commit durable; memory and threads as it chooses; answers in Arrow"
+    description = (
+        "a file of its own, every commit durable; memory and threads as it chooses; answers in Arrow"
+    )
 
     def fill(self, table: str, made: pa.RecordBatchReader) -> None:
         self._connection.register("given", made)
@@ -366,9 +337,7 @@ class DuckDBMemory(DuckDBFile, EntityMemory):
 
 
 class DuckDBStorage(DuckDBFile, EntityStorage):
-    @classmethod
-    def describe(cls) -> str:
-        return "a file of its own, every commit durable, compressed as it chooses; answers in Arrow"
+    description = "a file of its own, every commit durable, compressed as it chooses; answers in Arrow"
 
     def write(self, prepared: pa.Table) -> None:
         self._connection.register("given", prepared)
@@ -380,9 +349,7 @@ class DuckDBStorage(DuckDBFile, EntityStorage):
 
 
 class DuckDBIndexes(DuckDBQuestions):
-    @property
-    def columns(self) -> int:
-        return len(ITEM_TYPES)
+    columns = len(ITEM_TYPES)
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
@@ -394,9 +361,7 @@ class DuckDBIndexes(DuckDBQuestions):
 
 
 class DuckDBRelations(DuckDBQuestions):
-    @property
-    def columns(self) -> int:
-        return sum(map(len, RELATED_TYPES.values()))
+    columns = sum(map(len, RELATED_TYPES.values()))
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
@@ -409,9 +374,7 @@ class DuckDBRelations(DuckDBQuestions):
 
 
 class DuckDBTable(DuckDBQuestions):
-    @property
-    def columns(self) -> int:
-        return COLUMN_COUNT
+    columns = COLUMN_COUNT
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
@@ -442,16 +405,7 @@ _TRIP_SQL_TYPES = {
 }
 
 
-class DuckDBTrips(TaxiBackend):
-    _connection: duckdb.DuckDBPyConnection
-
-    @classmethod
-    def version(cls) -> str:
-        return duckdb.__version__
-
-    def close(self) -> None:
-        self._connection.close()
-
+class DuckDBTrips(DuckDBFile, TaxiBackend):
     def ask(self, query: str) -> pa.Table:
         return self._connection.sql(DUCKDB_QUERIES[query]).to_arrow_table()
 
@@ -471,11 +425,8 @@ class DuckDBTrips(TaxiBackend):
 
 
 class DuckDBTaxi(DuckDBTrips):
-    id = "duckdb"
-
-    @classmethod
-    def describe(cls) -> str:
-        return "its own file, by CREATE TABLE … AS FROM read_csv: durable, as every commit of its is"
+    file_name = "trips.duckdb"
+    description = "its own file, by CREATE TABLE … AS FROM read_csv: durable, as every commit of its is"
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
@@ -483,15 +434,12 @@ class DuckDBTaxi(DuckDBTrips):
         self.close()
 
     def open(self, writing: bool) -> None:
-        self._connection = duckdb.connect(self.folder / "trips.duckdb", read_only=not writing)
+        self._connection = duckdb.connect(self.path, read_only=not writing)
 
 
 class DuckDBParquetTaxi(DuckDBTrips):
     id = "duckdb-parquet"
-
-    @classmethod
-    def describe(cls) -> str:
-        return "one Parquet file as it writes it by COPY … TO: not synced, so not durable"
+    description = "one Parquet file as it writes it by COPY … TO: not synced, so not durable"
 
     @property
     def _parquet(self) -> str:
@@ -511,9 +459,7 @@ def _quoted(text: str) -> str:
 
 
 class DuckDBUserTable(DuckDBFile, MineBackend):
-    @classmethod
-    def describe(cls) -> str:
-        return "a database file, as installed: every commit is durable (write-ahead log); read as Arrow"
+    description = "a database file, as installed: every commit is durable (write-ahead log); read as Arrow"
 
     def load(self, rows: int) -> None:
         """By DuckDB's own reader of Parquet, its columns called by their place: SQL does not tell the cases

@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import platform
-from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
 import pyarrow as pa
 import pyarrow.dataset  # what it reads through
 import pyarrow.parquet as pq
 
-from lamella.core.bench.systems.base import Entity
+from lamella.core.bench.systems.base import Entity, FileBackend
 from lamella.core.bench.workloads.entities import SCHEMA
 from lamella.core.bench.workloads.entity_storage import EntityStorage
 
@@ -22,31 +21,14 @@ GZIP_LEVEL = 6
 """What zlib, and so Node.js, takes where nobody chooses."""
 
 
-class EntityFile(EntityStorage):
-    name: ClassVar[str]
-
-    def open(self, writing: bool) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-    def close(self) -> None:
-        """Each call opens the file and closes it."""
-
-    @property
-    def file(self) -> Path:
-        return self.folder / self.name
-
-
-class EntityJSONLines(EntityFile):
+class EntityJSONLines(FileBackend, EntityStorage):
     id = "jsonl"
-    name = "entities.jsonl"
+    file_name = "entities.jsonl"
+    description = "a line of JSON without spaces for each entity, by Python's json; not durable (no sync)"
 
     @classmethod
     def version(cls) -> str:
         return platform.python_version()
-
-    @classmethod
-    def describe(cls) -> str:
-        return "a line of JSON without spaces for each entity, by Python's json; not durable (no sync)"
 
     def prepare(self, made: list[Entity]) -> list[Entity]:
         return made
@@ -63,23 +45,23 @@ class EntityJSONLines(EntityFile):
         return pa.Table.from_pylist(answer, SCHEMA)
 
     def _file(self, mode: str) -> TextIO:
-        return self.file.open(mode, encoding="utf-8")  # type: ignore[return-value] # a text mode
+        return self.path.open(mode, encoding="utf-8")  # type: ignore[return-value] # a text mode
 
 
 class GzippedJSONLines(EntityJSONLines):
     id = "jsonl-gzip"
-    name = "entities.jsonl.gz"
+    file_name = "entities.jsonl.gz"
 
     @classmethod
     def describe(cls) -> str:
         return f"{super().describe()}; gzip, level {GZIP_LEVEL}"
 
     def _file(self, mode: str) -> Any:
-        return gzip.open(self.file, f"{mode}t", compresslevel=GZIP_LEVEL, encoding="utf-8")
+        return gzip.open(self.path, f"{mode}t", compresslevel=GZIP_LEVEL, encoding="utf-8")
 
 
-class EntityParquet(EntityFile):
-    name = "entities.parquet"
+class EntityParquet(FileBackend, EntityStorage):
+    file_name = "entities.parquet"
     codec: ClassVar[str]
 
     @classmethod
@@ -91,10 +73,10 @@ class EntityParquet(EntityFile):
         return f"one file, codec {cls.codec}, all else as PyArrow chooses; not durable (no sync)"
 
     def write(self, prepared: pa.Table) -> None:
-        pq.write_table(prepared, self.file, compression=self.codec)
+        pq.write_table(prepared, self.path, compression=self.codec)
 
     def read(self) -> pa.Table:
-        return pq.read_table(self.file)
+        return pq.read_table(self.path)
 
 
 class PlainParquet(EntityParquet):

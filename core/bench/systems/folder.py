@@ -52,18 +52,12 @@ class FolderOfFiles(ObjectBackend):
         ),
         _NO_ENTITIES,
     )
+    description = "durable: every file is synced, renamed into place, and its folder synced"
+    columns = 2
 
     @classmethod
     def version(cls) -> str:
         return f"{platform.system()} {platform.release()}"
-
-    @classmethod
-    def describe(cls) -> str:
-        return "durable: every file is synced, renamed into place, and its folder synced"
-
-    @property
-    def columns(self) -> int:
-        return 2
 
     def fill(self, made: list[Entity]) -> None:
         self.folder.mkdir(parents=True)

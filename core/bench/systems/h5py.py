@@ -36,6 +36,10 @@ class H5py(TableBackend):
     cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("delete_one", "scatter_deletes", "read_deleted"), _FIXED
     ) | {"find_indexed": "h5py has no indexes"}
+    description = (
+        "one contiguous dataset of rows × columns; a question reads the dataset, or the column it needs, "
+        "and filters with NumPy; updates change it in place; flushed, but not durable (no sync)"
+    )
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
@@ -44,13 +48,6 @@ class H5py(TableBackend):
     @classmethod
     def version(cls) -> str:
         return f"{h5py.__version__}, HDF5 {h5py.version.hdf5_version}"
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "one contiguous dataset of rows × columns; a question reads the dataset, or the column it needs, "
-            "and filters with NumPy; updates change it in place; flushed, but not durable (no sync)"
-        )
 
     @property
     def columns(self) -> int:
@@ -86,10 +83,6 @@ class H5py(TableBackend):
     def find(self) -> Table:
         column = self._table[:, self.names.index("col0")]
         found: Table = column[column == -1][:, np.newaxis]
-        return found
-
-    def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = numbers.tolist()
         return found
 
     def get(self, row_id: int) -> Values:

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.agg import count, mean
-from lamella.core.bench.systems.base import Backend, CatalogBackend, Entity, EntityBackend, Rows, TableBackend
+from lamella.core.bench.systems.base import Backend, CatalogBackend, Entity, EntityBackend, Rows
 from lamella.core.bench.systems.folder import Files
-from lamella.core.bench.systems.rows import batches, columns_of
+from lamella.core.bench.systems.rows import ArrowTable, batches
 from lamella.core.bench.workloads.entities import entities
 from lamella.core.bench.workloads.entity_memory import EntityMemory
 from lamella.core.bench.workloads.entity_queries import COLUMNS, PAGE, PAGE_ORDER, EntityQueries
 from lamella.core.bench.workloads.entity_storage import EntityStorage
-from lamella.core.bench.workloads.model import Columns, Values, Workload
+from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiBackend
 from lamella.core.bench.workloads.user_table import MineBackend
@@ -41,6 +41,7 @@ class LamellaStore(Backend):
     """What its backends share: one table in one store."""
 
     id = "lamella"
+    description = "as installed: every commit is durable (files synced, catalog in WAL with synchronous=FULL)"
 
     @classmethod
     def version(cls) -> str:
@@ -48,10 +49,6 @@ class LamellaStore(Backend):
             return version("lamella")
         except PackageNotFoundError:
             return "from source"
-
-    @classmethod
-    def describe(cls) -> str:
-        return "as installed: every commit is durable (files synced, catalog in WAL with synchronous=FULL)"
 
     def open(self, writing: bool) -> None:
         self._store = Store.open(self.folder)
@@ -84,7 +81,7 @@ def forget() -> None:
     orders.forget()
 
 
-class Lamella(LamellaStore, TableBackend):
+class Lamella(LamellaStore, ArrowTable):
     @property
     def columns(self) -> int:
         return len(self.workload.data_columns) + (self.workload.key is not None)
@@ -131,9 +128,6 @@ class Lamella(LamellaStore, TableBackend):
 
     def delete(self, row_ids: Sequence[int]) -> None:
         self._store[NAME].delete(ids=row_ids)
-
-    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        return columns_of(answer, names)
 
 
 class LamellaEntities(LamellaStore, EntityBackend):

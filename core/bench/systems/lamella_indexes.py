@@ -70,9 +70,7 @@ CONDITIONS: Mapping[str, Callable[..., Filter]] = {
 
 
 class LamellaIndexes(LamellaStore, QuestionBackend):
-    @property
-    def columns(self) -> int:
-        return len(ITEM_TYPES)
+    columns = len(ITEM_TYPES)
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
@@ -120,9 +118,7 @@ LANGUAGES: Mapping[str, str | None] = {STEMS: "english", WORDS: None}
 
 
 class LamellaText(LamellaStore, QuestionBackend):
-    @property
-    def columns(self) -> int:
-        return 2
+    columns = 2
 
     def fill(self, rows: int) -> None:
         """`changing` is what small commits go to."""
@@ -202,9 +198,7 @@ RELATIONS = (
 
 
 class LamellaRelations(LamellaStore, QuestionBackend):
-    @property
-    def columns(self) -> int:
-        return sum(map(len, entity_relations.RELATED_TYPES.values()))
+    columns = sum(map(len, entity_relations.RELATED_TYPES.values()))
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)

@@ -28,7 +28,7 @@ from lamella.core.bench.systems.base import (
 )
 from lamella.core.bench.systems.rows import dict_blocks, names_of
 from lamella.core.bench.workloads.model import Columns, Values
-from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row, dicts
+from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row, dicts
 from lamella.core.errors import LamellaError
 
 URI_VARIABLE = "LAMELLA_MONGODB_URI"
@@ -158,6 +158,10 @@ class MongoDatabase(Backend):
     """What its backends share: one collection in a database of their own, on the server of the settings."""
 
     id = "mongodb"
+    description = (
+        "through pymongo, write concern w=1 and the journal as the server's default: a commit is durable "
+        "only once the journal is synced, with MongoDB within 0.1 s; `_id` is the row's key or its number"
+    )
 
     @classmethod
     def version(cls) -> str:
@@ -169,13 +173,6 @@ class MongoDatabase(Backend):
             return server()
         except NoServer as error:
             raise NotReady(error.what, error.why, error.fix) from error
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "through pymongo, write concern w=1 and the journal as the server's default: a commit is durable "
-            "only once the journal is synced, with MongoDB within 0.1 s; `_id` is the row's key or its number"
-        )
 
     def open(self, writing: bool) -> None:
         """A client connects when it is first asked, which would fall into the time of an operation."""
@@ -228,10 +225,6 @@ class MongoTable(MongoDatabase, TableBackend):
         self._documents.create_index(column)
         return True
 
-    def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = numbers.tolist()
-        return found
-
     def get(self, row_id: int) -> Document | None:
         return self._documents.find_one(row_id)
 
@@ -249,9 +242,6 @@ class MongoTable(MongoDatabase, TableBackend):
 
     def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> list[UpdateOne]:
         return [_set(row_id, row) for row_id, row in zip(row_ids, rows, strict=True)]
-
-    def update_by_row_id(self, prepared: list[UpdateOne]) -> None:
-        self.update(prepared)
 
     def delete(self, row_ids: Sequence[int]) -> None:
         self._documents.delete_many({"_id": {"$in": list(row_ids)}})

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from lamella.core.bench.systems.base import Rows
+from lamella.core.bench.systems.base import Backend, Rows
 from lamella.core.bench.systems.pyarrow import NEEDED
 from lamella.core.bench.systems.rows import FrameFile
 from lamella.core.bench.workloads.entity_indexes import (
@@ -31,21 +31,21 @@ from lamella.core.bench.workloads.user_table import MineFile
 Changes = tuple[list[int], Rows]
 
 
-class Pandas(FrameFile):
-    """Its index calls the rows: it numbers them, and a row keeps its label when others go."""
-
+class PandasBackend(Backend):
     id = "pandas"
 
     @classmethod
     def version(cls) -> str:
         return str(pd.__version__)
 
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "to_parquet and read_parquet as they are (PyArrow, snappy), filters and columns given to "
-            "read_parquet; one row needs the whole file, and a change writes it anew; not durable (no sync)"
-        )
+
+class Pandas(PandasBackend, FrameFile):
+    """Its index calls the rows: it numbers them, and a row keeps its label when others go."""
+
+    description = (
+        "to_parquet and read_parquet as they are (PyArrow, snappy), filters and columns given to "
+        "read_parquet; one row needs the whole file, and a change writes it anew; not durable (no sync)"
+    )
 
     def create(self, prepared: Rows) -> None:
         self._write(pd.DataFrame(prepared))
@@ -96,7 +96,7 @@ class Pandas(FrameFile):
         self._write(frame)
 
     def _write(self, frame: pd.DataFrame) -> None:
-        self._replaced(frame.to_parquet)
+        self.rewrite(frame.to_parquet)
 
 
 ENTITY_CONDITIONS: dict[str, Callable[[Any], Any]] = {
@@ -115,20 +115,12 @@ ENTITY_CONDITIONS: dict[str, Callable[[Any], Any]] = {
 NO_INDEX = {"sort_indexed": "The index of a DataFrame is the labels of its rows, not one of another column"}
 
 
-class PandasEntityQueries(EntityQueries):
-    id = "pandas"
+class PandasEntityQueries(PandasBackend, EntityQueries):
     cannot = NO_INDEX
-
-    @classmethod
-    def version(cls) -> str:
-        return str(pd.__version__)
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "a DataFrame of Arrow types in memory, read from a Parquet file before the clock runs; columns"
-            " opened anew from the file; not durable"
-        )
+    description = (
+        "a DataFrame of Arrow types in memory, read from a Parquet file before the clock runs; columns"
+        " opened anew from the file; not durable"
+    )
 
     def fill(self, rows: int) -> None:
         import pyarrow.parquet as pq
@@ -201,16 +193,8 @@ def _first(rows: pd.DataFrame, keys: Sequence[str], count: int) -> pd.DataFrame:
     )
 
 
-class PandasMemory(FrameMemory):
-    id = "pandas"
-
-    @classmethod
-    def version(cls) -> str:
-        return str(pd.__version__)
-
-    @classmethod
-    def describe(cls) -> str:
-        return "a DataFrame in memory, read from a Parquet file; not durable (no sync)"
+class PandasMemory(PandasBackend, FrameMemory):
+    description = "a DataFrame in memory, read from a Parquet file; not durable (no sync)"
 
     def result(self, table: str) -> pd.DataFrame:
         return self._frame[self._frame["grp"] == 1]
@@ -231,19 +215,11 @@ ITEM_CONDITIONS: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-class PandasScans(FrameScans):
-    id = "pandas"
+class PandasScans(PandasBackend, FrameScans):
     cannot = dict.fromkeys(
         NEED_AN_INDEX, "The index of a DataFrame is the labels of its rows, not one of a column beside others"
     )
-
-    @classmethod
-    def version(cls) -> str:
-        return str(pd.__version__)
-
-    @classmethod
-    def describe(cls) -> str:
-        return "a DataFrame in memory, read from a Parquet file before the clock runs; not durable"
+    description = "a DataFrame in memory, read from a Parquet file before the clock runs; not durable"
 
     def open(self, writing: bool) -> None:
         self._items = pd.read_parquet(self.file)
@@ -260,26 +236,18 @@ _TRIP_PANDAS_TYPES = {pa.int64(): "Int64", pa.float64(): "float64", pa.string():
 _TIMES = [field.name for field in TRIP_SCHEMA if field.type not in _TRIP_PANDAS_TYPES]
 
 
-class PandasTaxi(TaxiBackend):
+class PandasTaxi(PandasBackend, TaxiBackend):
     """A file of text is in memory whole while it is imported, and so is what a query needs."""
 
-    id = "pandas"
+    description = (
+        "a Parquet file for each CSV file, by read_csv with PyArrow's parser; queries read the columns "
+        "they need; files not synced, so not durable"
+    )
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
         import pyarrow.dataset
         import pyarrow.parquet  # noqa: F401 -- pandas imports both when it first reads: not for the timers
-
-    @classmethod
-    def version(cls) -> str:
-        return str(pd.__version__)
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "a Parquet file for each CSV file, by read_csv with PyArrow's parser; queries read the columns "
-            "they need; files not synced, so not durable"
-        )
 
     @property
     def _parquet(self) -> Path:
@@ -327,26 +295,19 @@ class PandasTaxi(TaxiBackend):
         return list(answer.itertuples(index=False, name=None))
 
 
-class PandasUserTable(MineFile):
-    id, suffix = "pandas", ".parquet"
-
-    @classmethod
-    def version(cls) -> str:
-        return str(pd.__version__)
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "one Parquet file, columns of Arrow's types; filters pushed down; a change writes it anew; not "
-            "durable (no sync)"
-        )
+class PandasUserTable(PandasBackend, MineFile):
+    file_name = "mine.parquet"
+    description = (
+        "one Parquet file, columns of Arrow's types; filters pushed down; a change writes it anew; not "
+        "durable (no sync)"
+    )
 
     def load(self, rows: int) -> None:
         frame = pd.read_parquet(self.copied.path, dtype_backend="pyarrow")
-        frame.head(rows).to_parquet(self.file, index=False, write_statistics=self.statistics)
+        frame.head(rows).to_parquet(self.path, index=False, write_statistics=self.statistics)
 
     def read(self) -> pd.DataFrame:
-        return pd.read_parquet(self.file, dtype_backend="pyarrow")
+        return pd.read_parquet(self.path, dtype_backend="pyarrow")
 
     def condition(self) -> Any:
         """As a filter to be pushed down. What is changed is found in the frame, by a mask."""
@@ -359,7 +320,7 @@ class PandasUserTable(MineFile):
         return compiled(self.copied.where, ArrowExpression, ArrowExpression.logic, self.copied.nan)
 
     def filter(self) -> pd.DataFrame:
-        return pd.read_parquet(self.file, dtype_backend="pyarrow", filters=self.condition())
+        return pd.read_parquet(self.path, dtype_backend="pyarrow", filters=self.condition())
 
     def update(self) -> None:
         change, frame = self.copied.change, self.read()
@@ -369,8 +330,7 @@ class PandasUserTable(MineFile):
             frame.loc[met, change.column] += change.add
         else:
             frame.loc[met, change.column] = change.text
-        frame.to_parquet(self.new_file, index=False, write_statistics=self.statistics)
-        self.new_file.replace(self.file)
+        self.rewrite(lambda path: frame.to_parquet(path, index=False, write_statistics=self.statistics))
 
     def as_table(self, answer: pd.DataFrame) -> pa.Table:
         return pa.Table.from_pandas(answer, preserve_index=False)

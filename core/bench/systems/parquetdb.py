@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import chdir
 from importlib import import_module
 from importlib.metadata import version
@@ -13,11 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.bench.systems.base import Backend, Rows, TableBackend
+from lamella.core.bench.systems.base import Backend, Rows
 from lamella.core.bench.systems.pyarrow import answer_trips, trip_options
-from lamella.core.bench.systems.rows import batches, columns_of
-from lamella.core.bench.workloads.model import Columns, Values, Workload
-from lamella.core.bench.workloads.table_rows import Numbers, Row
+from lamella.core.bench.systems.rows import ArrowTable, batches
+from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
 
 
@@ -25,6 +24,10 @@ class ParquetDBFolder(Backend):
     """What its backends share: one data set in one folder."""
 
     id = "parquetdb"
+    description = (
+        "as installed (row groups of 50,000–100,000, files of up to 10M rows): not durable (no sync), "
+        "every change rewrites the data set"
+    )
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
@@ -38,13 +41,6 @@ class ParquetDBFolder(Backend):
     def version(cls) -> str:
         return version("parquetdb")
 
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "as installed (row groups of 50,000–100,000, files of up to 10M rows): not durable (no sync), "
-            "every change rewrites the data set"
-        )
-
     def open(self, writing: bool) -> None:
         self._db: Any = self._class(str(self.folder / "BenchmarkDB"))
 
@@ -52,7 +48,7 @@ class ParquetDBFolder(Backend):
         """It holds nothing open."""
 
 
-class ParquetDB(ParquetDBFolder, TableBackend):
+class ParquetDB(ParquetDBFolder, ArrowTable):
     """Its own `id`, which counts from 0, is the key too: it allows no other column of that name."""
 
     @property
@@ -79,16 +75,8 @@ class ParquetDB(ParquetDBFolder, TableBackend):
     def find(self) -> pa.Table:
         return self._db.read(columns=["col0"], filters=[pc.field("col0") == -1])
 
-    def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = numbers.tolist()
-        return found
-
     def get(self, row_id: int) -> pa.Table:
         return self._db.read(ids=[row_id])
-
-    def as_row(self, answer: pa.Table) -> Row:
-        row: Row = answer.to_pylist()[0]
-        return row
 
     def update(self, prepared: Rows) -> None:
         self._db.update(prepared)
@@ -102,20 +90,15 @@ class ParquetDB(ParquetDBFolder, TableBackend):
     def delete(self, row_ids: Sequence[int]) -> None:
         self._db.delete(ids=list(row_ids))
 
-    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        return columns_of(answer, names)
-
 
 class ParquetDBTaxi(ParquetDBFolder, TaxiBackend):
     """It groups nothing and takes one file at a time, which PyArrow reads here: its own types stay out."""
 
+    columns = len(TRIP_SCHEMA) + 1
+
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
         trip_options()  # imports what reads CSV: not for the timers
-
-    @property
-    def columns(self) -> int:
-        return super().columns + 1
 
     def fill(self, rows: int) -> None:
         from pyarrow import csv

@@ -6,27 +6,27 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from lamella.core.bench.systems.base import Rows
+from lamella.core.bench.systems.base import Backend, Rows
 from lamella.core.bench.systems.rows import FrameFile
 from lamella.core.bench.workloads.model import Columns, Values
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row
 
 
-class Polars(FrameFile):
-    """It numbers no rows, so an `id` counts them; where the workload has such a key, that is it."""
-
+class PolarsBackend(Backend):
     id = "polars"
 
     @classmethod
     def version(cls) -> str:
         return pl.__version__
 
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "its own Parquet writer as it is (zstd), scan_parquet with what is asked pushed down; a change "
-            "reads the whole file and writes it anew; not durable (no sync)"
-        )
+
+class Polars(PolarsBackend, FrameFile):
+    """It numbers no rows, so an `id` counts them; where the workload has such a key, that is it."""
+
+    description = (
+        "its own Parquet writer as it is (zstd), scan_parquet with what is asked pushed down; a change "
+        "reads the whole file and writes it anew; not durable (no sync)"
+    )
 
     @property
     def columns(self) -> int:
@@ -59,9 +59,6 @@ class Polars(FrameFile):
     def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Rows:
         return [{"id": row_id} | row for row_id, row in zip(row_ids, rows, strict=True)]
 
-    def update_by_row_id(self, prepared: Rows) -> None:
-        self.update(prepared)
-
     def delete(self, row_ids: Sequence[int]) -> None:
         self._write(pl.read_parquet(self.path).filter(~pl.col("id").is_in(row_ids)))
 
@@ -73,7 +70,7 @@ class Polars(FrameFile):
         return pl.scan_parquet(self.path)
 
     def _write(self, frame: pl.DataFrame) -> None:
-        self._replaced(frame.write_parquet)
+        self.rewrite(frame.write_parquet)
 
 
 def _with_ids(frame: pl.DataFrame) -> pl.DataFrame:

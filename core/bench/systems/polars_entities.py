@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from lamella.core.bench.systems.polars import PolarsBackend
 from lamella.core.bench.workloads.entity_indexes import (
     ALIKE,
     KEYS,
@@ -36,20 +37,12 @@ ENTITY_CONDITIONS = {
 NO_INDEX = {"sort_indexed": "Polars has no indexes"}
 
 
-class PolarsEntityQueries(EntityQueries):
-    id = "polars"
+class PolarsEntityQueries(PolarsBackend, EntityQueries):
     cannot = NO_INDEX
-
-    @classmethod
-    def version(cls) -> str:
-        return pl.__version__
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "a DataFrame in memory, read from its Parquet file before the clock runs, asked lazily; columns"
-            " opened anew by a scan of the file; not durable"
-        )
+    description = (
+        "a DataFrame in memory, read from its Parquet file before the clock runs, asked lazily; columns"
+        " opened anew by a scan of the file; not durable"
+    )
 
     def fill(self, rows: int) -> None:
         pl.DataFrame(arrow(rows)).write_parquet(self._file)
@@ -110,16 +103,8 @@ def _ordered(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     return rows.sort([*names, ID], descending=[*(key.startswith("-") for key in keys), False])
 
 
-class PolarsMemory(FrameMemory):
-    id = "polars"
-
-    @classmethod
-    def version(cls) -> str:
-        return pl.__version__
-
-    @classmethod
-    def describe(cls) -> str:
-        return "a DataFrame in memory, read from a Parquet file; not durable (no sync)"
+class PolarsMemory(PolarsBackend, FrameMemory):
+    description = "a DataFrame in memory, read from a Parquet file; not durable (no sync)"
 
     def result(self, table: str) -> pl.DataFrame:
         found: pl.DataFrame = self._frame.filter(pl.col("grp") == 1)
@@ -140,17 +125,9 @@ ITEM_CONDITIONS: dict[str, Callable[[int], pl.Expr]] = {
 }
 
 
-class PolarsScans(FrameScans):
-    id = "polars"
+class PolarsScans(PolarsBackend, FrameScans):
     cannot = dict.fromkeys(NEED_AN_INDEX, "Polars has no indexes")
-
-    @classmethod
-    def version(cls) -> str:
-        return pl.__version__
-
-    @classmethod
-    def describe(cls) -> str:
-        return "a lazy scan of a Parquet file for each question; as durable as the file"
+    description = "a lazy scan of a Parquet file for each question; as durable as the file"
 
     def open(self, writing: bool) -> None:
         self._items = pl.scan_parquet(self.file)
@@ -177,16 +154,10 @@ def _query(query: str, trips: pl.LazyFrame) -> pl.LazyFrame:
     return counted.sort("year", "len", descending=[False, True])
 
 
-class PolarsTaxi(TaxiBackend):
-    id = "polars"
-
-    @classmethod
-    def version(cls) -> str:
-        return pl.__version__
-
-    @classmethod
-    def describe(cls) -> str:
-        return "scan_csv to one Parquet file by sink_parquet, then scan_parquet: not synced, so not durable"
+class PolarsTaxi(PolarsBackend, TaxiBackend):
+    description = (
+        "scan_csv to one Parquet file by sink_parquet, then scan_parquet: not synced, so not durable"
+    )
 
     @property
     def _parquet(self) -> Path:

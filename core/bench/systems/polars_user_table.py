@@ -9,31 +9,25 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from lamella.core.bench.systems.polars import PolarsBackend
 from lamella.core.bench.workloads.conditions import ExpressionOperand, Logic, Subject, compiled
 from lamella.core.bench.workloads.user_table import MineFile
 from lamella.core.filters.kinds import Kind
 from lamella.core.filters.like import as_regex
 
 
-class PolarsUserTable(MineFile):
-    id, suffix = "polars", ".parquet"
-
-    @classmethod
-    def version(cls) -> str:
-        return pl.__version__
-
-    @classmethod
-    def describe(cls) -> str:
-        return "one Parquet file, scanned lazily; a change writes it anew; not durable (no sync)"
+class PolarsUserTable(PolarsBackend, MineFile):
+    file_name = "mine.parquet"
+    description = "one Parquet file, scanned lazily; a change writes it anew; not durable (no sync)"
 
     def load(self, rows: int) -> None:
-        pl.scan_parquet(self.copied.path).head(rows).sink_parquet(self.file)
+        pl.scan_parquet(self.copied.path).head(rows).sink_parquet(self.path)
 
     def read(self) -> pl.DataFrame:
-        return pl.read_parquet(self.file)
+        return pl.read_parquet(self.path)
 
     def filter(self) -> pl.DataFrame:
-        return pl.scan_parquet(self.file).filter(self.condition()).collect()
+        return pl.scan_parquet(self.path).filter(self.condition()).collect()
 
     def update(self) -> None:
         change = self.copied.change
@@ -41,8 +35,7 @@ class PolarsUserTable(MineFile):
         column = pl.col(change.column)
         new = column + change.add if change.add else pl.lit(change.text)
         changed = pl.when(self.condition()).then(new).otherwise(column).alias(change.column)
-        pl.scan_parquet(self.file).with_columns(changed).sink_parquet(self.new_file)
-        self.new_file.replace(self.file)
+        self.rewrite(pl.scan_parquet(self.path).with_columns(changed).sink_parquet)
 
     def as_table(self, answer: pl.DataFrame) -> pa.Table:
         return answer.to_arrow()

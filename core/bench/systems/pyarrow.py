@@ -15,10 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lamella.core.arrays import from_numpy
-from lamella.core.bench.systems.base import Rows, TableBackend
-from lamella.core.bench.systems.rows import batches, columns_of
-from lamella.core.bench.workloads.model import Columns, Values, Workload
-from lamella.core.bench.workloads.table_rows import Numbers, Row
+from lamella.core.bench.systems.base import Backend, FileBackend, Rows
+from lamella.core.bench.systems.rows import ArrowTable, batches
+from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
 from lamella.core.bench.workloads.user_table import Change, MineFile
 
@@ -30,30 +29,25 @@ CHANGES = (
 )
 
 
-class ParquetFile(TableBackend):
-    """`0.parquet` in the folder, with an `id` that counts the rows."""
-
-    cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        CHANGES, "PyArrow has no update or delete: a Parquet file can only be written anew"
-    )
+class PyArrow(Backend):
+    id = "pyarrow"
 
     @classmethod
     def version(cls) -> str:
         return str(pa.__version__)
 
+
+class ParquetFile(PyArrow, FileBackend, ArrowTable):
+    """`0.parquet` in the folder, with an `id` that counts the rows."""
+
+    file_name = "0.parquet"
+    cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        CHANGES, "PyArrow has no update or delete: a Parquet file can only be written anew"
+    )
+
     @property
     def columns(self) -> int:
         return len(self.workload.data_columns) + 1
-
-    @property
-    def path(self) -> Path:
-        return self.folder / "0.parquet"
-
-    def open(self, writing: bool) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-    def close(self) -> None:
-        """Every call opens the file and closes it."""
 
     def fill(self, made: Iterable[Columns]) -> None:
         reader, start = batches(made), 0
@@ -65,17 +59,6 @@ class ParquetFile(TableBackend):
                 writer.write_table(pa.Table.from_arrays(values, schema=schema), ROWS_A_GROUP)
                 start += batch.num_rows
 
-    def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = numbers.tolist()
-        return found
-
-    def as_row(self, answer: pa.Table) -> Row:
-        row: Row = answer.to_pylist()[0]
-        return row
-
-    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        return columns_of(answer, names)
-
     @abstractmethod
     def _writer(self, schema: pa.Schema) -> Any: ...
 
@@ -83,19 +66,15 @@ class ParquetFile(TableBackend):
 class PyArrowRecipe(ParquetFile):
     """As in the published notebook: default file, `dataset` with a filter, and nothing kept open."""
 
-    id = "pyarrow"
+    description = (
+        "the published notebook's recipe: from_pylist with an id added, default write (dictionary, "
+        "snappy), dataset.to_table with a filter; not durable (no sync)"
+    )
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
         import pandas  # noqa: F401 -- these calls import it, once in a process: not for the timers
         import pyarrow.dataset  # noqa: F401
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "the published notebook's recipe: from_pylist with an id added, default write (dictionary, "
-            "snappy), dataset.to_table with a filter; not durable (no sync)"
-        )
 
     def create(self, prepared: Rows) -> None:
         pq.write_table(from_rows(prepared), self.path)
@@ -125,13 +104,10 @@ class PyArrowTuned(ParquetFile):
     """What its documentation offers for speed on integers like these."""
 
     id = "pyarrow-tuned"
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "column arrays, integers delta-binary-packed, no compression, row groups of 100,000, "
-            "memory-mapped ParquetFile, filters by compute on their columns first; not durable (no sync)"
-        )
+    description = (
+        "column arrays, integers delta-binary-packed, no compression, row groups of 100,000, "
+        "memory-mapped ParquetFile, filters by compute on their columns first; not durable (no sync)"
+    )
 
     def create(self, prepared: Rows) -> None:
         names = [name for name in prepared[0] if name != "id"]
@@ -250,8 +226,11 @@ def answer_trips(query: str, read: Callable[[list[str]], pa.Table]) -> pa.Table:
     return counted.sort_by([("year", "ascending"), ("count_all", "descending")]) if query == "Q4" else counted
 
 
-class PyArrowTaxi(TaxiBackend):
-    id = "pyarrow"
+class PyArrowTaxi(PyArrow, TaxiBackend):
+    description = (
+        f"CSV to Parquet by write_dataset (row groups of at least {LEAST_ROWS_A_GROUP:,} rows), read by "
+        "column and grouped in memory; files not synced, so not durable"
+    )
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
@@ -259,17 +238,6 @@ class PyArrowTaxi(TaxiBackend):
 
         self._ds: Any = pyarrow.dataset
         trip_options()
-
-    @classmethod
-    def version(cls) -> str:
-        return str(pa.__version__)
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            f"CSV to Parquet by write_dataset (row groups of at least {LEAST_ROWS_A_GROUP:,} rows), read by "
-            "column and grouped in memory; files not synced, so not durable"
-        )
 
     @property
     def _parquet(self) -> Path:
@@ -293,38 +261,30 @@ class PyArrowTaxi(TaxiBackend):
         return self._dataset.to_table(TRIP_SCHEMA.names, filter=pc.field("trip_id").isin(ids))
 
 
-class PyArrowUserTable(MineFile):
-    id, suffix = "pyarrow", ".parquet"
-
-    @classmethod
-    def version(cls) -> str:
-        return str(pa.__version__)
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "one Parquet file; filters are pushed down to it; a change writes it anew; not durable (no sync)"
-        )
+class PyArrowUserTable(PyArrow, MineFile):
+    file_name = "mine.parquet"
+    description = (
+        "one Parquet file; filters are pushed down to it; a change writes it anew; not durable (no sync)"
+    )
 
     def load(self, rows: int) -> None:
-        with pq.ParquetWriter(self.file, self.copied.schema, write_statistics=self.statistics) as writer:
+        with pq.ParquetWriter(self.path, self.copied.schema, write_statistics=self.statistics) as writer:
             for batch in self.copied.batches(rows):
                 writer.write_batch(batch)
 
     def read(self) -> pa.Table:
-        return pq.read_table(self.file)
+        return pq.read_table(self.path)
 
     def filter(self) -> pa.Table:
-        return pq.read_table(self.file, filters=self.condition())
+        return pq.read_table(self.path, filters=self.condition())
 
     def update(self) -> None:
-        change, table = self.copied.change, pq.read_table(self.file)
+        change, table = self.copied.change, pq.read_table(self.path)
         assert change is not None
         place, column = table.schema.get_field_index(change.column), table[change.column]
         changed = pc.if_else(self._met(table), _new(column, change), column)
         table = table.set_column(place, table.schema.field(place), changed)
-        pq.write_table(table, self.new_file, write_statistics=self.statistics)
-        self.new_file.replace(self.file)
+        self.rewrite(lambda path: pq.write_table(table, path, write_statistics=self.statistics))
 
     def as_table(self, answer: pa.Table) -> pa.Table:
         return answer

@@ -31,6 +31,10 @@ class PyTables(TableBackend):
     """Rows are called by their numbers at the time the file was opened."""
 
     id = "pytables"
+    description = (
+        "Table with the number of rows expected, no compression; questions by read_where, index of "
+        "medium kind by create_index; flushed, but not durable (no sync)"
+    )
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
@@ -39,13 +43,6 @@ class PyTables(TableBackend):
     @classmethod
     def version(cls) -> str:
         return f"{tables.__version__}, HDF5 {tables.hdf5_version}"
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "Table with the number of rows expected, no compression; questions by read_where, index of "
-            "medium kind by create_index; flushed, but not durable (no sync)"
-        )
 
     @property
     def columns(self) -> int:
@@ -93,10 +90,6 @@ class PyTables(TableBackend):
 
     def find(self) -> Table:
         found: Table = self._table.read_where("col0 == -1", field="col0")
-        return found
-
-    def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = numbers.tolist()
         return found
 
     def get(self, row_id: int) -> Any:

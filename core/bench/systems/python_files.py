@@ -34,26 +34,27 @@ from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row, dicts, tuples
 
 
-class CSV(WholeFile):
-    id = "csv"
-    cannot: ClassVar[Mapping[str, str]] = cannot("A CSV file")
-    file_name = "benchmark.csv"
-
-    def __init__(self, folder: Path, workload: Workload) -> None:
-        super().__init__(folder, workload)
-        self._kinds = [float if workload.dtype_of(name).kind == "f" else int for name in self.names]
-        self._number = self._kinds[-1]
+class PythonFile(WholeFile):
+    """By the standard library alone."""
 
     @classmethod
     def version(cls) -> str:
         return f"Python {platform.python_version()}"
 
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "lines written with str and join, read by a loop over the file, split, and int or float; every "
-            "question reads the whole file, an update writes a new one; not durable (no sync)"
-        )
+
+class CSV(PythonFile):
+    id = "csv"
+    cannot: ClassVar[Mapping[str, str]] = cannot("A CSV file")
+    file_name = "benchmark.csv"
+    description = (
+        "lines written with str and join, read by a loop over the file, split, and int or float; every "
+        "question reads the whole file, an update writes a new one; not durable (no sync)"
+    )
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        self._kinds = [float if workload.dtype_of(name).kind == "f" else int for name in self.names]
+        self._number = self._kinds[-1]
 
     def prepare(self, rows: Rows) -> Tuples:
         return tuples_of(rows)
@@ -131,18 +132,15 @@ class CSVNumPy(WholeFile):
     id = "csv-numpy"
     cannot: ClassVar[Mapping[str, str]] = cannot("A CSV file")
     file_name = "benchmark.csv"
+    description = (
+        "savetxt (integers as %d, floats in its own format of 19 digits) and loadtxt; every question "
+        "loads the columns it needs and filters the array, an update writes a new file; not durable "
+        "(no sync)"
+    )
 
     @classmethod
     def version(cls) -> str:
         return f"NumPy {np.__version__}"
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "savetxt (integers as %d, floats in its own format of 19 digits) and loadtxt; every question "
-            "loads the columns it needs and filters the array, an update writes a new file; not durable "
-            "(no sync)"
-        )
 
     def prepare(self, rows: Rows) -> Table:
         return from_dicts(rows, self.workload)
@@ -199,21 +197,14 @@ class CSVNumPy(WholeFile):
 encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class JSONLines(WholeFile):
+class JSONLines(PythonFile):
     id = "jsonl"
     cannot: ClassVar[Mapping[str, str]] = cannot("A file of JSON lines")
     file_name = "benchmark.jsonl"
-
-    @classmethod
-    def version(cls) -> str:
-        return f"Python {platform.python_version()}"
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "Python's json, one object a line without spaces; every question parses the whole file, an "
-            "update writes a new one; not durable (no sync)"
-        )
+    description = (
+        "Python's json, one object a line without spaces; every question parses the whole file, an "
+        "update writes a new one; not durable (no sync)"
+    )
 
     def create(self, prepared: Iterable[Row]) -> None:
         _write(self.path, prepared)
@@ -259,14 +250,10 @@ def _write(path: Path, rows: Iterable[Row]) -> None:
         file.writelines(encode(row) + "\n" for row in rows)
 
 
-class PickleFile(WholeFile):
+class PickleFile(PythonFile):
     cannot: ClassVar[Mapping[str, str]] = cannot("A pickle")
     file_name = "benchmark.pickle"
     about: ClassVar[str]
-
-    @classmethod
-    def version(cls) -> str:
-        return f"Python {platform.python_version()}"
 
     @classmethod
     def describe(cls) -> str:

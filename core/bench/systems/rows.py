@@ -3,16 +3,16 @@ table in one file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.systems.base import FileBackend, Rows, TableBackend
 from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row
 
@@ -118,30 +118,25 @@ def _batch(block: Columns) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=list(block))
 
 
-class FrameFile(TableBackend):
+class ArrowTable(TableBackend):
+    """Answers in Arrow tables."""
+
+    def as_row(self, answer: Any) -> Row:
+        row: Row = answer.to_pylist()[0]
+        return row
+
+    def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        return columns_of(answer, names)
+
+
+class FrameFile(FileBackend, TableBackend):
+    """A data frame in a Parquet file, which every change reads and writes anew."""
+
+    file_name = "benchmark.parquet"
+
     @property
     def columns(self) -> int:
         return len(names_of(self.workload))
-
-    @property
-    def path(self) -> Path:
-        return self.folder / "benchmark.parquet"
-
-    def open(self, writing: bool) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-    def close(self) -> None:
-        """Every call opens the file and closes it."""
-
-    def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = numbers.tolist()
-        return found
-
-    def _replaced(self, write: Callable[[Path], object]) -> None:
-        """The file as `write` makes it; who reads meanwhile has the old one."""
-        fresh = self.path.with_suffix(".new")
-        write(fresh)
-        fresh.replace(self.path)
 
 
 BY_ROW_ID = (
@@ -156,10 +151,8 @@ def cannot(file: str) -> Mapping[str, str]:
     return dict.fromkeys(BY_ROW_ID, ids) | {"find_indexed": f"{file} has no index"}
 
 
-class WholeFile(TableBackend):
-    """One file. An update by key makes a new one beside it, which then takes its place."""
-
-    file_name: ClassVar[str]
+class WholeFile(FileBackend, TableBackend):
+    """A file in which no row can be found or changed by itself: an update writes all of it anew."""
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
@@ -168,22 +161,6 @@ class WholeFile(TableBackend):
     @property
     def columns(self) -> int:
         return len(self.names)
-
-    @property
-    def path(self) -> Path:
-        return self.folder / self.file_name
-
-    def open(self, writing: bool) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-    def close(self) -> None:
-        """Every call opens the file and closes it."""
-
-    def rewrite(self, write: Callable[[Path], object]) -> None:
-        """Have `write` make a new file and put it in the place of the old one."""
-        staged = self.path.with_name(f"new-{self.file_name}")
-        write(staged)
-        staged.replace(self.path)
 
     def row_ids(self, numbers: Numbers) -> NoReturn:
         raise NotImplementedError(self.cannot["get"])

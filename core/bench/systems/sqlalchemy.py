@@ -88,6 +88,10 @@ WANTED = "wanted"
 
 class SQLAlchemyCore(SQLAlchemyTable):
     id = "sqlalchemy-core"
+    description = (
+        "one engine, executemany of insert and of update with bound parameters, rows as named tuples, on "
+        f"the same SQLite as sqlite: {AsPublished.describe()}"
+    )
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
@@ -95,13 +99,6 @@ class SQLAlchemyCore(SQLAlchemyTable):
             "benchmark", MetaData(), *(Column(name, self._kind(name)) for name in self._names)
         )
         self._row_id: ColumnElement[int] = literal_column("rowid", Integer)
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "one engine, executemany of insert and of update with bound parameters, rows as named tuples, on "
-            f"the same SQLite as sqlite: {AsPublished.describe()}"
-        )
 
     @property
     def columns(self) -> int:
@@ -161,9 +158,6 @@ class SQLAlchemyCore(SQLAlchemyTable):
         changes = [{WANTED: row_id} | self._own(row) for row_id, row in zip(row_ids, rows, strict=True)]
         return update(self._table).where(self._row_id == bindparam(WANTED)), changes
 
-    def update_by_row_id(self, prepared: tuple[Update, Rows]) -> None:
-        self.update(prepared)
-
     def delete(self, row_ids: Sequence[int]) -> None:
         gone = delete(self._table).where(self._row_id == bindparam(WANTED))
         self._connection.execute(gone, [{WANTED: row_id} for row_id in row_ids])
@@ -192,6 +186,10 @@ class SQLAlchemyORM(SQLAlchemyTable):
     """A mapped class must have a primary key: the workload's, or one that SQLite counts from 1."""
 
     id = "sqlalchemy-orm"
+    description = (
+        "a declarative class, bulk insert and bulk update by primary key through a session, rows as "
+        f"mapped objects, on the same SQLite as sqlite: {AsPublished.describe()}"
+    )
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
@@ -201,13 +199,6 @@ class SQLAlchemyORM(SQLAlchemyTable):
         self._key = workload.key or ROW_ID
         kinds = {name: self._kind(name) for name in self._names}
         self._record = _mapped({self._key: Integer()} | kinds, self._key)
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "a declarative class, bulk insert and bulk update by primary key through a session, rows as "
-            f"mapped objects, on the same SQLite as sqlite: {AsPublished.describe()}"
-        )
 
     @property
     def columns(self) -> int:
@@ -267,9 +258,6 @@ class SQLAlchemyORM(SQLAlchemyTable):
 
     def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Rows:
         return [{self._key: row_id} | self._own(row) for row_id, row in zip(row_ids, rows, strict=True)]
-
-    def update_by_row_id(self, prepared: Rows) -> None:
-        self.update(prepared)
 
     def delete(self, row_ids: Sequence[int]) -> None:
         key = getattr(self._record, self._key)

@@ -51,10 +51,7 @@ class AsPublished(SQLiteFile):
 
     id = "sqlite"
     pragmas = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = MEMORY")
-
-    @classmethod
-    def describe(cls) -> str:
-        return "synchronous=OFF, journal in memory: not durable; a crash in a commit can corrupt the file"
+    description = "synchronous=OFF, journal in memory: not durable; a crash in a commit can corrupt the file"
 
 
 class AsDeployed(SQLiteFile):
@@ -62,10 +59,7 @@ class AsDeployed(SQLiteFile):
 
     id = "sqlite-wal"
     pragmas = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
-
-    @classmethod
-    def describe(cls) -> str:
-        return "write-ahead log, synchronous=FULL: every commit is durable"
+    description = "write-ahead log, synchronous=FULL: every commit is durable"
 
 
 class SQLiteTable(SQLiteFile, TableBackend):
@@ -135,9 +129,6 @@ class SQLiteTable(SQLiteFile, TableBackend):
         names = [name for name in self._names if name in rows[0]]
         numbered = zip(row_ids, rows, strict=True)
         return _update(names, "rowid"), [(*(row[name] for name in names), number) for number, row in numbered]
-
-    def update_by_row_id(self, prepared: Update) -> None:
-        self.update(prepared)
 
     def delete(self, row_ids: Sequence[int]) -> None:
         numbers = [(row_id,) for row_id in row_ids]

@@ -19,15 +19,15 @@ from lamella.core.bench.systems.base import (
     FIELDS,
     CatalogBackend,
     Entity,
-    EntityBackend,
     Question,
     QuestionBackend,
     Questions,
 )
-from lamella.core.bench.systems.sql_questions import (
+from lamella.core.bench.systems.sql import (
     COUNT_ITEMS,
     SHARED_CONDITIONS,
     Related,
+    SQLEntities,
     SQLEntityQueries,
     sql_questions,
 )
@@ -63,7 +63,11 @@ DECLARED_FIELDS = ", ".join(f"{name} {kind}" for name, kind in ENTITY_TYPES.item
 ENTITY_TABLE = f"CREATE TABLE entities (id INTEGER PRIMARY KEY, {DECLARED_FIELDS})"
 
 
-class SQLiteEntitiesFile(SQLiteFile, EntityBackend):
+class SQLiteEntitiesFile(SQLiteFile, SQLEntities):
+    appended = "json_insert({name}, '$[#]', ?)"
+    lacking = "NOT EXISTS (SELECT 1 FROM json_each({name}) WHERE value = ?)"
+    pulled = "(SELECT json_group_array(value) FROM json_each({name}) WHERE value <> ?)"
+
     def fill(self, made: list[Entity]) -> None:
         self._connection.execute(ENTITY_TABLE)
         self.create(made)
@@ -82,26 +86,6 @@ class SQLiteEntitiesFile(SQLiteFile, EntityBackend):
         self._connection.executemany(INSERT_ENTITY, map(as_row, made))
         self._connection.commit()
 
-    def set_fields(self, row_id: int, values: Mapping[str, Any]) -> None:
-        self._change(", ".join(f"{name} = ?" for name in values), *values.values(), row_id)
-
-    def increment(self, row_id: int, name: str, by: int) -> None:
-        self._change(f"{name} = {name} + ?", by, row_id)
-
-    def push(self, row_id: int, name: str, value: str) -> None:
-        self._change(f"{name} = json_insert({name}, '$[#]', ?)", value, row_id)
-
-    def add_to_set(self, row_id: int, name: str, value: str) -> None:
-        lacking = f"NOT EXISTS (SELECT 1 FROM json_each({name}) WHERE value = ?)"
-        self._change(f"{name} = json_insert({name}, '$[#]', ?)", value, row_id, value, also=lacking)
-
-    def pull(self, row_id: int, name: str, value: str) -> None:
-        kept = f"SELECT json_group_array(value) FROM json_each({name}) WHERE value <> ?"
-        self._change(f"{name} = ({kept})", value, row_id)
-
-    def unset(self, row_id: int, name: str) -> None:
-        self._change(f"{name} = NULL", row_id)
-
     def delete(self, row_ids: Sequence[int]) -> None:
         numbers = [(row_id,) for row_id in row_ids]
         self._connection.executemany("DELETE FROM entities WHERE id = ?", numbers)
@@ -110,10 +94,8 @@ class SQLiteEntitiesFile(SQLiteFile, EntityBackend):
     def contents(self) -> Iterator[Entity]:
         yield from as_entities(self._connection.execute(SELECT_ENTITIES))
 
-    def _change(self, assignment: str, *values: Any, also: str = "") -> None:
-        """`values` in the order of their places: those of the assignment, the id, those of `also`."""
-        meets = f" AND {also}" if also else ""
-        self._connection.execute(f"UPDATE entities SET {assignment} WHERE id = ?{meets}", values)
+    def change(self, statement: str, values: Sequence[Any]) -> None:
+        self._connection.execute(statement, values)
         self._connection.commit()
 
 
@@ -311,9 +293,7 @@ class SQLiteStorage(AsPublished, EntityStorage):
 
 
 class SQLiteIndexes(SQLiteQuestions):
-    @property
-    def columns(self) -> int:
-        return len(ITEM_TYPES)
+    columns = len(ITEM_TYPES)
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
@@ -325,9 +305,7 @@ class SQLiteIndexes(SQLiteQuestions):
 
 
 class SQLiteRelations(SQLiteQuestions):
-    @property
-    def columns(self) -> int:
-        return sum(map(len, RELATED_TYPES.values()))
+    columns = sum(map(len, RELATED_TYPES.values()))
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
@@ -355,10 +333,7 @@ END
 
 class FTS5Text(SQLiteQuestions):
     id = "sqlite-fts5"
-
-    @property
-    def columns(self) -> int:
-        return 2
+    columns = 2
 
     def fill(self, rows: int) -> None:
         """`changing` is what small commits go to."""

@@ -31,9 +31,13 @@ from lamella.core.bridge import connect
 
 
 class SQLiteOverParquet(ParquetFile):
-    id = "sqlite-parquet"
+    id, file_name = "sqlite-parquet", "benchmark.parquet"
     cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
         CHANGES, "A virtual table over Parquet is read-only: its files are never changed in place"
+    )
+    description = (
+        "PyArrow writes the file (dictionary, snappy, row groups of 100,000), SQLite reads it as a "
+        "virtual table of a database in memory, answers as tuples; not durable (no sync)"
     )
 
     def __init__(self, folder: Path, workload: Workload) -> None:
@@ -45,17 +49,6 @@ class SQLiteOverParquet(ParquetFile):
     @classmethod
     def version(cls) -> str:
         return f"{apsw.sqlite_lib_version()} through apsw {apsw.apsw_version()}"
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "PyArrow writes the file (dictionary, snappy, row groups of 100,000), SQLite reads it as a "
-            "virtual table of a database in memory, answers as tuples; not durable (no sync)"
-        )
-
-    @property
-    def path(self) -> Path:
-        return self.folder / "benchmark.parquet"
 
     def open(self, writing: bool) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -99,14 +92,11 @@ class SQLiteOverParquet(ParquetFile):
 
 class BridgeQueries(QuestionBackend):
     _connection: apsw.Connection
+    columns = COLUMN_COUNT
 
     @classmethod
     def version(cls) -> str:
         return f"{apsw.sqlite_lib_version()} in apsw {apsw.apsw_version()}"
-
-    @property
-    def columns(self) -> int:
-        return COLUMN_COUNT
 
     @abstractmethod
     def open(self, writing: bool) -> None: ...
@@ -127,10 +117,9 @@ class BridgeQueries(QuestionBackend):
 
 class BridgeOverParquet(BridgeQueries):
     id = "sqlite-parquet"
-
-    @classmethod
-    def describe(cls) -> str:
-        return "virtual tables over two Parquet files of five row groups each, read-only; as durable as they"
+    description = (
+        "virtual tables over two Parquet files of five row groups each, read-only; as durable as they"
+    )
 
     def fill(self, rows: int) -> None:
         write_files(self.folder / "trips", rows)
@@ -143,10 +132,7 @@ class BridgeOverParquet(BridgeQueries):
 
 class BridgeOwnTable(BridgeQueries):
     id = "sqlite"
-
-    @classmethod
-    def describe(cls) -> str:
-        return "a table of its own in a file, no index, everything as it comes: every commit durable"
+    description = "a table of its own in a file, no index, everything as it comes: every commit durable"
 
     def fill(self, rows: int) -> None:
         """Copied from such files, so that its rows are the very same."""
@@ -238,17 +224,14 @@ class TaxiOverParquet(TaxiBackend):
 class TaxiTableForEachFile(TaxiOverParquet):
     id = "sqlite-parquet"
     statements = SQLITE_VIEWS
+    description = (
+        "a virtual table for each Parquet file, under the published views that add them up; "
+        "reads only: files written with Snappy, not synced, so not durable"
+    )
 
     @property
     def _tables(self) -> Sequence[str]:
         return [file.stem for file in sorted(self._parquet.iterdir())]
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "a virtual table for each Parquet file, under the published views that add them up; "
-            "reads only: files written with Snappy, not synced, so not durable"
-        )
 
     def _connected(self) -> apsw.Connection:
         from lamella.core.bridge import connect
@@ -263,13 +246,10 @@ class TaxiOneTable(TaxiOverParquet):
     id = "sqlite-parquet-one-table"
     statements = SQLITE_MILLISECONDS
     _tables = ("trips",)
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "one virtual table over all Parquet files, and no views; "
-            "reads only: files written with Snappy, not synced, so not durable"
-        )
+    description = (
+        "one virtual table over all Parquet files, and no views; "
+        "reads only: files written with Snappy, not synced, so not durable"
+    )
 
     def _connected(self) -> apsw.Connection:
         from lamella.core.bridge import connect

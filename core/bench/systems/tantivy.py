@@ -38,18 +38,12 @@ class TantivyText(QuestionBackend):
     cannot = dict.fromkeys(
         (ROWS, FILTERED, AFTER_COMMIT), "Words alone are raced here: a library keeps no tables of rows"
     )
+    description = "documents in memory beforehand, as many threads as it chooses; every commit is durable"
+    columns = 1
 
     @classmethod
     def version(cls) -> str:
         return version("tantivy")
-
-    @classmethod
-    def describe(cls) -> str:
-        return "documents in memory beforehand, as many threads as it chooses; every commit is durable"
-
-    @property
-    def columns(self) -> int:
-        return 1
 
     def open(self, writing: bool) -> None:
         self._index = tantivy.Index.open(str(self._words)) if self._words.exists() else None

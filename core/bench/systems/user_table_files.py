@@ -170,7 +170,7 @@ class RowFile(MineFile):
         return self.names.index(column)
 
     def load(self, rows: int) -> None:
-        self.write(map(self.made, rows_of(self.copied, rows)), self.file)
+        self.write(map(self.made, rows_of(self.copied, rows)), self.path)
 
     def read(self) -> list[Any]:
         return list(self.rows())
@@ -190,8 +190,7 @@ class RowFile(MineFile):
             cells[key] = text if not add else None if cells[key] is None else cells[key] + add
             return cells
 
-        self.write(map(changed, self.rows()), self.new_file)
-        self.new_file.replace(self.file)
+        self.rewrite(lambda path: self.write(map(changed, self.rows()), path))
 
     def as_table(self, answer: list[Any]) -> pa.Table:
         return table_of(answer, self.copied.schema)
@@ -209,21 +208,18 @@ class RowFile(MineFile):
 class CSVUserTable(RowFile):
     """A null is written as `\\N`; a text that begins with a backslash gets another."""
 
-    id, suffix = "csv", ".csv"
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "Python's csv module, values made again by their column's type; a change writes the file anew; "
-            "not durable (no sync)"
-        )
+    id, file_name = "csv", "mine.csv"
+    description = (
+        "Python's csv module, values made again by their column's type; a change writes the file anew; "
+        "not durable (no sync)"
+    )
 
     def made(self, values: Sequence[Any]) -> Sequence[Any]:
         return values
 
     def rows(self) -> Iterator[Sequence[Any]]:
         readers = [_reader(field.type) for field in self.copied.schema]
-        with self.file.open(encoding="utf-8", newline="") as file:
+        with self.path.open(encoding="utf-8", newline="") as file:
             for row in csv.reader(file):
                 yield [None if text == NULL else read(text) for read, text in zip(readers, row, strict=True)]
 
@@ -233,11 +229,10 @@ class CSVUserTable(RowFile):
 
 
 class JSONLinesUserTable(RowFile):
-    id, suffix = "jsonl", ".jsonl"
-
-    @classmethod
-    def describe(cls) -> str:
-        return "Python's json module, an object a line; a change writes the file anew; not durable (no sync)"
+    id, file_name = "jsonl", "mine.jsonl"
+    description = (
+        "Python's json module, an object a line; a change writes the file anew; not durable (no sync)"
+    )
 
     def key(self, column: str) -> str:
         return column
@@ -246,7 +241,7 @@ class JSONLinesUserTable(RowFile):
         return dict(zip(self.names, values, strict=True))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        with self.file.open(encoding="utf-8") as file:
+        with self.path.open(encoding="utf-8") as file:
             yield from map(json.loads, file)
 
     def write(self, rows: Iterable[dict[str, Any]], file: Path) -> None:
@@ -260,19 +255,16 @@ class JSONLinesUserTable(RowFile):
 
 
 class PickleUserTable(RowFile):
-    id, suffix = "pickle", ".pickle"
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "a list of tuples through Python's pickle; a change writes the file anew; not durable (no sync)"
-        )
+    id, file_name = "pickle", "mine.pickle"
+    description = (
+        "a list of tuples through Python's pickle; a change writes the file anew; not durable (no sync)"
+    )
 
     def made(self, values: Sequence[Any]) -> Sequence[Any]:
         return values
 
     def rows(self) -> list[Sequence[Any]]:
-        with self.file.open("rb") as file:
+        with self.path.open("rb") as file:
             rows: list[Sequence[Any]] = pickle.load(file)
         return rows
 

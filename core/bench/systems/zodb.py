@@ -15,7 +15,7 @@ from ZODB.FileStorage import FileStorage
 from lamella.core.bench.systems.base import Rows, TableBackend
 from lamella.core.bench.systems.rows import names_of, object_blocks
 from lamella.core.bench.workloads.model import Columns, Values
-from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row, dicts
+from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row, dicts
 
 Numbered = list[tuple[int, "Record"]]
 
@@ -31,18 +31,15 @@ class ZODBTree(TableBackend):
     """The tree's keys are the workload's, or count the rows."""
 
     id = "zodb"
+    description = (
+        "FileStorage, a persistent object for each row with an attribute for each column, in an LOBTree "
+        "by key; questions load every object and filter in Python; an index is a tree of values that the "
+        "program fills; its cache as by default; every commit is durable (synced)"
+    )
 
     @classmethod
     def version(cls) -> str:
         return version("ZODB")
-
-    @classmethod
-    def describe(cls) -> str:
-        return (
-            "FileStorage, a persistent object for each row with an attribute for each column, in an LOBTree "
-            "by key; questions load every object and filter in Python; an index is a tree of values that the "
-            "program fills; its cache as by default; every commit is durable (synced)"
-        )
 
     @property
     def columns(self) -> int:
@@ -92,10 +89,6 @@ class ZODBTree(TableBackend):
             return [self._rows[number] for _, number in indexes["col0"].keys((-1,), (-1, float("inf")))]
         return [row for row in self._rows.values() if row.col0 == -1]
 
-    def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = numbers.tolist()
-        return found
-
     def get(self, row_id: int) -> Any:
         record = self._rows[row_id]
         record._p_activate()
@@ -128,9 +121,6 @@ class ZODBTree(TableBackend):
 
     def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> list[tuple[int, Row]]:
         return list(zip(row_ids, rows, strict=True))
-
-    def update_by_row_id(self, prepared: list[tuple[int, Row]]) -> None:
-        self.update(prepared)
 
     def delete(self, row_ids: Sequence[int]) -> None:
         rows = self._rows

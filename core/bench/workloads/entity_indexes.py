@@ -222,9 +222,7 @@ NEED_AN_INDEX = needs_an_index([operation.id for operation in ENTITY_INDEXES.ope
 
 
 class FrameScans(QuestionBackend):
-    @property
-    def columns(self) -> int:
-        return len(ITEM_TYPES)
+    columns = len(ITEM_TYPES)
 
     def fill(self, rows: int) -> None:
         import pyarrow as pa

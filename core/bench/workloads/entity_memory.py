@@ -100,9 +100,7 @@ def expected(_workload: Workload, operation: Operation, rows: int) -> str:
 class EntityMemory(Backend):
     """A table for each size of payload, in one database."""
 
-    @property
-    def columns(self) -> int:
-        return len(PAYLOAD_SCHEMA)
+    columns = len(PAYLOAD_SCHEMA)
 
     @abstractmethod
     def fill(self, table: str, made: pa.RecordBatchReader) -> None: ...

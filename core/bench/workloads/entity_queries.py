@@ -228,9 +228,7 @@ class EntityQueries(QuestionBackend):
     Sort keys are names, with - for falling ones; equal rows come in the order of their ids.
     """
 
-    @property
-    def columns(self) -> int:
-        return len(COLUMNS)
+    columns = len(COLUMNS)
 
     @abstractmethod
     def count(self) -> int: ...

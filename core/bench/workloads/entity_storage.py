@@ -59,9 +59,7 @@ def expected(_workload: Workload, _operation: Operation, rows: int) -> str:
 class EntityStorage(Backend):
     """The ids of databases come on top: a file has none."""
 
-    @property
-    def columns(self) -> int:
-        return len(FIELDS)
+    columns = len(FIELDS)
 
     def prepare(self, made: list[Entity]) -> Any:
         """The form that `write` takes."""

@@ -481,9 +481,7 @@ def _rows(counts: Counter[tuple[Any, ...]]) -> list[list[Any]]:
 class TaxiBackend(QuestionBackend):
     """`fill` imports the gzipped CSV files that were made before, once for all systems of a race."""
 
-    @property
-    def columns(self) -> int:
-        return len(TRIP_SCHEMA)
+    columns = len(TRIP_SCHEMA)
 
     @property
     def shared(self) -> Path:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import types as is_
 
 from lamella.core.bench.engine.measure import Cycle, Sample, measured
-from lamella.core.bench.systems.base import Backend
+from lamella.core.bench.systems.base import Backend, FileBackend
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.errors import LamellaError
 
@@ -460,11 +460,8 @@ class MineBackend(Backend):
         """The columns of an answer in the copy's order; their types need only to cast to the copy's."""
 
 
-class MineFile(MineBackend):
-    """A system that keeps its rows in one file and has nothing to open. A change writes the file anew, beside
-    the old one, which it replaces in one step."""
-
-    suffix: str
+class MineFile(FileBackend, MineBackend):
+    """Keeps its rows in one file, which a change writes anew."""
 
     @property
     def statistics(self) -> bool | list[str]:
@@ -472,20 +469,6 @@ class MineFile(MineBackend):
         down to them would lose its rows."""
         sound = [name for name in self.copied.schema.names if name not in self.copied.nan]
         return sound if self.copied.nan else True
-
-    @property
-    def file(self) -> Path:
-        return self.folder / f"mine{self.suffix}"
-
-    @property
-    def new_file(self) -> Path:
-        return self.folder / f"new{self.suffix}"
-
-    def open(self, writing: bool) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
 
 class MineCycle(Cycle[MineBackend]):

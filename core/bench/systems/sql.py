@@ -1,4 +1,4 @@
-"""The questions in SQL, as far as systems of SQL share them."""
+"""What systems of SQL share: changes of entities, and questions to entities, indexes and relations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, ClassVar
 
-from lamella.core.bench.systems.base import Question, Questions
+from lamella.core.bench.systems.base import EntityBackend, Question, Questions
 from lamella.core.bench.workloads import entity_relations
 from lamella.core.bench.workloads.entity_indexes import (
     ALIKE,
@@ -41,6 +41,42 @@ SHARED_CONDITIONS = {
     "and": "status = 'draft' AND views > 90000",
     "or": "views < 1000 OR rating = 5.0",
 }
+
+
+class SQLEntities(EntityBackend):
+    """Changes of single entities. What is said of lists differs from system to system; each has a mark for an
+    item."""
+
+    appended: ClassVar[str]
+    lacking: ClassVar[str]
+    pulled: ClassVar[str]
+
+    @abstractmethod
+    def change(self, statement: str, values: Sequence[Any]) -> None:
+        """One commit."""
+
+    def set_fields(self, row_id: int, values: Mapping[str, Any]) -> None:
+        self._change(", ".join(f"{name} = ?" for name in values), *values.values(), row_id)
+
+    def increment(self, row_id: int, name: str, by: int) -> None:
+        self._change(f"{name} = {name} + ?", by, row_id)
+
+    def push(self, row_id: int, name: str, value: str) -> None:
+        self._change(f"{name} = {self.appended.format(name=name)}", value, row_id)
+
+    def add_to_set(self, row_id: int, name: str, value: str) -> None:
+        assignment, lacking = f"{name} = {self.appended.format(name=name)}", self.lacking.format(name=name)
+        self._change(assignment, value, row_id, value, also=f" AND {lacking}")
+
+    def pull(self, row_id: int, name: str, value: str) -> None:
+        self._change(f"{name} = {self.pulled.format(name=name)}", value, row_id)
+
+    def unset(self, row_id: int, name: str) -> None:
+        self._change(f"{name} = NULL", row_id)
+
+    def _change(self, assignment: str, *values: Any, also: str = "") -> None:
+        """`values` in the order of their places: those of the assignment, the id, those of `also`."""
+        self.change(f"UPDATE entities SET {assignment} WHERE id = ?{also}", values)
 
 
 class SQLEntityQueries(EntityQueries):
