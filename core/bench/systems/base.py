@@ -238,6 +238,35 @@ class EntityBackend(Backend):
         """All of them, each as `as_entity` would give it."""
 
 
+class OperatorEntities(EntityBackend):
+    """Changes by operators as MongoDB writes them."""
+
+    unset_to: ClassVar[Any]
+    """What stands beside a field that is taken away."""
+
+    @abstractmethod
+    def operate(self, row_id: Id, operators: dict[str, Any]) -> None:
+        """One commit."""
+
+    def set_fields(self, row_id: Id, values: Mapping[str, Any]) -> None:
+        self.operate(row_id, {"$set": values})
+
+    def increment(self, row_id: Id, name: str, by: int) -> None:
+        self.operate(row_id, {"$inc": {name: by}})
+
+    def push(self, row_id: Id, name: str, value: str) -> None:
+        self.operate(row_id, {"$push": {name: value}})
+
+    def add_to_set(self, row_id: Id, name: str, value: str) -> None:
+        self.operate(row_id, {"$addToSet": {name: value}})
+
+    def pull(self, row_id: Id, name: str, value: str) -> None:
+        self.operate(row_id, {"$pull": {name: value}})
+
+    def unset(self, row_id: Id, name: str) -> None:
+        self.operate(row_id, {"$unset": {name: self.unset_to}})
+
+
 class ObjectBackend(Backend):
     """Bytes by key, as an object store has them; a key is "prefix/name". Every put is one commit."""
 

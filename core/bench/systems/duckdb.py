@@ -207,9 +207,9 @@ INSERT_ENTITIES = f"INSERT INTO entities ({ENTITY_NAMES}) SELECT {ENTITY_NAMES} 
 
 
 class DuckDBEntities(DuckDBFile, SQLEntities):
-    appended = "list_append({name}, ?)"
-    lacking = "NOT list_contains({name}, ?)"
-    pulled = "list_filter({name}, lambda item: item <> ?)"
+    appended = "list_append(%s, ?)"
+    lacking = "NOT list_contains(%s, ?)"
+    pulled = "list_filter(%s, lambda item: item <> ?)"
     description = "its own file with a primary key; every commit is durable (write-ahead log, synced)"
 
     def fill(self, made: list[Entity]) -> None:
@@ -322,18 +322,11 @@ class DuckDBMemory(DuckDBFile, EntityMemory):
         self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM given")
         self._connection.unregister("given")
 
-    def ready(self, table: str) -> None:
-        """Nothing."""
-
     def result(self, table: str) -> pa.Table:
         return self._connection.sql(f"SELECT * FROM {table} WHERE grp = 1").to_arrow_table()
 
     def hold(self, table: str) -> pa.Table:
         return self._connection.sql(f"SELECT * FROM {table}").to_arrow_table()
-
-    def numbers(self, answer: pa.Table) -> list[int]:
-        found: list[int] = answer["number"].to_pylist()
-        return found
 
 
 class DuckDBStorage(DuckDBFile, EntityStorage):

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.agg import count, mean
-from lamella.core.bench.systems.base import Backend, CatalogBackend, Entity, EntityBackend, Rows
+from lamella.core.bench.systems.base import Backend, CatalogBackend, Entity, OperatorEntities, Rows
 from lamella.core.bench.systems.folder import Files
 from lamella.core.bench.systems.rows import ArrowTable, batches
 from lamella.core.bench.workloads.entities import entities
@@ -130,7 +130,9 @@ class Lamella(LamellaStore, ArrowTable):
         self._store[NAME].delete(ids=row_ids)
 
 
-class LamellaEntities(LamellaStore, EntityBackend):
+class LamellaEntities(LamellaStore, OperatorEntities):
+    unset_to = True
+
     def fill(self, made: list[Entity]) -> None:
         self._store.create_table(NAME, made)
 
@@ -147,24 +149,6 @@ class LamellaEntities(LamellaStore, EntityBackend):
     def create(self, made: list[Entity]) -> None:
         self._store[NAME].insert(made)
 
-    def set_fields(self, row_id: int, values: Mapping[str, Any]) -> None:
-        self._operate(row_id, {"$set": values})
-
-    def increment(self, row_id: int, name: str, by: int) -> None:
-        self._operate(row_id, {"$inc": {name: by}})
-
-    def push(self, row_id: int, name: str, value: str) -> None:
-        self._operate(row_id, {"$push": {name: value}})
-
-    def add_to_set(self, row_id: int, name: str, value: str) -> None:
-        self._operate(row_id, {"$addToSet": {name: value}})
-
-    def pull(self, row_id: int, name: str, value: str) -> None:
-        self._operate(row_id, {"$pull": {name: value}})
-
-    def unset(self, row_id: int, name: str) -> None:
-        self._operate(row_id, {"$unset": {name: True}})
-
     def delete(self, row_ids: Sequence[int]) -> None:
         self._store[NAME].delete(ids=row_ids)
 
@@ -172,7 +156,7 @@ class LamellaEntities(LamellaStore, EntityBackend):
         for row in self._store[NAME].read().to_pylist():
             yield self.as_entity(row)
 
-    def _operate(self, row_id: int, operators: Operators) -> None:
+    def operate(self, row_id: int, operators: Operators) -> None:
         self._store[NAME].update_where([row_id], operators)
 
 
@@ -287,18 +271,11 @@ class LamellaMemory(LamellaStore, EntityMemory):
     def fill(self, table: str, made: pa.RecordBatchReader) -> None:
         self._store.create_table(table, made)
 
-    def ready(self, table: str) -> None:
-        """Nothing."""
-
     def result(self, table: str) -> pa.Table:
         return self._store[table].read(where=col("grp") == 1)
 
     def hold(self, table: str) -> pa.Table:
         return self._store[table].read()
-
-    def numbers(self, answer: pa.Table) -> list[int]:
-        found: list[int] = answer["number"].to_pylist()
-        return found
 
 
 class LamellaStorage(LamellaStore, EntityStorage):

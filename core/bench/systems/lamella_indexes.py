@@ -10,47 +10,7 @@ import pyarrow as pa
 
 from lamella.core.bench.systems.base import Question, QuestionBackend, Questions
 from lamella.core.bench.systems.lamella import LamellaStore
-from lamella.core.bench.workloads import entity_relations
-from lamella.core.bench.workloads.entity_indexes import (
-    ALIKE,
-    INDEXED,
-    ITEM_TYPES,
-    KEYS,
-    NEXT,
-    SORTS,
-    Lookup,
-    build,
-    items,
-    owners,
-    questions,
-    sort,
-)
-from lamella.core.bench.workloads.entity_relations import (
-    BILLED_BEFORE,
-    CHECK,
-    COUNTS_OF_ALL,
-    IMPORTANT,
-    INDEX,
-    RELATED_PAGE,
-    UNINDEXED,
-)
-from lamella.core.bench.workloads.entity_text import (
-    AFTER_COMMIT,
-    BEST,
-    CHANGED,
-    COMMON,
-    FILTERED,
-    FROM,
-    ROWS,
-    SEARCHES,
-    STEMS,
-    TO,
-    WORDS,
-    Words,
-    commits,
-    compared,
-    documents,
-)
+from lamella.core.bench.workloads import entity_indexes, entity_relations, entity_text
 from lamella.core.filters import col
 from lamella.core.filters.expr import Filter
 from lamella.core.store import Table
@@ -70,25 +30,30 @@ CONDITIONS: Mapping[str, Callable[..., Filter]] = {
 
 
 class LamellaIndexes(LamellaStore, QuestionBackend):
-    columns = len(ITEM_TYPES)
+    columns = len(entity_indexes.ITEM_TYPES)
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
-        self._store.create_table("items", items(rows))
+        self._store.create_table("items", entity_indexes.items(rows))
         self.close()
 
     def questions(self) -> Questions:
         table = self._store["items"]
         return {
-            **questions(table.num_rows, partial(_lookup, table)),
-            **{build(column): _build_index(table, column) for column in INDEXED},
-            **{sort(column): Question(partial(_first, table, KEYS_OF_SORTS[column])) for column in SORTS},
-            NEXT: Question(partial(_behind, table), owners(table.num_rows)),
+            **entity_indexes.questions(table.num_rows, partial(_lookup, table)),
+            **{
+                entity_indexes.build(column): _build_index(table, column) for column in entity_indexes.INDEXED
+            },
+            **{
+                entity_indexes.sort(column): Question(partial(_first, table, KEYS_OF_SORTS[column]))
+                for column in entity_indexes.SORTS
+            },
+            entity_indexes.NEXT: Question(partial(_behind, table), entity_indexes.owners(table.num_rows)),
         }
 
 
-def _lookup(table: Table, lookup: Lookup, what: str) -> Callable[[int], Any]:
-    names = ["_id"] if what == KEYS else None
+def _lookup(table: Table, lookup: entity_indexes.Lookup, what: str) -> Callable[[int], Any]:
+    names = ["_id"] if what == entity_indexes.KEYS else None
     condition = CONDITIONS[lookup.name]
     return lambda owner: table.read(names, where=condition(*lookup.values(owner)))
 
@@ -97,7 +62,7 @@ def _build_index(table: Table, column: str) -> Question:
     return Question(
         partial(table.create_index, column),
         before=partial(_drop_index, table, column),
-        told=lambda _: table.read([column], sort=[column], limit=ALIKE),
+        told=lambda _: table.read([column], sort=[column], limit=entity_indexes.ALIKE),
     )
 
 
@@ -107,14 +72,16 @@ def _drop_index(table: Table, column: str) -> None:
 
 
 def _first(table: Table, key: str) -> pa.Table:
-    return table.read(sort=[key], limit=ALIKE)
+    return table.read(sort=[key], limit=entity_indexes.ALIKE)
 
 
 def _behind(table: Table, owner: int) -> pa.Table:
-    return table.read(where=col("number") > owner * ALIKE, sort=["number"], limit=ALIKE)
+    return table.read(
+        where=col("number") > owner * entity_indexes.ALIKE, sort=["number"], limit=entity_indexes.ALIKE
+    )
 
 
-LANGUAGES: Mapping[str, str | None] = {STEMS: "english", WORDS: None}
+LANGUAGES: Mapping[str, str | None] = {entity_text.STEMS: "english", entity_text.WORDS: None}
 
 
 class LamellaText(LamellaStore, QuestionBackend):
@@ -123,7 +90,7 @@ class LamellaText(LamellaStore, QuestionBackend):
     def fill(self, rows: int) -> None:
         """`changing` is what small commits go to."""
         self.open(writing=True)
-        made = documents(rows)
+        made = entity_text.documents(rows)
         for name in ("docs", "changing"):
             self._store.create_table(name, made)
         self._store["changing"].create_index("text", kind="fulltext", language=None)
@@ -131,34 +98,39 @@ class LamellaText(LamellaStore, QuestionBackend):
 
     def questions(self) -> Questions:
         table = self._store["docs"]
-        common, within = SEARCHES[COMMON], col("year").between(FROM, TO)
+        common, within = (
+            entity_text.SEARCHES[entity_text.COMMON],
+            col("year").between(entity_text.FROM, entity_text.TO),
+        )
         return {
-            **{name: _search(table, words, []) for name, words in SEARCHES.items()},
+            **{name: _search(table, words, []) for name, words in entity_text.SEARCHES.items()},
             **{name: _build_words(table, language) for name, language in LANGUAGES.items()},
-            ROWS: _search(table, common, None),
-            FILTERED: _search(table, common, None, within),
-            AFTER_COMMIT: _after_commit(self._store["changing"], common),
+            entity_text.ROWS: _search(table, common, None),
+            entity_text.FILTERED: _search(table, common, None, within),
+            entity_text.AFTER_COMMIT: _after_commit(self._store["changing"], common),
         }
 
 
-def _search(table: Table, words: Words, columns: list[str] | None, where: Filter | None = None) -> Question:
+def _search(
+    table: Table, words: entity_text.Words, columns: list[str] | None, where: Filter | None = None
+) -> Question:
     return Question(
         partial(_best, table, words, columns, where), words.turns(), told=partial(_told, table, words, where)
     )
 
 
-def _after_commit(table: Table, words: Words) -> Question:
-    waiting = iter(commits(table.num_rows))
+def _after_commit(table: Table, words: entity_text.Words) -> Question:
+    waiting = iter(entity_text.commits(table.num_rows))
     return Question(
         lambda _: _best(table, words, None, None, words.first),
-        commits(table.num_rows),
+        entity_text.commits(table.num_rows),
         before=lambda: _change(table, next(waiting)),
         told=lambda answer, _: _told(table, words, None, answer, words.first),
     )
 
 
 def _build_words(table: Table, language: str | None) -> Question:
-    words = SEARCHES[COMMON]
+    words = entity_text.SEARCHES[entity_text.COMMON]
     return Question(
         partial(table.create_index, "text", kind="fulltext", language=language),
         before=partial(_drop_words, table),
@@ -172,20 +144,20 @@ def _drop_words(table: Table) -> None:
 
 
 def _best(
-    table: Table, words: Words, columns: list[str] | None, where: Filter | None, number: int
+    table: Table, words: entity_text.Words, columns: list[str] | None, where: Filter | None, number: int
 ) -> pa.Table:
-    return table.search(words.lamella.format(number, number + 1), columns, where, BEST)
+    return table.search(words.lamella.format(number, number + 1), columns, where, entity_text.BEST)
 
 
 def _told(
-    table: Table, words: Words, where: Filter | None, answer: pa.Table, number: int
+    table: Table, words: entity_text.Words, where: Filter | None, answer: pa.Table, number: int
 ) -> list[tuple[Any, ...]]:
     matching = table.search(words.lamella.format(number, number + 1), [], where, limit=None)
-    return compared(answer["_id"].to_pylist(), matching["_id"].to_pylist())
+    return entity_text.compared(answer["_id"].to_pylist(), matching["_id"].to_pylist())
 
 
 def _change(table: Table, number: int) -> None:
-    table.update([{"_id": number, "text": CHANGED.format(number)}])
+    table.update([{"_id": number, "text": entity_text.CHANGED.format(number)}])
 
 
 RELATIONS = (
@@ -222,17 +194,21 @@ class LamellaRelations(LamellaStore, QuestionBackend):
 def _films(store: Store, titles: int) -> Questions:
     people, cast = store["people"], store["cast"]
     entries, asked = partial(people.related, to="cast"), entity_relations.some_people(titles)
-    first = Question(partial(entries, limit=RELATED_PAGE), asked)
+    first = Question(partial(entries, limit=entity_relations.RELATED_PAGE), asked)
     return {
-        UNINDEXED: first,
-        INDEX: Question(
+        entity_relations.UNINDEXED: first,
+        entity_relations.INDEX: Question(
             partial(_index_relations, store),
             before=partial(_drop_indexes, store),
-            told=lambda _: entries(asked[0], limit=RELATED_PAGE),
+            told=lambda _: entries(asked[0], limit=entity_relations.RELATED_PAGE),
         ),
         "entries": first,
-        "entries_sorted": Question(partial(entries, sort=["billing"], limit=RELATED_PAGE), asked),
-        "entries_filtered": Question(partial(entries, where=col("billing") < BILLED_BEFORE), asked),
+        "entries_sorted": Question(
+            partial(entries, sort=["billing"], limit=entity_relations.RELATED_PAGE), asked
+        ),
+        "entries_filtered": Question(
+            partial(entries, where=col("billing") < entity_relations.BILLED_BEFORE), asked
+        ),
         "entries_page": Question(partial(_page, people), asked),
         "entries_next_page": _next_page(people, asked),
         "title_entries": Question(
@@ -244,12 +220,14 @@ def _films(store: Store, titles: int) -> Questions:
             lambda number: people.related_counts(entity_relations.page_from(number), "cast"),
             entity_relations.some_pages(people.num_rows),
         ),
-        COUNTS_OF_ALL: Question(lambda: people.related_counts(range(people.num_rows), "cast")),
+        entity_relations.COUNTS_OF_ALL: Question(
+            lambda: people.related_counts(range(people.num_rows), "cast")
+        ),
     }
 
 
 def _page(people: Table, number: int, after: str | None = None) -> pa.Table:
-    return people.related_page(number, "cast", RELATED_PAGE, after).rows
+    return people.related_page(number, "cast", entity_relations.RELATED_PAGE, after).rows
 
 
 def _next_page(people: Table, asked: list[int]) -> Question:
@@ -258,7 +236,7 @@ def _next_page(people: Table, asked: list[int]) -> Question:
     @cache
     def ends() -> Mapping[int, str | None]:
         return {
-            number: people.related_page(number, "cast", RELATED_PAGE, columns=["_id"]).next
+            number: people.related_page(number, "cast", entity_relations.RELATED_PAGE, columns=["_id"]).next
             for number in asked
         }
 
@@ -271,7 +249,10 @@ def _next_page(people: Table, asked: list[int]) -> Question:
 def _occupations(store: Store, titles: int) -> Questions:
     edges, occupations = store.edges("occupation_skills"), store["occupations"].num_rows
     important = partial(
-        edges.neighbours, direction="in", where=col("importance") > IMPORTANT, limit=RELATED_PAGE
+        edges.neighbours,
+        direction="in",
+        where=col("importance") > entity_relations.IMPORTANT,
+        limit=entity_relations.RELATED_PAGE,
     )
     return {
         "skills": Question(edges.neighbours, entity_relations.some_occupations(titles)),
@@ -306,12 +287,12 @@ def _ancestors(above: Callable[..., pa.Table], number: int) -> list[tuple[int, s
 
 def _grandchildren(products: Table, below: Callable[..., pa.Table], number: int) -> pa.Table:
     codes = below(number, columns=["code"])["code"].to_pylist()
-    return products.read(where=col("parent").is_in(codes), limit=RELATED_PAGE)
+    return products.read(where=col("parent").is_in(codes), limit=entity_relations.RELATED_PAGE)
 
 
 def _whole(store: Store) -> Questions:
     return {
-        CHECK: Question(
+        entity_relations.CHECK: Question(
             partial(store.check_relations, "cast_title", "cast_person"),
             told=lambda checks: [(each.relation.name, each.dangling) for each in checks],
         ),

@@ -21,8 +21,8 @@ from lamella.core.bench.systems.base import (
     FIELDS,
     Backend,
     Entity,
-    EntityBackend,
     NotReady,
+    OperatorEntities,
     Rows,
     TableBackend,
 )
@@ -271,7 +271,9 @@ def _set(row_id: int, values: Row) -> UpdateOne:
     return UpdateOne({"_id": row_id}, {"$set": values})
 
 
-class MongoEntities(MongoDatabase, EntityBackend):
+class MongoEntities(MongoDatabase, OperatorEntities):
+    unset_to = ""
+
     def open(self, writing: bool) -> None:
         super().open(writing)
         last = self._documents.find_one(sort=[("_id", -1)], projection=["_id"]) if writing else None
@@ -294,29 +296,11 @@ class MongoEntities(MongoDatabase, EntityBackend):
         self._next += len(documents)
         self._documents.insert_many(documents, ordered=False)
 
-    def set_fields(self, row_id: int, values: Mapping[str, Any]) -> None:
-        self._change(row_id, "$set", dict(values))
-
-    def increment(self, row_id: int, name: str, by: int) -> None:
-        self._change(row_id, "$inc", {name: by})
-
-    def push(self, row_id: int, name: str, value: str) -> None:
-        self._change(row_id, "$push", {name: value})
-
-    def add_to_set(self, row_id: int, name: str, value: str) -> None:
-        self._change(row_id, "$addToSet", {name: value})
-
-    def pull(self, row_id: int, name: str, value: str) -> None:
-        self._change(row_id, "$pull", {name: value})
-
-    def unset(self, row_id: int, name: str) -> None:
-        self._change(row_id, "$unset", {name: ""})
-
     def delete(self, row_ids: Sequence[int]) -> None:
         self._documents.delete_many({"_id": {"$in": list(row_ids)}})
 
     def contents(self) -> Iterator[Entity]:
         return map(self.as_entity, self._documents.find())
 
-    def _change(self, row_id: int, operator: str, values: dict[str, Any]) -> None:
-        self._documents.update_one({"_id": row_id}, {operator: values})
+    def operate(self, row_id: int, operators: dict[str, Any]) -> None:
+        self._documents.update_one({"_id": row_id}, operators)

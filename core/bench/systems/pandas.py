@@ -13,14 +13,7 @@ import pyarrow as pa
 from lamella.core.bench.systems.base import Backend, Rows
 from lamella.core.bench.systems.pyarrow import NEEDED
 from lamella.core.bench.systems.rows import FrameFile
-from lamella.core.bench.workloads.entity_indexes import (
-    ALIKE,
-    KEYS,
-    NEED_AN_INDEX,
-    FrameScans,
-    beginning_of,
-    numbers_of,
-)
+from lamella.core.bench.workloads import entity_indexes
 from lamella.core.bench.workloads.entity_memory import FrameMemory
 from lamella.core.bench.workloads.entity_queries import ID, PAGE, PAGE_ORDER, SORTS, EntityQueries, arrow
 from lamella.core.bench.workloads.model import Columns, Values, Workload
@@ -209,15 +202,16 @@ class PandasMemory(PandasBackend, FrameMemory):
 
 ITEM_CONDITIONS: dict[str, Callable[[Any, int], Any]] = {
     "equality": lambda frame, owner: frame["owner"] == owner,
-    "point": lambda frame, owner: frame["number"] == owner * ALIKE,
-    "range": lambda frame, owner: frame["number"].between(*numbers_of(owner)),
-    "prefix": lambda frame, owner: frame["code"].str.startswith(beginning_of(owner)),
+    "point": lambda frame, owner: frame["number"] == owner * entity_indexes.ALIKE,
+    "range": lambda frame, owner: frame["number"].between(*entity_indexes.numbers_of(owner)),
+    "prefix": lambda frame, owner: frame["code"].str.startswith(entity_indexes.beginning_of(owner)),
 }
 
 
-class PandasScans(PandasBackend, FrameScans):
+class PandasScans(PandasBackend, entity_indexes.FrameScans):
     cannot = dict.fromkeys(
-        NEED_AN_INDEX, "The index of a DataFrame is the labels of its rows, not one of a column beside others"
+        entity_indexes.NEED_AN_INDEX,
+        "The index of a DataFrame is the labels of its rows, not one of a column beside others",
     )
     description = "a DataFrame in memory, read from a Parquet file before the clock runs; not durable"
 
@@ -226,7 +220,7 @@ class PandasScans(PandasBackend, FrameScans):
 
     def find(self, name: str, what: str, owner: int) -> Any:
         meets = ITEM_CONDITIONS[name](self._items, owner)
-        return self._items.loc[meets, ["_id"]] if what == KEYS else self._items[meets]
+        return self._items.loc[meets, ["_id"]] if what == entity_indexes.KEYS else self._items[meets]
 
     def told(self, answer: Any, owner: int) -> list[Any]:
         return list(answer.itertuples(index=False, name=None))

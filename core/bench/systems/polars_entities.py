@@ -10,14 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from lamella.core.bench.systems.polars import PolarsBackend
-from lamella.core.bench.workloads.entity_indexes import (
-    ALIKE,
-    KEYS,
-    NEED_AN_INDEX,
-    FrameScans,
-    beginning_of,
-    numbers_of,
-)
+from lamella.core.bench.workloads import entity_indexes
 from lamella.core.bench.workloads.entity_memory import FrameMemory
 from lamella.core.bench.workloads.entity_queries import ID, PAGE, PAGE_ORDER, EntityQueries, arrow
 from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
@@ -119,14 +112,14 @@ class PolarsMemory(PolarsBackend, FrameMemory):
 
 ITEM_CONDITIONS: dict[str, Callable[[int], pl.Expr]] = {
     "equality": lambda owner: pl.col("owner") == owner,
-    "point": lambda owner: pl.col("number") == owner * ALIKE,
-    "range": lambda owner: pl.col("number").is_between(*numbers_of(owner)),
-    "prefix": lambda owner: pl.col("code").str.starts_with(beginning_of(owner)),
+    "point": lambda owner: pl.col("number") == owner * entity_indexes.ALIKE,
+    "range": lambda owner: pl.col("number").is_between(*entity_indexes.numbers_of(owner)),
+    "prefix": lambda owner: pl.col("code").str.starts_with(entity_indexes.beginning_of(owner)),
 }
 
 
-class PolarsScans(PolarsBackend, FrameScans):
-    cannot = dict.fromkeys(NEED_AN_INDEX, "Polars has no indexes")
+class PolarsScans(PolarsBackend, entity_indexes.FrameScans):
+    cannot = dict.fromkeys(entity_indexes.NEED_AN_INDEX, "Polars has no indexes")
     description = "a lazy scan of a Parquet file for each question; as durable as the file"
 
     def open(self, writing: bool) -> None:
@@ -134,7 +127,7 @@ class PolarsScans(PolarsBackend, FrameScans):
 
     def find(self, name: str, what: str, owner: int) -> pl.DataFrame:
         found = self._items.filter(ITEM_CONDITIONS[name](owner))
-        return (found.select("_id") if what == KEYS else found).collect()
+        return (found.select("_id") if what == entity_indexes.KEYS else found).collect()
 
     def told(self, answer: pl.DataFrame, owner: int) -> pa.Table:
         return answer.to_arrow()

@@ -8,29 +8,8 @@ from functools import cache, partial
 from typing import Any, ClassVar
 
 from lamella.core.bench.systems.base import EntityBackend, Question, Questions
-from lamella.core.bench.workloads import entity_relations
-from lamella.core.bench.workloads.entity_indexes import (
-    ALIKE,
-    INDEXED,
-    KEYS,
-    NEXT,
-    SORTS,
-    Lookup,
-    build,
-    owners,
-    questions,
-    sort,
-)
+from lamella.core.bench.workloads import entity_indexes, entity_relations
 from lamella.core.bench.workloads.entity_queries import PAGE, PAGE_ORDER, EntityQueries
-from lamella.core.bench.workloads.entity_relations import (
-    BILLED_BEFORE,
-    CHECK,
-    COUNTS_OF_ALL,
-    IMPORTANT,
-    INDEX,
-    RELATED_PAGE,
-    UNINDEXED,
-)
 
 ROWS = "SELECT * FROM entities"
 
@@ -44,8 +23,8 @@ SHARED_CONDITIONS = {
 
 
 class SQLEntities(EntityBackend):
-    """Changes of single entities. What is said of lists differs from system to system; each has a mark for an
-    item."""
+    """Changes of single entities. What is said of lists differs from system to system; each names the
+    list by %s and has a mark for an item."""
 
     appended: ClassVar[str]
     lacking: ClassVar[str]
@@ -62,14 +41,14 @@ class SQLEntities(EntityBackend):
         self._change(f"{name} = {name} + ?", by, row_id)
 
     def push(self, row_id: int, name: str, value: str) -> None:
-        self._change(f"{name} = {self.appended.format(name=name)}", value, row_id)
+        self._change(f"{name} = {self.appended % name}", value, row_id)
 
     def add_to_set(self, row_id: int, name: str, value: str) -> None:
-        assignment, lacking = f"{name} = {self.appended.format(name=name)}", self.lacking.format(name=name)
+        assignment, lacking = f"{name} = {self.appended % name}", self.lacking % name
         self._change(assignment, value, row_id, value, also=f" AND {lacking}")
 
     def pull(self, row_id: int, name: str, value: str) -> None:
-        self._change(f"{name} = {self.pulled.format(name=name)}", value, row_id)
+        self._change(f"{name} = {self.pulled % name}", value, row_id)
 
     def unset(self, row_id: int, name: str) -> None:
         self._change(f"{name} = NULL", row_id)
@@ -141,25 +120,29 @@ COUNT_ITEMS = "SELECT max(_id) + 1 FROM items"
 
 def sql_questions(rows: int, ask: Ask, run: Callable[[str], object]) -> Questions:
     """`run` is for statements that answer nothing."""
-    behind = f"SELECT * FROM items WHERE number > ? ORDER BY number LIMIT {ALIKE}"
+    behind = f"SELECT * FROM items WHERE number > ? ORDER BY number LIMIT {entity_indexes.ALIKE}"
     return {
-        **questions(rows, partial(_lookup, ask)),
-        **{build(column): _build(ask, run, column) for column in INDEXED},
+        **entity_indexes.questions(rows, partial(_lookup, ask)),
+        **{entity_indexes.build(column): _build(ask, run, column) for column in entity_indexes.INDEXED},
         **{
-            sort(column): Question(partial(ask, f"SELECT * FROM items ORDER BY {order} LIMIT {ALIKE}"))
-            for column, order in SORTS.items()
+            entity_indexes.sort(column): Question(
+                partial(ask, f"SELECT * FROM items ORDER BY {order} LIMIT {entity_indexes.ALIKE}")
+            )
+            for column, order in entity_indexes.SORTS.items()
         },
-        NEXT: Question(lambda owner: ask(behind, owner * ALIKE), owners(rows)),
+        entity_indexes.NEXT: Question(
+            lambda owner: ask(behind, owner * entity_indexes.ALIKE), entity_indexes.owners(rows)
+        ),
     }
 
 
-def _lookup(ask: Ask, lookup: Lookup, what: str) -> Callable[[int], Any]:
-    statement = f"SELECT {'_id' if what == KEYS else '*'} FROM items WHERE {lookup.sql}"
+def _lookup(ask: Ask, lookup: entity_indexes.Lookup, what: str) -> Callable[[int], Any]:
+    statement = f"SELECT {'_id' if what == entity_indexes.KEYS else '*'} FROM items WHERE {lookup.sql}"
     return lambda owner: ask(statement, *lookup.values(owner))
 
 
 def _build(ask: Ask, run: Callable[[str], object], column: str) -> Question:
-    lowest = f"SELECT {column} FROM items ORDER BY {column} LIMIT {ALIKE}"
+    lowest = f"SELECT {column} FROM items ORDER BY {column} LIMIT {entity_indexes.ALIKE}"
     return Question(
         partial(run, f"CREATE INDEX items_{column} ON items ({column})"),
         before=partial(run, f"DROP INDEX IF EXISTS items_{column}"),
@@ -171,7 +154,7 @@ COUNT_TITLES = "SELECT max(_id) + 1 FROM titles"
 """Ids have no gaps."""
 
 ENTRIES = 'SELECT * FROM "cast" WHERE person = ?'
-IN_ORDER = f"ORDER BY _id LIMIT {RELATED_PAGE}"
+IN_ORDER = f"ORDER BY _id LIMIT {entity_relations.RELATED_PAGE}"
 ENTRY = 'SELECT {} FROM "cast" WHERE _id = ?'
 COUNTS = 'SELECT _id, (SELECT count(*) FROM "cast" WHERE person = people._id) FROM people'
 
@@ -183,7 +166,7 @@ SKILLS = "SELECT * FROM skills WHERE _id IN (SELECT skill FROM occupation_skills
 
 OCCUPATIONS = f"""
 SELECT * FROM occupations WHERE _id IN
-  (SELECT occupation FROM occupation_skills WHERE skill = ? AND importance > {IMPORTANT})
+  (SELECT occupation FROM occupation_skills WHERE skill = ? AND importance > {entity_relations.IMPORTANT})
 {IN_ORDER}
 """
 
@@ -215,7 +198,7 @@ class Related:
             **self._films(titles),
             **self._occupations(titles),
             **self._products(titles),
-            CHECK: Question(self._check),
+            entity_relations.CHECK: Question(self._check),
         }
 
     def _each(self, statement: str, of: list[int]) -> Question:
@@ -226,11 +209,15 @@ class Related:
         first = self._each(f"{ENTRIES} {IN_ORDER}", people)
         title = 'SELECT * FROM "cast" WHERE title = (SELECT code FROM titles WHERE _id = ?)'
         return {
-            UNINDEXED: first,
+            entity_relations.UNINDEXED: first,
             "entries": first,
             "entries_page": first,
-            "entries_sorted": self._each(f"{ENTRIES} ORDER BY billing, _id LIMIT {RELATED_PAGE}", people),
-            "entries_filtered": self._each(f"{ENTRIES} AND billing < {BILLED_BEFORE}", people),
+            "entries_sorted": self._each(
+                f"{ENTRIES} ORDER BY billing, _id LIMIT {entity_relations.RELATED_PAGE}", people
+            ),
+            "entries_filtered": self._each(
+                f"{ENTRIES} AND billing < {entity_relations.BILLED_BEFORE}", people
+            ),
             "entries_next_page": self._next_page(people),
             "title_entries": self._each(title, entity_relations.some_titles(titles)),
             "entry_title": self._each(
@@ -240,8 +227,8 @@ class Related:
                 f"SELECT * FROM people WHERE _id = ({ENTRY.format('person')})", entries
             ),
             "counts": self._page_of(COUNTS, entity_relations.people_count(titles)),
-            COUNTS_OF_ALL: Question(partial(self.ask, COUNTS)),
-            INDEX: self._built(people[0]),
+            entity_relations.COUNTS_OF_ALL: Question(partial(self.ask, COUNTS)),
+            entity_relations.INDEX: self._built(people[0]),
         }
 
     def _next_page(self, people: list[int]) -> Question:
@@ -275,7 +262,7 @@ class Related:
         """Of as many rows as a page has, one after the other."""
         within = f"{statement} WHERE _id BETWEEN ? AND ?"
         return Question(
-            lambda number: self.ask(within, number, number + RELATED_PAGE - 1),
+            lambda number: self.ask(within, number, number + entity_relations.RELATED_PAGE - 1),
             entity_relations.some_pages(most),
         )
 

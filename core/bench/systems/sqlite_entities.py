@@ -32,28 +32,12 @@ from lamella.core.bench.systems.sql import (
     sql_questions,
 )
 from lamella.core.bench.systems.sqlite import AsDeployed, AsPublished, SQLiteFile
+from lamella.core.bench.workloads import entity_text
 from lamella.core.bench.workloads.entities import SCHEMA, entities
 from lamella.core.bench.workloads.entity_indexes import ITEM_TYPES, items
 from lamella.core.bench.workloads.entity_memory import PAYLOAD_SCHEMA, EntityMemory
 from lamella.core.bench.workloads.entity_relations import RELATED_TYPES, tables
 from lamella.core.bench.workloads.entity_storage import EntityStorage
-from lamella.core.bench.workloads.entity_text import (
-    AFTER_COMMIT,
-    BEST,
-    CHANGED,
-    COMMON,
-    FILTERED,
-    FROM,
-    ROWS,
-    SEARCHES,
-    STEMS,
-    TO,
-    WORDS,
-    Words,
-    commits,
-    compared,
-    documents,
-)
 from lamella.core.bench.workloads.taxi import SQLITE_QUERIES, TRIP_SCHEMA, TaxiBackend
 
 INSERT_ENTITY = f"INSERT INTO entities ({', '.join(FIELDS)}) VALUES ({', '.join('?' for _ in FIELDS)})"
@@ -64,9 +48,9 @@ ENTITY_TABLE = f"CREATE TABLE entities (id INTEGER PRIMARY KEY, {DECLARED_FIELDS
 
 
 class SQLiteEntitiesFile(SQLiteFile, SQLEntities):
-    appended = "json_insert({name}, '$[#]', ?)"
-    lacking = "NOT EXISTS (SELECT 1 FROM json_each({name}) WHERE value = ?)"
-    pulled = "(SELECT json_group_array(value) FROM json_each({name}) WHERE value <> ?)"
+    appended = "json_insert(%s, '$[#]', ?)"
+    lacking = "NOT EXISTS (SELECT 1 FROM json_each(%s) WHERE value = ?)"
+    pulled = "(SELECT json_group_array(value) FROM json_each(%s) WHERE value <> ?)"
 
     def fill(self, made: list[Entity]) -> None:
         self._connection.execute(ENTITY_TABLE)
@@ -259,9 +243,6 @@ class SQLiteMemory(AsPublished, EntityMemory):
             self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
         self._connection.commit()
 
-    def ready(self, table: str) -> None:
-        """Nothing."""
-
     def result(self, table: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(f"SELECT {PAYLOAD_NAMES} FROM {table} WHERE grp = 1").fetchall()
 
@@ -317,10 +298,10 @@ class SQLiteRelations(SQLiteQuestions):
         return Related(self.ask, self.ask).questions()
 
 
-TOKENIZERS = {STEMS: "porter unicode61", WORDS: "unicode61"}
+TOKENIZERS = {entity_text.STEMS: "porter unicode61", entity_text.WORDS: "unicode61"}
 IDS = "SELECT rowid, rank FROM docs_words WHERE docs_words MATCH ?"
 ALL = "SELECT docs.*, rank FROM docs_words JOIN docs ON _id = docs_words.rowid WHERE docs_words MATCH ?"
-WITHIN = f"{ALL} AND year BETWEEN {FROM} AND {TO}"
+WITHIN = f"{ALL} AND year BETWEEN {entity_text.FROM} AND {entity_text.TO}"
 CHANGING = ALL.replace("docs", "changing")
 
 KEEP_UP = """
@@ -338,40 +319,40 @@ class FTS5Text(SQLiteQuestions):
     def fill(self, rows: int) -> None:
         """`changing` is what small commits go to."""
         self.open(writing=True)
-        made = documents(rows)
+        made = entity_text.documents(rows)
         for name in ("docs", "changing"):
             self.add_table(name, {"text": "TEXT", "year": "INTEGER"}, made)
-        self._index("changing", TOKENIZERS[WORDS])
+        self._index("changing", TOKENIZERS[entity_text.WORDS])
         self.ask(KEEP_UP)
         self.close()
 
     def questions(self) -> Questions:
-        common = SEARCHES[COMMON]
+        common = entity_text.SEARCHES[entity_text.COMMON]
         return {
-            **{name: self._search(IDS, words) for name, words in SEARCHES.items()},
+            **{name: self._search(IDS, words) for name, words in entity_text.SEARCHES.items()},
             **{name: self._build(tokenizer) for name, tokenizer in TOKENIZERS.items()},
-            ROWS: self._search(ALL, common),
-            FILTERED: self._search(WITHIN, common),
-            AFTER_COMMIT: self._after_commit(common),
+            entity_text.ROWS: self._search(ALL, common),
+            entity_text.FILTERED: self._search(WITHIN, common),
+            entity_text.AFTER_COMMIT: self._after_commit(common),
         }
 
-    def _search(self, select: str, words: Words) -> Question:
+    def _search(self, select: str, words: entity_text.Words) -> Question:
         return Question(
             partial(self._best, select, words), words.turns(), told=partial(self._told, select, words)
         )
 
-    def _after_commit(self, words: Words) -> Question:
+    def _after_commit(self, words: entity_text.Words) -> Question:
         ((rows,),) = self.ask("SELECT max(_id) + 1 FROM changing")
-        waiting = iter(commits(rows))
+        waiting = iter(entity_text.commits(rows))
         return Question(
             lambda _: self._best(CHANGING, words, words.first),
-            commits(rows),
+            entity_text.commits(rows),
             before=lambda: self._change(next(waiting)),
             told=lambda answer, _: self._told(CHANGING, words, answer, words.first),
         )
 
     def _build(self, tokenizer: str) -> Question:
-        words = SEARCHES[COMMON]
+        words = entity_text.SEARCHES[entity_text.COMMON]
         return Question(
             partial(self._index, "docs", tokenizer),
             before=partial(self.ask, "DROP TABLE IF EXISTS docs_words"),
@@ -387,15 +368,19 @@ class FTS5Text(SQLiteQuestions):
         self._connection.commit()
 
     def _change(self, number: int) -> None:
-        self.ask("UPDATE changing SET text = ? WHERE _id = ?", CHANGED.format(number), number)
+        self.ask("UPDATE changing SET text = ? WHERE _id = ?", entity_text.CHANGED.format(number), number)
         self._connection.commit()
 
-    def _best(self, select: str, words: Words, number: int) -> list[Any]:
-        return self.ask(f"{select} ORDER BY rank LIMIT {BEST}", words.fts5.format(number, number + 1))
+    def _best(self, select: str, words: entity_text.Words, number: int) -> list[Any]:
+        return self.ask(
+            f"{select} ORDER BY rank LIMIT {entity_text.BEST}", words.fts5.format(number, number + 1)
+        )
 
-    def _told(self, select: str, words: Words, answer: list[Any], number: int) -> list[tuple[int, ...]]:
+    def _told(
+        self, select: str, words: entity_text.Words, answer: list[Any], number: int
+    ) -> list[tuple[int, ...]]:
         matching = self.ask(select, words.fts5.format(number, number + 1))
-        return compared([row[0] for row in answer], [row[0] for row in matching])
+        return entity_text.compared([row[0] for row in answer], [row[0] for row in matching])
 
 
 _DECLARED = {pa.int64(): "INTEGER", pa.float64(): "REAL"}

@@ -16,17 +16,10 @@ import pyarrow.parquet as pq
 from lamella.core.bench.systems.base import Question, QuestionBackend, Questions, Rows
 from lamella.core.bench.systems.pyarrow import CHANGES, ROWS_A_GROUP, ParquetFile, from_rows, trip_options
 from lamella.core.bench.systems.rows import Tuples, tuple_blocks
+from lamella.core.bench.workloads import taxi
 from lamella.core.bench.workloads.bridge import COLUMN_COUNT, GROUP, as_sums, statements, write_files, zones
 from lamella.core.bench.workloads.model import Values, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
-from lamella.core.bench.workloads.taxi import (
-    QUERIES,
-    SQLITE_MILLISECONDS,
-    SQLITE_VIEWS,
-    TRIP_SCHEMA,
-    TaxiBackend,
-    view,
-)
 from lamella.core.bridge import connect
 
 
@@ -165,10 +158,10 @@ def _add_zones(connection: apsw.Connection) -> None:
 _BLOCK_BYTES = 64 << 20
 """Of text, which becomes a row group: about 130,000 rows."""
 
-_HELD = pa.schema([f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in TRIP_SCHEMA])
+_HELD = pa.schema([f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in taxi.TRIP_SCHEMA])
 
 
-class TaxiOverParquet(TaxiBackend):
+class TaxiOverParquet(taxi.TaxiBackend):
     """A Parquet file for each CSV file, Snappy, times as milliseconds since 1970 in whole numbers."""
 
     statements: ClassVar[Mapping[str, str]]
@@ -206,10 +199,12 @@ class TaxiOverParquet(TaxiBackend):
 
     def whole_trips(self, ids: Sequence[int]) -> pa.Table:
         marks = ", ".join("?" * len(ids))
-        asked = f"SELECT {', '.join(TRIP_SCHEMA.names)} FROM {{}} WHERE trip_id IN ({marks})"
+        asked = f"SELECT {', '.join(taxi.TRIP_SCHEMA.names)} FROM {{}} WHERE trip_id IN ({marks})"
         rows = [row for table in self._tables for row in self._connection.execute(asked.format(table), ids)]
         columns = zip(zip(*rows, strict=True), _HELD, strict=True)
-        return pa.table([pa.array(cells, field.type) for cells, field in columns], _HELD).cast(TRIP_SCHEMA)
+        return pa.table([pa.array(cells, field.type) for cells, field in columns], _HELD).cast(
+            taxi.TRIP_SCHEMA
+        )
 
     @property
     @abstractmethod
@@ -223,7 +218,7 @@ class TaxiOverParquet(TaxiBackend):
 
 class TaxiTableForEachFile(TaxiOverParquet):
     id = "sqlite-parquet"
-    statements = SQLITE_VIEWS
+    statements = taxi.SQLITE_VIEWS
     description = (
         "a virtual table for each Parquet file, under the published views that add them up; "
         "reads only: files written with Snappy, not synced, so not durable"
@@ -237,14 +232,14 @@ class TaxiTableForEachFile(TaxiOverParquet):
         from lamella.core.bridge import connect
 
         connection = connect(sorted(self._parquet.iterdir()))
-        for query in QUERIES:
-            connection.execute(view(query, list(self._tables)))
+        for query in taxi.QUERIES:
+            connection.execute(taxi.view(query, list(self._tables)))
         return connection
 
 
 class TaxiOneTable(TaxiOverParquet):
     id = "sqlite-parquet-one-table"
-    statements = SQLITE_MILLISECONDS
+    statements = taxi.SQLITE_MILLISECONDS
     _tables = ("trips",)
     description = (
         "one virtual table over all Parquet files, and no views; "

@@ -11,16 +11,8 @@ import pyarrow as pa
 from pyarrow import types as is_
 
 from lamella.core.bench.systems.sqlite import AsDeployed, AsPublished, SQLiteFile
+from lamella.core.bench.workloads import user_table
 from lamella.core.bench.workloads.conditions import Logic, Subject, SystemOperand, compiled
-from lamella.core.bench.workloads.user_table import (
-    CannotAsk,
-    MineBackend,
-    Row,
-    change_sql,
-    names_of,
-    rows_of,
-    table_of,
-)
 from lamella.core.filters.kinds import Kind
 from lamella.core.filters.like import ESCAPE
 
@@ -41,7 +33,7 @@ class SqliteOperand(SystemOperand[str]):
 
     def held(self, exact: Any) -> str:
         if isinstance(exact, str) and self.subject.ignore_case and not exact.isascii():
-            raise CannotAsk("SQLite folds the case of ASCII letters alone")
+            raise user_table.CannotAsk("SQLite folds the case of ASCII letters alone")
         return literal(exact.lower() if self.subject.ignore_case else exact)
 
     def test(self, how: str, value: Any) -> str:
@@ -74,11 +66,11 @@ class SqliteOperand(SystemOperand[str]):
         return f"{self.column} like {self.held(pattern)} escape '{ESCAPE}'"
 
     def regex(self, pattern: str) -> str:
-        raise CannotAsk("SQLite has no regular expressions without an extension")
+        raise user_table.CannotAsk("SQLite has no regular expressions without an extension")
 
     def divided(self, divisor: int, remainder: int) -> str:
         if self.kind is Kind.FLOAT:
-            raise CannotAsk("SQLite's remainder is of whole numbers")
+            raise user_table.CannotAsk("SQLite's remainder is of whole numbers")
         return f"{self.raw} % {divisor} = {remainder}"
 
 
@@ -96,38 +88,40 @@ def literal(value: Any) -> str:
     return repr(int(value) if isinstance(value, bool) else value)
 
 
-class SQLiteUserTableFile(SQLiteFile, MineBackend):
+class SQLiteUserTableFile(SQLiteFile, user_table.MineBackend):
     def load(self, rows: int) -> None:
         schema = self.copied.schema
         columns = ", ".join(f"c{place} {_affinity(field.type)}" for place, field in enumerate(schema))
         self._connection.execute(f"create table mine ({columns})")
         holders = ", ".join("?" * len(schema))
-        self._connection.executemany(f"insert into mine values ({holders})", rows_of(self.copied, rows))
+        self._connection.executemany(
+            f"insert into mine values ({holders})", user_table.rows_of(self.copied, rows)
+        )
         self._connection.commit()
 
     def open(self, writing: bool) -> None:
         super().open(writing)
         self._connection.execute("pragma case_sensitive_like = on")
 
-    def read(self) -> list[Row]:
+    def read(self) -> list[user_table.Row]:
         return self._connection.execute("select * from mine").fetchall()
 
-    def filter(self) -> list[Row]:
+    def filter(self) -> list[user_table.Row]:
         return self._connection.execute(f"select * from mine where {self.condition()}").fetchall()
 
     def update(self) -> None:
         assert self.copied.change is not None
-        column, value = change_sql(self.copied.change, self.copied.schema)
+        column, value = user_table.change_sql(self.copied.change, self.copied.schema)
         self._connection.execute(f"update mine set {column} = {value} where {self.condition()}")
         self._connection.commit()
 
-    def as_table(self, answer: list[Row]) -> pa.Table:
-        return table_of(answer, self.copied.schema)
+    def as_table(self, answer: list[user_table.Row]) -> pa.Table:
+        return user_table.table_of(answer, self.copied.schema)
 
     def condition(self) -> str:
         if self.copied.where is None:
             return "1"
-        names = dict(zip(self.copied.schema.names, names_of(self.copied.schema), strict=True))
+        names = dict(zip(self.copied.schema.names, user_table.names_of(self.copied.schema), strict=True))
 
         def operand(subject: Subject) -> SqliteOperand:
             return SqliteOperand(subject, names[subject.place.column])

@@ -13,21 +13,9 @@ import pyarrow.parquet as pq
 import tantivy
 
 from lamella.core.bench.systems.base import Question, QuestionBackend, Questions
-from lamella.core.bench.workloads.entity_text import (
-    AFTER_COMMIT,
-    BEST,
-    COMMON,
-    FILTERED,
-    ROWS,
-    SEARCHES,
-    STEMS,
-    WORDS,
-    Words,
-    compared,
-    documents,
-)
+from lamella.core.bench.workloads import entity_text
 
-TOKENIZERS = {STEMS: "en_stem", WORDS: "default"}
+TOKENIZERS = {entity_text.STEMS: "en_stem", entity_text.WORDS: "default"}
 
 Best = list[tuple[int, float]]
 """Ids and scores."""
@@ -36,7 +24,8 @@ Best = list[tuple[int, float]]
 class TantivyText(QuestionBackend):
     id = "tantivy"
     cannot = dict.fromkeys(
-        (ROWS, FILTERED, AFTER_COMMIT), "Words alone are raced here: a library keeps no tables of rows"
+        (entity_text.ROWS, entity_text.FILTERED, entity_text.AFTER_COMMIT),
+        "Words alone are raced here: a library keeps no tables of rows",
     )
     description = "documents in memory beforehand, as many threads as it chooses; every commit is durable"
     columns = 1
@@ -54,11 +43,11 @@ class TantivyText(QuestionBackend):
     def fill(self, rows: int) -> None:
         """The documents wait in a file: what indexes them has a process of its own, if that is wished."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table({"text": documents(rows)["text"]}), self._documents)
+        pq.write_table(pa.table({"text": entity_text.documents(rows)["text"]}), self._documents)
 
     def questions(self) -> Questions:
         return {
-            **{name: self._search(words) for name, words in SEARCHES.items()},
+            **{name: self._search(words) for name, words in entity_text.SEARCHES.items()},
             **{name: self._build(tokenizer) for name, tokenizer in TOKENIZERS.items()},
         }
 
@@ -70,14 +59,16 @@ class TantivyText(QuestionBackend):
     def _documents(self) -> Path:
         return self.folder / "documents.parquet"
 
-    def _search(self, words: Words) -> Question:
+    def _search(self, words: entity_text.Words) -> Question:
         return Question(
-            partial(self._best, words, BEST), words.turns(), told=lambda *asked: self._told(words, *asked)
+            partial(self._best, words, entity_text.BEST),
+            words.turns(),
+            told=lambda *asked: self._told(words, *asked),
         )
 
     def _build(self, tokenizer: str) -> Question:
         texts: list[str] = []
-        words = SEARCHES[COMMON]
+        words = entity_text.SEARCHES[entity_text.COMMON]
 
         def ready() -> None:
             shutil.rmtree(self._words, ignore_errors=True)
@@ -87,7 +78,7 @@ class TantivyText(QuestionBackend):
         return Question(
             lambda: self._make(texts, tokenizer),
             before=ready,
-            told=lambda _: self._told(words, self._best(words, BEST, words.first), words.first),
+            told=lambda _: self._told(words, self._best(words, entity_text.BEST, words.first), words.first),
         )
 
     def _make(self, texts: list[str], tokenizer: str) -> None:
@@ -104,11 +95,11 @@ class TantivyText(QuestionBackend):
         writer.wait_merging_threads()
         self._index.reload()
 
-    def _best(self, words: Words, count: int, number: int) -> Best:
+    def _best(self, words: entity_text.Words, count: int, number: int) -> Best:
         index = self._index
         assert index is not None, "A search comes after the index was built"
         typed = words.tantivy.format(number, number + 1)
-        if words is SEARCHES["prefix"]:
+        if words is entity_text.SEARCHES["prefix"]:
             query = tantivy.Query.regex_query(index.schema, "text", typed)
         else:
             query = index.parse_query(typed, ["text"])
@@ -117,7 +108,7 @@ class TantivyText(QuestionBackend):
         ids: list[Any] = searcher.fast_field_values("id", [address for _, address in hits])
         return [(int(found), score) for found, (score, _) in zip(ids, hits, strict=True)]
 
-    def _told(self, words: Words, answer: Best, number: int) -> list[tuple[int, ...]]:
+    def _told(self, words: entity_text.Words, answer: Best, number: int) -> list[tuple[int, ...]]:
         assert self._index is not None
         matching = self._best(words, max(1, self._index.searcher().num_docs), number)
-        return compared([found for found, _ in answer], [found for found, _ in matching])
+        return entity_text.compared([found for found, _ in answer], [found for found, _ in matching])

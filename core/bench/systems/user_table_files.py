@@ -18,14 +18,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.bench.workloads.conditions import (
-    COMPARISONS,
-    Logic,
-    Subject,
-    SystemOperand,
-    compiled,
-    scalar,
-)
+from lamella.core.bench.workloads import conditions
 from lamella.core.bench.workloads.user_table import MineFile, rows_of, table_of
 from lamella.core.filters.kinds import Kind
 from lamella.core.filters.like import as_regex
@@ -34,17 +27,17 @@ Met = Callable[[Any], bool]
 Cell = Callable[[Any], Any]
 
 
-class RowOperand(SystemOperand[Met]):
+class RowOperand(conditions.SystemOperand[Met]):
     """`cell` takes the column's value out of a row. Every answer is True or False."""
 
-    logic = Logic[Met](
+    logic = conditions.Logic[Met](
         lambda one, other: lambda row: one(row) and other(row),
         lambda one, other: lambda row: one(row) or other(row),
         lambda met: lambda row: not met(row),
         lambda answer: lambda row: answer,
     )
 
-    def __init__(self, subject: Subject, cell: Cell) -> None:
+    def __init__(self, subject: conditions.Subject, cell: Cell) -> None:
         super().__init__(subject)
         for name in subject.place.path:
             cell = _inside(cell, name)
@@ -54,14 +47,14 @@ class RowOperand(SystemOperand[Met]):
     def held(self, exact: Any) -> Any:
         if self.kind is Kind.TEXT:
             return exact.lower() if self.subject.ignore_case else exact
-        return scalar(exact, self.type).as_py() if self.kind is Kind.DECIMAL else exact
+        return conditions.scalar(exact, self.type).as_py() if self.kind is Kind.DECIMAL else exact
 
     def test(self, how: str, value: Any) -> Met:
-        compare = COMPARISONS[how]
+        compare = conditions.COMPARISONS[how]
         return self._where(lambda cell: compare(cell, value))
 
     def test_pair(self, how: str, other: Any) -> Met:
-        one, compare = self.cell, COMPARISONS[how]
+        one, compare = self.cell, conditions.COMPARISONS[how]
 
         def met(row: Any) -> bool:
             left, right = one(row), other.cell(row)
@@ -199,10 +192,10 @@ class RowFile(MineFile):
         if self.copied.where is None:
             return lambda row: True
 
-        def operand(subject: Subject) -> RowOperand:
+        def operand(subject: conditions.Subject) -> RowOperand:
             return RowOperand(subject, itemgetter(self.key(subject.place.column)))
 
-        return compiled(self.copied.where, operand, RowOperand.logic, self.copied.nan)
+        return conditions.compiled(self.copied.where, operand, RowOperand.logic, self.copied.nan)
 
 
 class CSVUserTable(RowFile):

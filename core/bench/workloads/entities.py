@@ -167,12 +167,8 @@ ENTITY_CHANGES = Workload(
             f" a sample for each of {DELETED.times} batches.",
         ),
     ),
-    data_columns=(),
-    key=None,
-    checked_columns=(),
     default_rows=(1_000, 10_000, 100_000),
     default_repeats=5,
-    opens_inside=False,
     family="entity",
     published_rows=(1_000, 10_000, 100_000),
 )

@@ -58,12 +58,8 @@ ENTITY_MEMORY = Workload(
     " what each operation adds to the process, not what the process has.",
     steps=("fill", *(operation.id for operation in _OPERATIONS)),
     operations=_OPERATIONS,
-    data_columns=(),
-    key=None,
-    checked_columns=(),
     default_rows=(1_000, 10_000),
     default_repeats=3,
-    opens_inside=False,
     family="entity-memory",
     published_rows=(1_000, 10_000),
 )
@@ -105,7 +101,6 @@ class EntityMemory(Backend):
     @abstractmethod
     def fill(self, table: str, made: pa.RecordBatchReader) -> None: ...
 
-    @abstractmethod
     def ready(self, table: str) -> None:
         """What the open database does before a question about this table; no part of its memory."""
 
@@ -117,9 +112,10 @@ class EntityMemory(Backend):
     def hold(self, table: str) -> Any:
         """Every row and column."""
 
-    @abstractmethod
     def numbers(self, answer: Any) -> list[int]:
-        """The numbers of an answer's rows."""
+        """The numbers of an answer's rows; here of an Arrow table."""
+        found: list[int] = answer["number"].to_pylist()
+        return found
 
 
 class FrameMemory(EntityMemory):

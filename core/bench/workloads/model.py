@@ -84,13 +84,13 @@ class Workload:
     about: str
     steps: tuple[str, ...]
     operations: tuple[Operation, ...]
-    data_columns: tuple[str, ...]
-    key: str | None
-    checked_columns: tuple[str, ...]
     default_rows: tuple[int, ...]
     default_repeats: int
-    opens_inside: bool
+    opens_inside: bool = False
     family: str = "table"
+    data_columns: tuple[str, ...] = ()
+    key: str | None = None
+    checked_columns: tuple[str, ...] = ()
     table_rows: int | None = None
     needle: bool = False
     floats: bool = False

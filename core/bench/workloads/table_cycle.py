@@ -24,6 +24,13 @@ class TableCycle(Cycle[TableBackend]):
         *("delete_one", "scatter_updates", "read_updated", "scatter_deletes", "read_deleted", "vacuum"),
     )
 
+    def step(self, name: str) -> Iterator[Sample]:
+        asks = name.partition("_")[0]
+        if asks in ("read", "query", "find"):
+            yield from self._twice(name, getattr(self.backend, asks))
+        else:
+            yield from super().step(name)
+
     # ------------------------------------------------------------------- making
 
     def create(self) -> Iterator[Sample]:
@@ -63,24 +70,6 @@ class TableCycle(Cycle[TableBackend]):
             self._owe(("vacuum", cost))
 
     # ------------------------------------------------------------------ reading
-
-    def read(self) -> Iterator[Sample]:
-        yield from self._twice("read", self.backend.read)
-
-    def read_updated(self) -> Iterator[Sample]:
-        yield from self._twice("read_updated", self.backend.read)
-
-    def read_deleted(self) -> Iterator[Sample]:
-        yield from self._twice("read_deleted", self.backend.read)
-
-    def query(self) -> Iterator[Sample]:
-        yield from self._twice("query", self.backend.query)
-
-    def find(self) -> Iterator[Sample]:
-        yield from self._twice("find", self.backend.find)
-
-    def find_indexed(self) -> Iterator[Sample]:
-        yield from self._twice("find_indexed", self.backend.find)
 
     def get(self) -> Iterator[Sample]:
         numbers = picked(GOT, self.workload, self.rows)

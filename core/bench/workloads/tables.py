@@ -109,7 +109,6 @@ SMALL = Workload(
     steps=("create", "read", "query"),
     operations=(CREATE, CREATE_PREPARED, READ, READ_AGAIN, QUERY, QUERY_AGAIN),
     data_columns=WIDE,
-    key=None,
     checked_columns=WIDE,
     default_rows=SIZES,
     default_repeats=5,
@@ -129,7 +128,6 @@ UPDATE_ALL = Workload(
     checked_columns=("id", *WIDE[1:]),
     default_rows=SIZES,
     default_repeats=1,
-    opens_inside=False,
     published_rows=ALL_SIZES,
 )
 
@@ -265,11 +263,9 @@ SINGLE = Workload(
     steps=("fill", "get", "update_one", "update_cell", "delete_one", "vacuum"),
     operations=(FILL, GET, GET_AGAIN, UPDATE_ONE, UPDATE_CELL, DELETE_ONE, VACUUM_SINGLE),
     data_columns=WIDE,
-    key=None,
     checked_columns=WIDE,
     default_rows=SIZES,
     default_repeats=1,
-    opens_inside=False,
     published_rows=SIZES,
 )
 
@@ -284,7 +280,6 @@ PARTIAL = Workload(
     checked_columns=("id", *WIDE[1:]),
     default_rows=SIZES,
     default_repeats=1,
-    opens_inside=False,
     table_rows=1_000_000,
     small_rows=(100,),
     small_table_rows=1_000,
@@ -298,11 +293,9 @@ NEEDLE = Workload(
     steps=("fill", "find", "index", "find_indexed"),
     operations=(FILL, FIND, INDEX, FIND_INDEXED),
     data_columns=WIDE,
-    key=None,
     checked_columns=WIDE,
     default_rows=SIZES,
     default_repeats=5,
-    opens_inside=False,
     needle=True,
     published_rows=ALL_SIZES,
 )
@@ -322,11 +315,9 @@ SCATTERED = Workload(
         *_reading("read_deleted", "Read deleted", "10,000 scattered deletes", Answer(gone=SCATTERED_GONE)),
     ),
     data_columns=WIDE,
-    key=None,
     checked_columns=WIDE,
     default_rows=(100_000, 1_000_000),
     default_repeats=5,
-    opens_inside=False,
     published_rows=(100_000, 1_000_000),
 )
 
@@ -353,7 +344,6 @@ FLOATS = Workload(
     steps=("create", "read"),
     operations=(CREATE, CREATE_PREPARED, READ_FLOATS, READ_FLOATS_AGAIN),
     data_columns=FIVE,
-    key=None,
     checked_columns=FIVE,
     default_rows=(1_000, 10_000, 100_000),
     default_repeats=5,

@@ -66,12 +66,8 @@ MINE = Workload(
     about="The table or file that is open, with its filter and columns of the moment.",
     steps=("load", "read", "filter", "update"),
     operations=(LOAD, READ, READ_AGAIN, FILTER, FILTER_AGAIN, UPDATE),
-    data_columns=(),
-    key=None,
-    checked_columns=(),
     default_rows=(),
     default_repeats=3,
-    opens_inside=False,
     family="mine",
 )
 
