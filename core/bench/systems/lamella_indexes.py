@@ -81,11 +81,9 @@ def _behind(table: Table, owner: int) -> pa.Table:
     )
 
 
-LANGUAGES: Mapping[str, str | None] = {entity_text.STEMS: "english", entity_text.WORDS: None}
-
-
-class LamellaText(LamellaStore, QuestionBackend):
-    columns = 2
+class LamellaText(LamellaStore, entity_text.TextBackend):
+    typed = "lamella"
+    tokenizers = {entity_text.STEMS: "english", entity_text.WORDS: None}  # noqa: RUF012
 
     def fill(self, rows: int) -> None:
         """`changing` is what small commits go to."""
@@ -97,67 +95,39 @@ class LamellaText(LamellaStore, QuestionBackend):
         self.close()
 
     def questions(self) -> Questions:
-        table = self._store["docs"]
-        common, within = (
-            entity_text.SEARCHES[entity_text.COMMON],
-            col("year").between(entity_text.FROM, entity_text.TO),
-        )
-        return {
-            **{name: _search(table, words, []) for name, words in entity_text.SEARCHES.items()},
-            **{name: _build_words(table, language) for name, language in LANGUAGES.items()},
-            entity_text.ROWS: _search(table, common, None),
-            entity_text.FILTERED: _search(table, common, None, within),
-            entity_text.AFTER_COMMIT: _after_commit(self._store["changing"], common),
-        }
+        self._docs, self._changing = self._store["docs"], self._store["changing"]
+        self._within = col("year").between(entity_text.FROM, entity_text.TO)
+        return super().questions()
 
+    def best(self, asks: str, text: str) -> pa.Table:
+        columns: list[str] | None = [] if asks in entity_text.SEARCHES else None
+        return self._table(asks).search(text, columns, self._where(asks), entity_text.BEST)
 
-def _search(
-    table: Table, words: entity_text.Words, columns: list[str] | None, where: Filter | None = None
-) -> Question:
-    return Question(
-        partial(_best, table, words, columns, where), words.turns(), told=partial(_told, table, words, where)
-    )
+    def matching(self, asks: str, text: str) -> list[int]:
+        return self.ids(self._table(asks).search(text, [], self._where(asks), limit=None))
 
+    def ids(self, answer: pa.Table) -> list[int]:
+        found: list[int] = answer["_id"].to_pylist()
+        return found
 
-def _after_commit(table: Table, words: entity_text.Words) -> Question:
-    waiting = iter(entity_text.commits(table.num_rows))
-    return Question(
-        lambda _: _best(table, words, None, None, words.first),
-        entity_text.commits(table.num_rows),
-        before=lambda: _change(table, next(waiting)),
-        told=lambda answer, _: _told(table, words, None, answer, words.first),
-    )
+    def build(self, tokenizer: str | None) -> None:
+        self._docs.create_index("text", kind="fulltext", language=tokenizer)
 
+    def drop(self) -> None:
+        if self._docs.indexes:
+            self._docs.drop_index("text", kind="fulltext")
 
-def _build_words(table: Table, language: str | None) -> Question:
-    words = entity_text.SEARCHES[entity_text.COMMON]
-    return Question(
-        partial(table.create_index, "text", kind="fulltext", language=language),
-        before=partial(_drop_words, table),
-        told=lambda _: _told(table, words, None, _best(table, words, [], None, words.first), words.first),
-    )
+    def changing(self) -> int:
+        return self._changing.num_rows
 
+    def change(self, number: int) -> None:
+        self._changing.update([{"_id": number, "text": entity_text.CHANGED.format(number)}])
 
-def _drop_words(table: Table) -> None:
-    if table.indexes:
-        table.drop_index("text", kind="fulltext")
+    def _table(self, asks: str) -> Table:
+        return self._changing if asks == entity_text.AFTER_COMMIT else self._docs
 
-
-def _best(
-    table: Table, words: entity_text.Words, columns: list[str] | None, where: Filter | None, number: int
-) -> pa.Table:
-    return table.search(words.lamella.format(number, number + 1), columns, where, entity_text.BEST)
-
-
-def _told(
-    table: Table, words: entity_text.Words, where: Filter | None, answer: pa.Table, number: int
-) -> list[tuple[Any, ...]]:
-    matching = table.search(words.lamella.format(number, number + 1), [], where, limit=None)
-    return entity_text.compared(answer["_id"].to_pylist(), matching["_id"].to_pylist())
-
-
-def _change(table: Table, number: int) -> None:
-    table.update([{"_id": number, "text": entity_text.CHANGED.format(number)}])
+    def _where(self, asks: str) -> Filter | None:
+        return self._within if asks == entity_text.FILTERED else None
 
 
 RELATIONS = (

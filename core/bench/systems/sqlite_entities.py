@@ -10,7 +10,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +18,6 @@ from lamella.core.bench.systems.base import (
     FIELDS,
     CatalogBackend,
     Entity,
-    Question,
     QuestionBackend,
     Questions,
 )
@@ -298,7 +296,6 @@ class SQLiteRelations(SQLiteQuestions):
         return Related(self.ask, self.ask).questions()
 
 
-TOKENIZERS = {entity_text.STEMS: "porter unicode61", entity_text.WORDS: "unicode61"}
 IDS = "SELECT rowid, rank FROM docs_words WHERE docs_words MATCH ?"
 ALL = "SELECT docs.*, rank FROM docs_words JOIN docs ON _id = docs_words.rowid WHERE docs_words MATCH ?"
 WITHIN = f"{ALL} AND year BETWEEN {entity_text.FROM} AND {entity_text.TO}"
@@ -312,9 +309,20 @@ END
 """
 
 
-class FTS5Text(SQLiteQuestions):
+SELECTS = {
+    entity_text.ROWS: ALL,
+    entity_text.FILTERED: WITHIN,
+    entity_text.AFTER_COMMIT: CHANGING,
+}
+"""Of searches for whole rows."""
+
+
+class FTS5Text(SQLiteQuestions, entity_text.TextBackend):
+    """An index with external content, as its documentation calls it."""
+
     id = "sqlite-fts5"
-    columns = 2
+    typed = "fts5"
+    tokenizers = {entity_text.STEMS: "porter unicode61", entity_text.WORDS: "unicode61"}  # noqa: RUF012
 
     def fill(self, rows: int) -> None:
         """`changing` is what small commits go to."""
@@ -322,42 +330,32 @@ class FTS5Text(SQLiteQuestions):
         made = entity_text.documents(rows)
         for name in ("docs", "changing"):
             self.add_table(name, {"text": "TEXT", "year": "INTEGER"}, made)
-        self._index("changing", TOKENIZERS[entity_text.WORDS])
+        self._index("changing", self.tokenizers[entity_text.WORDS])
         self.ask(KEEP_UP)
         self.close()
 
-    def questions(self) -> Questions:
-        common = entity_text.SEARCHES[entity_text.COMMON]
-        return {
-            **{name: self._search(IDS, words) for name, words in entity_text.SEARCHES.items()},
-            **{name: self._build(tokenizer) for name, tokenizer in TOKENIZERS.items()},
-            entity_text.ROWS: self._search(ALL, common),
-            entity_text.FILTERED: self._search(WITHIN, common),
-            entity_text.AFTER_COMMIT: self._after_commit(common),
-        }
+    def best(self, asks: str, text: str) -> list[Any]:
+        return self.ask(f"{SELECTS.get(asks, IDS)} ORDER BY rank LIMIT {entity_text.BEST}", text)
 
-    def _search(self, select: str, words: entity_text.Words) -> Question:
-        return Question(
-            partial(self._best, select, words), words.turns(), told=partial(self._told, select, words)
-        )
+    def matching(self, asks: str, text: str) -> list[int]:
+        return self.ids(self.ask(SELECTS.get(asks, IDS), text))
 
-    def _after_commit(self, words: entity_text.Words) -> Question:
+    def ids(self, answer: list[Any]) -> list[int]:
+        return [row[0] for row in answer]
+
+    def build(self, tokenizer: str) -> None:
+        self._index("docs", tokenizer)
+
+    def drop(self) -> None:
+        self.ask("DROP TABLE IF EXISTS docs_words")
+
+    def changing(self) -> int:
         ((rows,),) = self.ask("SELECT max(_id) + 1 FROM changing")
-        waiting = iter(entity_text.commits(rows))
-        return Question(
-            lambda _: self._best(CHANGING, words, words.first),
-            entity_text.commits(rows),
-            before=lambda: self._change(next(waiting)),
-            told=lambda answer, _: self._told(CHANGING, words, answer, words.first),
-        )
+        return int(rows)
 
-    def _build(self, tokenizer: str) -> Question:
-        words = entity_text.SEARCHES[entity_text.COMMON]
-        return Question(
-            partial(self._index, "docs", tokenizer),
-            before=partial(self.ask, "DROP TABLE IF EXISTS docs_words"),
-            told=lambda _: self._told(IDS, words, self._best(IDS, words, words.first), words.first),
-        )
+    def change(self, number: int) -> None:
+        self.ask("UPDATE changing SET text = ? WHERE _id = ?", entity_text.CHANGED.format(number), number)
+        self._connection.commit()
 
     def _index(self, name: str, tokenizer: str) -> None:
         self.ask(
@@ -366,21 +364,6 @@ class FTS5Text(SQLiteQuestions):
         )
         self.ask(f"INSERT INTO {name}_words ({name}_words) VALUES ('rebuild')")
         self._connection.commit()
-
-    def _change(self, number: int) -> None:
-        self.ask("UPDATE changing SET text = ? WHERE _id = ?", entity_text.CHANGED.format(number), number)
-        self._connection.commit()
-
-    def _best(self, select: str, words: entity_text.Words, number: int) -> list[Any]:
-        return self.ask(
-            f"{select} ORDER BY rank LIMIT {entity_text.BEST}", words.fts5.format(number, number + 1)
-        )
-
-    def _told(
-        self, select: str, words: entity_text.Words, answer: list[Any], number: int
-    ) -> list[tuple[int, ...]]:
-        matching = self.ask(select, words.fts5.format(number, number + 1))
-        return entity_text.compared([row[0] for row in answer], [row[0] for row in matching])
 
 
 _DECLARED = {pa.int64(): "INTEGER", pa.float64(): "REAL"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tantivy
 
-from lamella.core.bench.systems.base import Question, QuestionBackend, Questions
 from lamella.core.bench.workloads import entity_text
-
-TOKENIZERS = {entity_text.STEMS: "en_stem", entity_text.WORDS: "default"}
 
 Best = list[tuple[int, float]]
 """Ids and scores."""
 
 
-class TantivyText(QuestionBackend):
+class TantivyText(entity_text.TextBackend):
     id = "tantivy"
+    typed = "tantivy"
+    tokenizers = {entity_text.STEMS: "en_stem", entity_text.WORDS: "default"}  # noqa: RUF012
     cannot = dict.fromkeys(
         (entity_text.ROWS, entity_text.FILTERED, entity_text.AFTER_COMMIT),
         "Words alone are raced here: a library keeps no tables of rows",
@@ -35,7 +33,10 @@ class TantivyText(QuestionBackend):
         return version("tantivy")
 
     def open(self, writing: bool) -> None:
-        self._index = tantivy.Index.open(str(self._words)) if self._words.exists() else None
+        self._texts: list[str] = []
+        self._index: tantivy.Index | None = (
+            tantivy.Index.open(str(self._words)) if self._words.exists() else None
+        )
 
     def close(self) -> None:
         self._index = None
@@ -45,12 +46,6 @@ class TantivyText(QuestionBackend):
         self.folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"text": entity_text.documents(rows)["text"]}), self._documents)
 
-    def questions(self) -> Questions:
-        return {
-            **{name: self._search(words) for name, words in entity_text.SEARCHES.items()},
-            **{name: self._build(tokenizer) for name, tokenizer in TOKENIZERS.items()},
-        }
-
     @property
     def _words(self) -> Path:
         return self.folder / "words"
@@ -59,34 +54,17 @@ class TantivyText(QuestionBackend):
     def _documents(self) -> Path:
         return self.folder / "documents.parquet"
 
-    def _search(self, words: entity_text.Words) -> Question:
-        return Question(
-            partial(self._best, words, entity_text.BEST),
-            words.turns(),
-            told=lambda *asked: self._told(words, *asked),
-        )
+    def drop(self) -> None:
+        shutil.rmtree(self._words, ignore_errors=True)
+        self._words.mkdir()
+        self._texts = self._texts or pq.read_table(self._documents)["text"].to_pylist()
 
-    def _build(self, tokenizer: str) -> Question:
-        texts: list[str] = []
-        words = entity_text.SEARCHES[entity_text.COMMON]
-
-        def ready() -> None:
-            shutil.rmtree(self._words, ignore_errors=True)
-            self._words.mkdir()
-            texts[:] = texts or pq.read_table(self._documents)["text"].to_pylist()
-
-        return Question(
-            lambda: self._make(texts, tokenizer),
-            before=ready,
-            told=lambda _: self._told(words, self._best(words, entity_text.BEST, words.first), words.first),
-        )
-
-    def _make(self, texts: list[str], tokenizer: str) -> None:
+    def build(self, tokenizer: str) -> None:
         built = tantivy.SchemaBuilder().add_integer_field("id", fast=True)
         schema = built.add_text_field("text", tokenizer_name=tokenizer).build()
         self._index = tantivy.Index(schema, path=str(self._words))
         writer = self._index.writer()
-        for number, text in enumerate(texts):
+        for number, text in enumerate(self._texts):
             document = tantivy.Document()
             document.add_integer("id", number)
             document.add_text("text", text)
@@ -95,20 +73,24 @@ class TantivyText(QuestionBackend):
         writer.wait_merging_threads()
         self._index.reload()
 
-    def _best(self, words: entity_text.Words, count: int, number: int) -> Best:
+    def best(self, asks: str, text: str) -> Best:
+        return self._found(asks, text, entity_text.BEST)
+
+    def matching(self, asks: str, text: str) -> list[int]:
+        assert self._index is not None
+        return self.ids(self._found(asks, text, max(1, self._index.searcher().num_docs)))
+
+    def ids(self, answer: Best) -> list[int]:
+        return [found for found, _ in answer]
+
+    def _found(self, asks: str, text: str, count: int) -> Best:
         index = self._index
         assert index is not None, "A search comes after the index was built"
-        typed = words.tantivy.format(number, number + 1)
-        if words is entity_text.SEARCHES["prefix"]:
-            query = tantivy.Query.regex_query(index.schema, "text", typed)
+        if asks == "prefix":
+            query = tantivy.Query.regex_query(index.schema, "text", text)
         else:
-            query = index.parse_query(typed, ["text"])
+            query = index.parse_query(text, ["text"])
         searcher = index.searcher()
         hits = searcher.search(query, limit=count, count=False).hits
         ids: list[Any] = searcher.fast_field_values("id", [address for _, address in hits])
         return [(int(found), score) for found, (score, _) in zip(ids, hits, strict=True)]
-
-    def _told(self, words: entity_text.Words, answer: Best, number: int) -> list[tuple[int, ...]]:
-        assert self._index is not None
-        matching = self._best(words, max(1, self._index.searcher().num_docs), number)
-        return entity_text.compared([found for found, _ in answer], [found for found, _ in matching])

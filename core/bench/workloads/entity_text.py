@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
+from lamella.core.bench.systems.base import Question, QuestionBackend, Questions
 from lamella.core.bench.workloads.model import Operation, Workload
 
 BEST = 20
@@ -122,3 +126,87 @@ def commits(rows: int) -> list[int]:
 def compared(best: Sequence[int], matching: Sequence[int]) -> list[tuple[int, ...]]:
     """How many match, a sum of their ids, and how many of the best are among them."""
     return [(len(matching), sum(matching), len(set(best).intersection(matching)))]
+
+
+class TextBackend(QuestionBackend):
+    """`asks` is the operation that searches: ROWS and AFTER_COMMIT want whole rows, FILTERED those of some
+    years, all others ids and scores.
+
+    `typed` is the field of Words in the system's own form; `tokenizers` are by the operation that builds.
+    """
+
+    columns = 2
+    typed: ClassVar[str]
+    tokenizers: ClassVar[Mapping[str, Any]]
+
+    @abstractmethod
+    def best(self, asks: str, text: str) -> Any:
+        """As many of the best as BEST says."""
+
+    @abstractmethod
+    def matching(self, asks: str, text: str) -> Sequence[int]:
+        """The ids of all that match."""
+
+    @abstractmethod
+    def ids(self, answer: Any) -> Sequence[int]:
+        """Of what `best` gave."""
+
+    @abstractmethod
+    def build(self, tokenizer: Any) -> None: ...
+
+    @abstractmethod
+    def drop(self) -> None:
+        """An index that was built; not timed."""
+
+    def change(self, number: int) -> None:
+        """Make CHANGED of one document, in one commit."""
+        raise NotImplementedError
+
+    def changing(self) -> int:
+        """How many documents there are that small commits go to."""
+        raise NotImplementedError
+
+    def questions(self) -> Questions:
+        common = SEARCHES[COMMON]
+        asked = {
+            **{name: self._search(name, words) for name, words in SEARCHES.items()},
+            **{name: self._build(tokenizer) for name, tokenizer in self.tokenizers.items()},
+            ROWS: self._search(ROWS, common),
+            FILTERED: self._search(FILTERED, common),
+        }
+        if AFTER_COMMIT not in self.cannot:
+            asked[AFTER_COMMIT] = self._after_commit(common)
+        return asked
+
+    def _search(self, asks: str, words: Words) -> Question:
+        return Question(
+            partial(self._best, asks, words), words.turns(), told=partial(self._compared, asks, words)
+        )
+
+    def _after_commit(self, words: Words) -> Question:
+        numbers = commits(self.changing())
+        waiting = iter(numbers)
+        return Question(
+            lambda _: self._best(AFTER_COMMIT, words, words.first),
+            numbers,
+            before=lambda: self.change(next(waiting)),
+            told=lambda answer, _: self._compared(AFTER_COMMIT, words, answer, words.first),
+        )
+
+    def _build(self, tokenizer: Any) -> Question:
+        words = SEARCHES[COMMON]
+
+        def told(_: Any) -> Any:
+            return self._compared(COMMON, words, self._best(COMMON, words, words.first), words.first)
+
+        return Question(partial(self.build, tokenizer), before=self.drop, told=told)
+
+    def _best(self, asks: str, words: Words, number: int) -> Any:
+        return self.best(asks, self._text(words, number))
+
+    def _compared(self, asks: str, words: Words, answer: Any, number: int) -> list[tuple[int, ...]]:
+        return compared(self.ids(answer), self.matching(asks, self._text(words, number)))
+
+    def _text(self, words: Words, number: int) -> str:
+        text: str = getattr(words, self.typed)
+        return text.format(number, number + 1)
