@@ -109,9 +109,9 @@ def _window(arguments: argparse.Namespace) -> int:
 
         return measure()
     if arguments.bench_systems:
-        from lamella.core.bench.engine.child import tell_all
+        from lamella.core.bench.engine.child import introduce_systems
 
-        return tell_all(arguments.bench_systems.split(","))
+        return introduce_systems(arguments.bench_systems.split(","))
     if arguments.tour:
         from lamella.app import tour
 

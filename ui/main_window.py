@@ -41,7 +41,7 @@ from lamella.ui.window.situation import situation
 from lamella.ui.window.tab_set import TabSet
 
 if TYPE_CHECKING:
-    from lamella.core.bench.results.store import Kept
+    from lamella.core.bench.results.store import SavedRuns
     from lamella.ui.bench.race_panel import RacePanel
 
 FIRST_SIZE = QSize(1280, 800)
@@ -93,11 +93,11 @@ class MainWindow(QMainWindow):
         self._show_files()
 
     @cached_property
-    def kept(self) -> Kept:
+    def kept(self) -> SavedRuns:
         """The races that are kept; what they need is imported when it is first asked for."""
-        from lamella.core.bench.results.store import Kept
+        from lamella.core.bench.results.store import SavedRuns
 
-        return Kept(self.memory.races)
+        return SavedRuns(self.memory.races)
 
     def show_race(self) -> None:
         if self.race is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from lamella.app import paths
@@ -14,11 +13,11 @@ from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.costs import Costs, Estimate, refuse_what_does_not_fit, shipped_costs
 from lamella.core.bench.engine.protocol import Message
-from lamella.core.bench.results.console import failed, finish
+from lamella.core.bench.results.console import finish, has_failures
 from lamella.core.bench.results.figures import shown_bytes, shown_seconds
 from lamella.core.bench.results.records import need_folder
-from lamella.core.bench.results.run import KeptRun, Recording
-from lamella.core.bench.results.store import Kept
+from lamella.core.bench.results.run import Recording, SavedRun
+from lamella.core.bench.results.store import SavedRuns
 from lamella.core.errors import Cancelled, LamellaError
 
 OK, LOST, STOPPED = 0, 1, 130
@@ -28,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     terminal.follow_settings()
     if arguments.list:
         return bench_list.show()
-    kept = Kept(paths.races())
+    kept = SavedRuns(paths.races())
     if arguments.runs:
         return bench_kept.show_runs(kept)
     if arguments.show is not None:
@@ -40,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     return _race(_choice(arguments, kept), kept, arguments)
 
 
-def _choice(arguments: argparse.Namespace, kept: Kept) -> Choice:
+def _choice(arguments: argparse.Namespace, kept: SavedRuns) -> Choice:
     if arguments.again is None:
         return choice_of(arguments)
     choice = kept.run(arguments.again).choice
@@ -49,12 +48,12 @@ def _choice(arguments: argparse.Namespace, kept: Kept) -> Choice:
     return choice
 
 
-def _race(choice: Choice, kept: Kept, arguments: argparse.Namespace) -> int:
+def _race(choice: Choice, kept: SavedRuns, arguments: argparse.Namespace) -> int:
     """What cannot be written or kept afterwards is refused before anything is measured."""
     for out in filter(None, (arguments.json, arguments.report)):
         need_folder(out)
     costs = kept.costs() if arguments.save else shipped_costs()
-    runner.check(choice)
+    runner.check_choice(choice)
     screen = Screen(arguments.quiet)
     screen.say(_announced(refuse_what_does_not_fit(choice, costs), choice.folder))
     recording = Recording(choice)
@@ -63,11 +62,7 @@ def _race(choice: Choice, kept: Kept, arguments: argparse.Namespace) -> int:
     finish(done, print, arguments.json, arguments.report)
     if arguments.save:
         _save(kept, done, arguments.note, stopped)
-    if stopped:
-        return STOPPED
-    if not done.records:
-        print("Nothing was measured.", file=sys.stderr)
-    return LOST if failed(done) or not done.records else OK
+    return STOPPED if stopped else LOST if has_failures(done) else OK
 
 
 def _finished(choice: Choice, costs: Costs, recording: Recording, screen: Screen) -> bool:
@@ -94,7 +89,7 @@ def _announced(found: Estimate, folder: Path | None) -> str:
     )
 
 
-def _save(kept: Kept, done: KeptRun, note: str | None, stopped: bool) -> None:
+def _save(kept: SavedRuns, done: SavedRun, note: str | None, stopped: bool) -> None:
     if not (done.records or done.failures):
         return
     number = kept.save(done)

@@ -11,13 +11,13 @@ from lamella.core.bench.results.compare import compare as compared
 from lamella.core.bench.results.console import finish
 from lamella.core.bench.results.figures import ReportTable, shown_seconds
 from lamella.core.bench.results.records import Record, read_json
-from lamella.core.bench.results.run import RunSummary, together
-from lamella.core.bench.results.store import Kept
+from lamella.core.bench.results.run import RunSummary, combine
+from lamella.core.bench.results.store import SavedRuns
 
 OK, REGRESSION = 0, 1
 
 
-def show_runs(kept: Kept) -> int:
+def show_runs(kept: SavedRuns) -> int:
     found = kept.runs()
     if not found:
         print(f"No run is kept in {kept.path}.")
@@ -27,23 +27,23 @@ def show_runs(kept: Kept) -> int:
     return OK
 
 
-def show_run(kept: Kept, arguments: argparse.Namespace) -> int:
+def show_run(kept: SavedRuns, arguments: argparse.Namespace) -> int:
     if arguments.note is not None:
         for number in arguments.show:
             kept.note(number, arguments.note)
-    run = together([kept.run(number) for number in arguments.show])
+    run = combine([kept.run(number) for number in arguments.show])
     print(f"{run.title}\n{run.started.astimezone():%Y-%m-%d %H:%M}. {run.note}\n{run.command}")
     finish(run, print, arguments.json, arguments.report)
     return OK
 
 
-def delete(kept: Kept, numbers: Sequence[int]) -> int:
+def delete(kept: SavedRuns, numbers: Sequence[int]) -> int:
     kept.delete(numbers)
     print(f"Forgotten: {', '.join(map(str, numbers))}")
     return OK
 
 
-def compare(kept: Kept, before: str, after: str) -> int:
+def compare(kept: SavedRuns, before: str, after: str) -> int:
     """1 when something became slower."""
     found = compared(_records(kept, before), _records(kept, after))
     if not found:
@@ -56,7 +56,7 @@ def compare(kept: Kept, before: str, after: str) -> int:
     return REGRESSION if SLOWER in verdicts else OK
 
 
-def _records(kept: Kept, named: str) -> Sequence[Record]:
+def _records(kept: SavedRuns, named: str) -> Sequence[Record]:
     """A number is a kept run, unless there is a file of that name."""
     if named.isdecimal() and not Path(named).exists():
         return kept.run(int(named)).records

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import textwrap
 
-from lamella.core.bench.engine.choice import ready
+from lamella.core.bench.engine.choice import ready_systems
 from lamella.core.bench.registry import ENTRIES, GROUPS, WORKLOADS
 from lamella.core.bench.workloads.model import Workload
 
@@ -39,7 +39,7 @@ def _sizes(workload: Workload) -> str:
 
 
 def _ready(workload: Workload) -> str:
-    return f"Ready for it: {' '.join(entry.id for entry in ready(workload))}"
+    return f"Ready for it: {' '.join(entry.id for entry in ready_systems(workload))}"
 
 
 def _folded(text: str, first: str) -> str:

@@ -8,7 +8,7 @@ from time import monotonic
 
 from lamella.app.commands.terminal import CLEAR_LINE
 from lamella.core.bench.engine.protocol import Doing, Message
-from lamella.core.bench.results.console import Diary
+from lamella.core.bench.results.console import Console
 from lamella.core.jobs import Progress
 
 BAR = 20
@@ -22,7 +22,7 @@ class Screen:
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._bar = sys.stderr.isatty() and not quiet
-        self._diary = Diary(self.say)
+        self._diary = Console(self.say)
         self._doing = ""
         self._began = monotonic()
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lamella.core.bench.workloads.model import Workload
-from lamella.core.bench.workloads.user_table_source import Source, mine
+from lamella.core.bench.workloads.user_table_source import Source, user_table
 from lamella.core.errors import LamellaError
 from lamella.core.filters import Filter, parse
 from lamella.core.jobs import Job
@@ -22,7 +22,7 @@ def workload_of_table(
     """
     source = source_of(named)
     with source.opened() as dataset:
-        return mine(dataset, source, columns, _condition(where), job)
+        return user_table(dataset, source, columns, _condition(where), job)
 
 
 def source_of(named: str) -> Source:

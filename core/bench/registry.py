@@ -279,7 +279,7 @@ def load(name: str, family: str = "table") -> type[Backend]:
 def loaded(place: str) -> Any:
     """What stands at `module:name`, or a system of somebody's own file at `race.py:name`.
 
-    Raises ImportError or AttributeError where nothing does, and OwnCodeFailed where the file does not run.
+    Raises ImportError or AttributeError where nothing does, and ScriptFailed where the file does not run.
     """
     module, _, name = place.rpartition(":")
     if module.endswith(".py"):
@@ -354,11 +354,11 @@ FAMILIES = {
         Family("catalog", "workloads.catalog:CatalogCycle", "workloads.catalog:expected"),
         Family(
             "mine",
-            "workloads.user_table:MineCycle",
+            "workloads.user_table:UserTableCycle",
             "workloads.user_table:expected",
             "workloads.user_table_source:prepare",
         ),
-        Family("own", "systems.user_script:OwnCycle"),
+        Family("own", "systems.user_script:ScriptCycle"),
         Family("taxi", "workloads.taxi:TaxiCycle", "workloads.taxi:expected"),
     )
 }
@@ -440,9 +440,9 @@ def workload_given(name: str, table_rows: int | None, options: Mapping[str, Any]
     given = replace(workload_named(name), table_rows=table_rows, options=options)
     if given.family != "mine" or not options:
         return given
-    from lamella.core.bench.workloads.user_table import as_asked
+    from lamella.core.bench.workloads.user_table import with_options
 
-    return as_asked(given)
+    return with_options(given)
 
 
 def workloads_named(name: str) -> tuple[Workload, ...]:
@@ -465,7 +465,7 @@ def _own(name: str) -> Workload | None:
 
         return load_file(name)
     if name.startswith("mine:"):
-        from lamella.core.bench.workloads.user_table import mine_named
+        from lamella.core.bench.workloads.user_table import user_table_named
 
-        return mine_named(name)
+        return user_table_named(name)
     return None

@@ -20,7 +20,7 @@ from lamella.app.commands import bench_choice
 from lamella.app.commands.bench_screen import bar, left
 from lamella.core.bench.registry import ENTRIES
 from lamella.core.bench.results.records import write_json
-from lamella.core.bench.results.store import Kept
+from lamella.core.bench.results.store import SavedRuns
 from lamella.core.jobs import Progress
 from tests.bench.made_records import record
 
@@ -57,7 +57,7 @@ def test_a_race_is_told_written_reported_and_kept(bench: Said, tmp_path: Path) -
     page = report.read_text()
     assert "Machine:" in page and "synchronous=OFF" in page and "--seed 5" in page
     assert "lamella bench --workload small --backends sqlite,sqlite-wal --rows 3 --repeats 1" in page
-    (kept,) = Kept(paths.races()).runs()
+    (kept,) = SavedRuns(paths.races()).runs()
     assert (kept.note, kept.samples, kept.failures) == ("first", len(records), 0)
 
 
@@ -98,7 +98,7 @@ def test_kept_runs_are_listed_shown_noted_raced_again_compared_and_forgotten(
     bench(*FEW[:4], "--backends", "sqlite", "--repeats", 3, "--seed", 1)
     status, said, _ = bench("--again", 1, "--quiet")
     assert status == 0 and "Kept as run 2" in said
-    first, second = Kept(paths.races()).run(1), Kept(paths.races()).run(2)
+    first, second = SavedRuns(paths.races()).run(1), SavedRuns(paths.races()).run(2)
     assert first.choice == second.choice
     status, said, _ = bench("--show", 1, "--note", "before", "--json", tmp_path / "one.json")
     assert status == 0 and "Times at 3 rows, 3 repeats" in said and first.command in said

@@ -15,7 +15,7 @@ from pathlib import Path
 from lamella import resources
 from lamella.core.bench.engine.costs import shipped, to_json
 from lamella.core.bench.results.records import write_text
-from lamella.core.bench.results.store import Kept
+from lamella.core.bench.results.store import SavedRuns
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("kept", type=Path, help="of kept runs: races.sqlite in the user's data folder")
     parser.add_argument("--out", type=Path, default=resources.path("bench", "costs.json"))
     arguments = parser.parse_args(argv)
-    found = [one for one in Kept(arguments.kept).ended() if not one.workload.startswith("mine:")]
+    found = [one for one in SavedRuns(arguments.kept).ended() if not one.workload.startswith("mine:")]
     write_text(arguments.out, to_json([*shipped(), *found]))
     print(f"{len(found):,} child processes read, {arguments.out} written")
     return 0

@@ -19,8 +19,8 @@ from pathlib import Path
 from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.protocol import Failure, Measured, Message, Unsupported
 from lamella.core.bench.registry import ENTRIES, WORKLOADS, workload_named
-from lamella.core.bench.results.console import Diary, write_results
-from lamella.core.bench.results.markdown import HOW_TO_READ, lost_lines, machine_and_systems, tables
+from lamella.core.bench.results.console import Console, write_results
+from lamella.core.bench.results.markdown import HOW_TO_READ, machine_and_systems, not_measured_lines, tables
 from lamella.core.bench.results.records import Record, read_json
 from lamella.core.bench.results.report import overview_table
 from lamella.core.bench.workloads.model import Workload
@@ -94,7 +94,7 @@ class Told:
         self.started = time.monotonic()
         self.share = 0.0
         self.records: list[Record] = []
-        self.diary = Diary(self.say)
+        self.diary = Console(self.say)
 
     def say(self, line: str) -> None:
         minutes = (time.monotonic() - self.started) / 60
@@ -158,7 +158,7 @@ def report(records: Sequence[Record], told: Told, command: str) -> str:
     goals = f"{counted - missed} of {counted} goals met.\n\n{goal_table(found).as_markdown()}"
     head = [f"Measured by `{command}`.", machine_and_systems(told.diary.surroundings), goals, HOW_TO_READ]
     overview = [overview_table(records).as_markdown()] if records else []
-    parts = [*head, *overview, *tables(records), *lost_lines(told.lost)]
+    parts = [*head, *overview, *tables(records), *not_measured_lines(told.lost)]
     return "\n\n".join(parts)
 
 

@@ -22,7 +22,7 @@ from pyarrow import csv
 
 from lamella import Store
 from lamella.core.bench.engine.machine import environment, sentence
-from lamella.core.bench.engine.measure import measured
+from lamella.core.bench.engine.measure import measure
 from lamella.core.bench.results.figures import ReportTable, shown_bytes, shown_seconds
 from lamella.core.bench.results.records import write_text
 from lamella.core.bench.systems.rows import batches
@@ -139,7 +139,7 @@ def in_a_process(step: str, folder: Path, kind: str, rows: int) -> Measurement:
 
 def child(step: str, folder: Path, kind: str, rows: int) -> None:
     """One step, here; its measurement is the last line said."""
-    _, cost = measured(lambda: STEPS[step](folder, kind, rows))
+    _, cost = measure(lambda: STEPS[step](folder, kind, rows))
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     print(json.dumps(asdict(Measurement(step, rows, cost.seconds, cost.peak_rss_bytes, size))))
 

@@ -10,7 +10,7 @@ import pytest
 
 from lamella.app.cli import _command_parser
 from lamella.app.commands.bench_choice import choice_of
-from lamella.core.bench.engine.choice import Choice, Part, part_of, ready
+from lamella.core.bench.engine.choice import Choice, Part, part_of, ready_systems
 from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SMALL
 
@@ -67,5 +67,5 @@ def test_the_scales_are_the_workloads_own() -> None:
 
 
 def test_ready_are_the_systems_that_take_a_workload() -> None:
-    assert {"lamella", "sqlite"} <= {entry.id for entry in ready(SMALL)}
-    assert "sqlite-fts5" not in {entry.id for entry in ready(SMALL)}
+    assert {"lamella", "sqlite"} <= {entry.id for entry in ready_systems(SMALL)}
+    assert "sqlite-fts5" not in {entry.id for entry in ready_systems(SMALL)}

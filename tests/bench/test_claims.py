@@ -17,7 +17,7 @@ from lamella.core.bench.results.claims import (
     Claim,
     claims,
     claims_table,
-    judged,
+    judge_claim,
 )
 from lamella.core.bench.results.records import Record, Tally
 
@@ -51,7 +51,7 @@ def record(backend: str, seconds: float, rows: int = 1000, **more: Any) -> Recor
 
 def verdict(test: dict[str, Any], *records: Record) -> str:
     claim = Claim("A page", "Something.", "", "", (test,))
-    return judged(claim, {"small": Tally(records)})[0]
+    return judge_claim(claim, {"small": Tally(records)})[0]
 
 
 def sides(test: Any) -> list[Any]:
@@ -110,13 +110,13 @@ def test_flat_and_proportional_times_are_told_apart() -> None:
 def test_a_claim_of_two_tests_may_hold_in_part() -> None:
     other = RATIO | {"least": 100, "most": 1000}
     tallies = {"small": Tally([record("sqlite", 0.2), record("pyarrow", 0.01)])}
-    found, measured = judged(Claim("A page", "Something.", "", "", (RATIO, other)), tallies)
+    found, measured = judge_claim(Claim("A page", "Something.", "", "", (RATIO, other)), tallies)
     assert found == PARTLY
     assert measured.startswith(f"{entry_named('sqlite').title} read 200 ms")
 
 
 def test_what_cannot_be_asked_says_why() -> None:
-    assert judged(Claim("A page", "In a cloud.", "", "There is none here", ()), {}) == (
+    assert judge_claim(Claim("A page", "In a cloud.", "", "There is none here", ()), {}) == (
         CANNOT,
         "There is none here",
     )

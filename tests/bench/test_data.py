@@ -12,7 +12,7 @@ from lamella.core.bench.workloads.table_rows import (
     LARGEST_VALUE,
     blocks,
     expected,
-    picked,
+    pick_rows,
     python_rows,
     rows_at,
 )
@@ -98,13 +98,13 @@ def test_every_operation_expects_what_its_steps_leave_behind() -> None:
 
 def test_picked_rows_are_many_different_ones_but_never_over_half() -> None:
     for pick in (GOT, ONE, CELL, GONE):
-        numbers = picked(pick, SINGLE, 1000).tolist()
+        numbers = pick_rows(pick, SINGLE, 1000).tolist()
         assert len(set(numbers)) == 100 and set(numbers) <= set(range(1000))
         assert numbers != sorted(numbers)
-    assert len(picked(SCATTERED_ROWS, SINGLE, 500)) == 250
-    assert picked(GONE, SINGLE, 1).tolist() == [0]
-    assert len(picked(Pick("some"), PARTIAL, 7)) == 7
-    assert picked(Pick("some"), PARTIAL, 7).max() > 7
+    assert len(pick_rows(SCATTERED_ROWS, SINGLE, 500)) == 250
+    assert pick_rows(GONE, SINGLE, 1).tolist() == [0]
+    assert len(pick_rows(Pick("some"), PARTIAL, 7)) == 7
+    assert pick_rows(Pick("some"), PARTIAL, 7).max() > 7
 
 
 def test_rows_at_scattered_places_are_those_of_the_whole() -> None:
@@ -117,15 +117,15 @@ def test_rows_at_scattered_places_are_those_of_the_whole() -> None:
 def test_the_right_answer_after_single_changes_is_the_plain_python_one() -> None:
     rows, size = python_rows(SINGLE, 300), 300
     others, cells = python_rows(SINGLE, size, version=1), python_rows(SINGLE, size, version=2)
-    for number in picked(ONE, SINGLE, size):
+    for number in pick_rows(ONE, SINGLE, size):
         rows[number] = others[number]
     assert expected(SINGLE, SINGLE.operation("update_one"), size) == digest(
         [(*row.values(),) for row in rows]
     )
-    for number in picked(CELL, SINGLE, size):
+    for number in pick_rows(CELL, SINGLE, size):
         rows[number] = rows[number] | {"col1": cells[number]["col1"]}
     assert expected(SINGLE, SINGLE.operation("update_cell"), size) == digest([(*r.values(),) for r in rows])
-    gone = set(picked(GONE, SINGLE, size).tolist())
+    gone = set(pick_rows(GONE, SINGLE, size).tolist())
     left = [tuple(row.values()) for number, row in enumerate(rows) if number not in gone]
     assert expected(SINGLE, SINGLE.operation("delete_one"), size) == digest(left)
 

@@ -46,7 +46,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lamella.core.bench.workloads.entity_indexes.LOOKED_UP", 4)
     monkeypatch.setattr("lamella.core.bench.workloads.entity_text.TURNS", 3)
     monkeypatch.setattr("lamella.core.bench.workloads.entity_text.COMMITS", 2)
-    monkeypatch.setattr("lamella.core.bench.workloads.entity_relations.ASKED", 4)
+    monkeypatch.setattr("lamella.core.bench.workloads.entity_relations.LOOKED_UP", 4)
 
 
 def opened(backend: type[QuestionBackend], workload: Workload, folder: Path) -> QuestionBackend:

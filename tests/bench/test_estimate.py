@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.bench.engine.choice import Choice, Trial, part_of, plan
+from lamella.core.bench.engine.choice import Choice, Trial, part_of, plan_trials
 from lamella.core.bench.engine.costs import (
     START_SECONDS,
     Costs,
@@ -20,7 +20,7 @@ from lamella.core.bench.engine.costs import (
 )
 from lamella.core.bench.engine.protocol import Ended
 from lamella.core.bench.results.run import Recording
-from lamella.core.bench.results.store import Kept
+from lamella.core.bench.results.store import SavedRuns
 from lamella.core.bench.workloads.tables import PARTIAL, SMALL
 from lamella.core.bench.workloads.taxi import TAXI
 from lamella.core.errors import LamellaError
@@ -33,7 +33,7 @@ def ended(rows: int, seconds: float, backend: str = "sqlite", memory: int = 0, d
 
 
 def trial(rows: int, backend: str = "sqlite") -> Trial:
-    (found,) = plan(SMALL, [rows], [backend], 1, fresh=False)
+    (found,) = plan_trials(SMALL, [rows], [backend], 1, fresh=False)
     return found
 
 
@@ -83,7 +83,7 @@ def test_the_rows_of_the_table_count_where_the_sizes_are_changed_rows() -> None:
 
 
 def test_kept_runs_teach_what_this_computer_takes(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "races.sqlite")
+    kept = SavedRuns(tmp_path / "races.sqlite")
     recording = Recording(Choice((part_of(SMALL, ["sqlite"], [1000], 1),)))
     recording.hear(ended(1000, 600.0))
     kept.save(recording.run())

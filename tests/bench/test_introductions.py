@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from lamella.core.bench.engine.child import Introduction, ask_all
+from lamella.core.bench.engine.child import Introduction, ask_introductions
 from lamella.core.bench.registry import ENTRIES
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
@@ -14,7 +14,7 @@ from lamella.core.jobs import Job
 
 def test_every_system_of_a_family_tells_its_version_and_configuration() -> None:
     told: list[Introduction] = []
-    ask_all(["table"], told.append, Job())
+    ask_introductions(["table"], told.append, Job())
     ready = [entry.id for entry in ENTRIES.values() if entry.takes("table")]
     assert sorted(one.backend for one in told) == sorted(ready)
     for one in told:
@@ -40,5 +40,5 @@ def test_asking_ends_at_once_when_it_is_told_to() -> None:
         job.cancel()
 
     with pytest.raises(Cancelled):
-        ask_all(["table"], heard, job)
+        ask_introductions(["table"], heard, job)
     assert 1 <= len(told) < sum(entry.takes("table") for entry in ENTRIES.values())

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lamella.core.bench.engine.choice import Choice, part_of
-from lamella.core.bench.engine.costs import planned
+from lamella.core.bench.engine.costs import planned_trials
 from lamella.core.bench.engine.protocol import (
     CRASHED,
     Doing,
@@ -27,8 +27,8 @@ from lamella.core.bench.engine.protocol import (
 from lamella.core.bench.registry import entry_named, workload_named
 from lamella.core.bench.results.compare import compare
 from lamella.core.bench.results.markdown import markdown_report
-from lamella.core.bench.results.run import KeptRun, Recording
-from lamella.core.bench.results.store import Kept, UnknownRun, trend
+from lamella.core.bench.results.run import Recording, SavedRun
+from lamella.core.bench.results.store import SavedRuns, UnknownRun, trend
 from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SMALL
 from lamella.core.errors import FileProblem
 from tests.bench import costs
@@ -41,11 +41,11 @@ CHOICE = Choice(
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
-    return Kept(tmp_path / "deep" / "races.sqlite")
+def kept(tmp_path: Path) -> SavedRuns:
+    return SavedRuns(tmp_path / "deep" / "races.sqlite")
 
 
-def recorded(started: datetime = NOON, seconds: float = 0.5) -> KeptRun:
+def recorded(started: datetime = NOON, seconds: float = 0.5) -> SavedRun:
     recording = Recording(CHOICE, started)
     for message in (
         Surroundings("sqlite", "3.40", "not durable", {"python": "CPython 3.11", "cores": 2}, "small"),
@@ -60,7 +60,7 @@ def recorded(started: datetime = NOON, seconds: float = 0.5) -> KeptRun:
     return recording.run()
 
 
-def test_a_run_comes_back_with_all_it_told(kept: Kept) -> None:
+def test_a_run_comes_back_with_all_it_told(kept: SavedRuns) -> None:
     run = recorded()
     number = kept.save(run)
     assert kept.run(number) == replace(run, id=number)
@@ -68,7 +68,7 @@ def test_a_run_comes_back_with_all_it_told(kept: Kept) -> None:
     assert run.choice == CHOICE
 
 
-def test_runs_are_listed_newest_first_with_what_they_raced(kept: Kept) -> None:
+def test_runs_are_listed_newest_first_with_what_they_raced(kept: SavedRuns) -> None:
     first, second = kept.save(recorded()), kept.save(recorded(NOON + timedelta(days=1)))
     newest, oldest = kept.runs()
     assert (newest.id, oldest.id) == (second, first)
@@ -79,12 +79,12 @@ def test_runs_are_listed_newest_first_with_what_they_raced(kept: Kept) -> None:
     assert "--workload small" in newest.command and "--seed 7" in newest.command
 
 
-def test_nothing_was_kept_yet_and_looking_makes_no_file(kept: Kept) -> None:
+def test_nothing_was_kept_yet_and_looking_makes_no_file(kept: SavedRuns) -> None:
     assert kept.runs() == []
     assert not kept.path.parent.exists()
 
 
-def test_runs_are_noted_and_deleted_with_their_samples(kept: Kept) -> None:
+def test_runs_are_noted_and_deleted_with_their_samples(kept: SavedRuns) -> None:
     first, second = kept.save(recorded()), kept.save(recorded())
     kept.note(second, "after the change")
     kept.delete([first])
@@ -96,7 +96,7 @@ def test_runs_are_noted_and_deleted_with_their_samples(kept: Kept) -> None:
     assert kept.save(recorded()) > second  # a number is never given again
 
 
-def test_a_number_that_no_run_has_is_refused_and_nothing_is_deleted(kept: Kept) -> None:
+def test_a_number_that_no_run_has_is_refused_and_nothing_is_deleted(kept: SavedRuns) -> None:
     number = kept.save(recorded())
     with pytest.raises(UnknownRun, match="No kept run has the number 99"):
         kept.delete([number, 99])
@@ -107,7 +107,7 @@ def test_a_number_that_no_run_has_is_refused_and_nothing_is_deleted(kept: Kept) 
     assert len(kept.runs()) == 1
 
 
-def test_a_run_of_a_workload_that_is_no_more_can_still_be_read(kept: Kept) -> None:
+def test_a_run_of_a_workload_that_is_no_more_can_still_be_read(kept: SavedRuns) -> None:
     number = kept.save(recorded())
     with closing(sqlite3.connect(kept.path)) as connection, connection:
         connection.execute("""UPDATE runs SET choice = replace(choice, '"needle"', '"noodle"')""")
@@ -115,7 +115,7 @@ def test_a_run_of_a_workload_that_is_no_more_can_still_be_read(kept: Kept) -> No
     assert run.choice is None and len(run.records) == 2
 
 
-def test_several_writers_at_once_keep_every_run(kept: Kept) -> None:
+def test_several_writers_at_once_keep_every_run(kept: SavedRuns) -> None:
     writers = [threading.Thread(target=lambda: kept.save(recorded())) for _ in range(8)]
     for writer in writers:
         writer.start()
@@ -129,7 +129,7 @@ def _damaged(path: Path) -> None:
 
 
 def _of_later_version(path: Path) -> None:
-    Kept(path).save(recorded())
+    SavedRuns(path).save(recorded())
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
 
@@ -140,7 +140,7 @@ def _of_another_program(path: Path) -> None:
 
 
 def _cut_short(path: Path) -> None:
-    Kept(path).save(replace(recorded(), records=tuple(record("sqlite", n + 1.0) for n in range(500))))
+    SavedRuns(path).save(replace(recorded(), records=tuple(record("sqlite", n + 1.0) for n in range(500))))
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
@@ -158,20 +158,20 @@ def test_a_file_that_is_no_good_is_named_and_never_overwritten(tmp_path: Path, m
     made(path)
     before = path.read_bytes()
     with pytest.raises(FileProblem, match=said) as found:
-        Kept(path).save(recorded())
+        SavedRuns(path).save(recorded())
     assert str(path) in str(found.value)
     with pytest.raises(FileProblem, match=said):
-        Kept(path).runs()
+        SavedRuns(path).runs()
     assert path.read_bytes() == before
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(FileProblem, match="runs cannot be kept here"):
-        Kept(tmp_path / "file" / "races.sqlite").save(recorded())
+        SavedRuns(tmp_path / "file" / "races.sqlite").save(recorded())
 
 
-def test_a_trend_has_a_point_for_every_run_that_measured_it(kept: Kept) -> None:
+def test_a_trend_has_a_point_for_every_run_that_measured_it(kept: SavedRuns) -> None:
     for day, seconds in enumerate((0.5, 0.4, 0.3)):
         run = recorded(NOON + timedelta(days=day))
         kept.save(
@@ -189,7 +189,7 @@ def test_a_trend_has_a_point_for_every_run_that_measured_it(kept: Kept) -> None:
     assert lowest.value == 0.5
 
 
-def test_a_trend_of_a_question_is_of_its_later_calls_unless_the_first_are_wanted(kept: Kept) -> None:
+def test_a_trend_of_a_question_is_of_its_later_calls_unless_the_first_are_wanted(kept: SavedRuns) -> None:
     first, again = record("sqlite", 0.9), replace(record("sqlite", 0.2), latencies=(0.1, 0.3))
     kept.save(replace(recorded(), records=(first, again)))
     assert [point.value for point in trend(kept, "small", "read", "sqlite", 1000)] == [0.2]
@@ -203,7 +203,7 @@ def test_a_choice_is_the_same_after_it_was_written_down() -> None:
 
 
 def test_a_file_that_is_no_good_can_be_moved_aside_for_a_new_one(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "races.sqlite")
+    kept = SavedRuns(tmp_path / "races.sqlite")
     for number in (1, 2):
         _damaged(kept.path)
         assert kept.move_aside() == tmp_path / f"races-{number}.sqlite"
@@ -211,12 +211,12 @@ def test_a_file_that_is_no_good_can_be_moved_aside_for_a_new_one(tmp_path: Path)
     assert (tmp_path / "races-1.sqlite").read_bytes().startswith(b"this is no database")
 
 
-def test_nothing_can_be_moved_aside_where_there_is_nothing(kept: Kept) -> None:
+def test_nothing_can_be_moved_aside_where_there_is_nothing(kept: SavedRuns) -> None:
     with pytest.raises(FileProblem):
         kept.move_aside()
 
 
-def test_what_kept_races_took_is_written_for_those_to_come(kept: Kept, tmp_path: Path) -> None:
+def test_what_kept_races_took_is_written_for_those_to_come(kept: SavedRuns, tmp_path: Path) -> None:
     kept.save(recorded())
     out = tmp_path / "costs.json"
     assert costs.main([str(kept.path), "--out", str(out)]) == 0
@@ -225,13 +225,13 @@ def test_what_kept_races_took_is_written_for_those_to_come(kept: Kept, tmp_path:
 
 
 @pytest.fixture
-def older(tmp_path: Path) -> Kept:
+def older(tmp_path: Path) -> SavedRuns:
     """Runs that were saved when every workload and system had a folder of its own: tables, full text, and a
     table of the user's."""
-    return Kept(Path(shutil.copy(Path(__file__).with_name("runs_of_version_1.sqlite"), tmp_path)))
+    return SavedRuns(Path(shutil.copy(Path(__file__).with_name("runs_of_version_1.sqlite"), tmp_path)))
 
 
-def test_runs_of_an_older_version_open_and_report(older: Kept) -> None:
+def test_runs_of_an_older_version_open_and_report(older: SavedRuns) -> None:
     second, first = older.runs()
     assert (first.workloads, first.systems) == (
         ("small", "entity-text"),
@@ -244,10 +244,12 @@ def test_runs_of_an_older_version_open_and_report(older: Kept) -> None:
         assert all(workload_named(name).title in report for name in summary.workloads)
         assert len(compare(run.records, run.records)) > 10
     assert older.run(first.id).unsupported[0].reason.startswith("DuckDB's full-text search is an extension")
-    assert len(older.ended()) == 10 and older.costs().seconds(planned(older.run(first.id).choice)[0]) > 0
+    assert (
+        len(older.ended()) == 10 and older.costs().seconds(planned_trials(older.run(first.id).choice)[0]) > 0
+    )
 
 
-def test_a_choice_of_an_older_version_is_asked_again_in_the_same_words(older: Kept) -> None:
+def test_a_choice_of_an_older_version_is_asked_again_in_the_same_words(older: SavedRuns) -> None:
     for summary in older.runs():
         run = older.run(summary.id)
         assert run.choice is not None
@@ -258,7 +260,7 @@ def test_a_choice_of_an_older_version_is_asked_again_in_the_same_words(older: Ke
     assert run.choice.limit_seconds == 60.0 and run.choice.seed == 7
 
 
-def test_a_file_of_an_older_version_takes_new_runs(older: Kept) -> None:
+def test_a_file_of_an_older_version_takes_new_runs(older: SavedRuns) -> None:
     run = older.run(1)
     number = older.save(run)
     assert older.run(number).records == run.records

@@ -69,10 +69,10 @@ def test_a_system_that_fills_the_disk_fails_alone_and_the_others_have_room() -> 
 
 
 def filler_first() -> int:
-    from lamella.core.bench.engine.choice import plan
+    from lamella.core.bench.engine.choice import plan_trials
     from lamella.core.bench.workloads.tables import SMALL
 
-    seeds = ((seed, plan(SMALL, [4], ["filler", "sqlite"], 1, False, seed)) for seed in range(20))
+    seeds = ((seed, plan_trials(SMALL, [4], ["filler", "sqlite"], 1, False, seed)) for seed in range(20))
     return next(seed for seed, trials in seeds if trials[0].backend == "filler")
 
 

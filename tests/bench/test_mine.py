@@ -22,8 +22,8 @@ from lamella.core.bench.engine.protocol import Failure, Message, Unsupported
 from lamella.core.bench.registry import FAMILIES, family_of, workload_named
 from lamella.core.bench.results.compare import ratios
 from lamella.core.bench.workloads.model import Workload
-from lamella.core.bench.workloads.user_table import MINE, MineBackend, compared_type, digest
-from lamella.core.bench.workloads.user_table_source import Source, mine, words_of
+from lamella.core.bench.workloads.user_table import USER_TABLE, UserTableBackend, compared_type, digest
+from lamella.core.bench.workloads.user_table_source import Source, user_table, words_of
 from lamella.core.errors import BadFilter, LamellaError, UnknownColumn
 from lamella.core.filters import parse, to_json
 from lamella.core.jobs import Job
@@ -81,18 +81,18 @@ def table_in(tmp_path: Path, columns: dict[str, pa.Array]) -> Path:
 
 
 def prepared(path: Path, folder: Path, where: str | None, columns: list[str] | None = None) -> Workload:
-    asked = mine(open_dataset(path), Source(str(path)), columns, parse(where) if where else None)
+    asked = user_table(open_dataset(path), Source(str(path)), columns, parse(where) if where else None)
     folder.mkdir(exist_ok=True)
     return family_of(asked).prepared(asked, asked.default_rows, folder, Job())
 
 
-def backend_of(name: str, workload: Workload, folder: Path) -> MineBackend:
+def backend_of(name: str, workload: Workload, folder: Path) -> UserTableBackend:
     made = registry.load(name, "mine")(folder / name, workload)
-    assert isinstance(made, MineBackend)
+    assert isinstance(made, UserTableBackend)
     return made
 
 
-def samples_of(backend: MineBackend, workload: Workload, rows: int = ROWS) -> list[Sample]:
+def samples_of(backend: UserTableBackend, workload: Workload, rows: int = ROWS) -> list[Sample]:
     cycle = family_of(workload).cycle(backend, workload, rows)
     steps = [step for step in workload.steps if step not in backend.cannot]
     return [sample for step in steps for sample in cycle.step(step)] + list(cycle.settle())
@@ -132,7 +132,7 @@ def test_every_system_finds_the_rows_of_a_condition(
     workload = replace(unfiltered, options=unfiltered.options | {"where": to_json(parse(where))})
     expected = family_of(workload).expected
     assert expected is not None
-    wanted = expected(workload, MINE.operation("filter"), ROWS)
+    wanted = expected(workload, USER_TABLE.operation("filter"), ROWS)
     assert not wanted.startswith(("0:", f"{ROWS}:")), "the condition tells some rows from others"
     asked = set()
     for name in FAMILIES["mine"].places:
@@ -229,20 +229,20 @@ def test_columns_are_those_chosen_and_those_that_the_filter_asks_for(tmp_path: P
     workload = prepared(path, tmp_path / "race", "n > 3 and word = 'AA'", ["x"])
     assert pq.read_schema(workload.options["path"]).names == ["n", "x", "word"]
     with pytest.raises(UnknownColumn, match="nn"):
-        mine(open_dataset(path), Source(str(path)), ["nn"])
+        user_table(open_dataset(path), Source(str(path)), ["nn"])
     with pytest.raises(BadFilter):
-        mine(open_dataset(path), Source(str(path)), None, parse("n contains 'a'"))
+        user_table(open_dataset(path), Source(str(path)), None, parse("n contains 'a'"))
 
 
 def test_values_that_nobody_compares_stay_out_and_are_named(tmp_path: Path) -> None:
     path = table_in(tmp_path, {"n": PLAIN["n"], "span": pa.array(list(range(ROWS)), pa.duration("us"))})
-    assert mine(open_dataset(path), Source(str(path))).options["left_out"] == ["span"]
+    assert user_table(open_dataset(path), Source(str(path))).options["left_out"] == ["span"]
     alone = table_in(tmp_path, {"span": pa.array([1], pa.duration("us"))})
     with pytest.raises(LamellaError, match="no column to race"):
-        mine(open_dataset(alone), Source(str(alone)))
+        user_table(open_dataset(alone), Source(str(alone)))
     empty = table_in(tmp_path, {"n": pa.array([], pa.int64())})
     with pytest.raises(LamellaError, match="no rows to race"):
-        mine(open_dataset(empty), Source(str(empty)))
+        user_table(open_dataset(empty), Source(str(empty)))
 
 
 def test_the_digest_tells_null_nan_and_zero_apart_but_not_the_order_or_the_sign_of_zero() -> None:
@@ -292,19 +292,19 @@ def test_a_store_of_several_tables_asks_for_the_name(tmp_path: Path) -> None:
 
 def test_a_race_is_kept_and_repeated_as_it_was_asked(tmp_path: Path) -> None:
     path = table_in(tmp_path, PLAIN)
-    workload = mine(open_dataset(path), Source(str(path)), ["n"], parse("n > 3"))
+    workload = user_table(open_dataset(path), Source(str(path)), ["n"], parse("n > 3"))
     choice = Choice((Part(workload, (ROWS,), ("sqlite",), 2, words_of(workload)),), seed=7)
     assert Choice.from_json(choice.to_json()) == choice
     (command,) = choice.commands
     assert f"--table {path} --where 'n > 3' --columns n" in command
     assert workload_named(workload.id).title == "flights"
-    other = mine(open_dataset(path), Source(str(path)), ["n"], parse("n > 4"))
+    other = user_table(open_dataset(path), Source(str(path)), ["n"], parse("n > 4"))
     assert other.id != workload.id, "races of other rows are not compared with it"
 
 
 def test_a_table_that_has_become_smaller_is_refused_before_anything_runs(tmp_path: Path) -> None:
     path = table_in(tmp_path, PLAIN)
-    workload = mine(open_dataset(path), Source(str(path)))
+    workload = user_table(open_dataset(path), Source(str(path)))
     pq.write_table(pa.table(PLAIN).slice(0, 10), path)
     with pytest.raises(LamellaError, match="has 10 rows now, and 600 were to be raced"):
         runner.run(Choice((part_of(workload, ["sqlite"], repeats=1),), folder=tmp_path))

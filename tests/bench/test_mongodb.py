@@ -101,7 +101,7 @@ def test_a_note_drops_no_database_but_one_that_a_race_made(mongodb: str, tmp_pat
         client["precious"].things.insert_one({"kept": True})
     (tmp_path / "race").mkdir()
     (tmp_path / "race" / place.NOTE).write_text("precious")
-    place.remove(tmp_path / "race")
+    place.remove_folder(tmp_path / "race")
     assert "precious" in databases(mongodb) and not (tmp_path / "race").exists()
 
 
@@ -109,7 +109,7 @@ def test_folders_are_removed_when_the_server_is_gone_by_then(
     nowhere: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = mongodb.database_of(tmp_path / "race")
-    place.remove(tmp_path / "race")
+    place.remove_folder(tmp_path / "race")
     assert not (tmp_path / "race").exists()
     assert name in caplog.text and nowhere in caplog.text and "s3cret" not in caplog.text
 

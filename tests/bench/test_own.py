@@ -12,7 +12,7 @@ import pytest
 from lamella.app import cli
 from lamella.app.commands.bench_choice import choice_of
 from lamella.core.bench.engine import runner
-from lamella.core.bench.engine.choice import Choice, part_of, ready
+from lamella.core.bench.engine.choice import Choice, part_of, ready_systems
 from lamella.core.bench.engine.protocol import WRONG, Failure, Message
 from lamella.core.bench.registry import workload_named
 from lamella.core.bench.results.records import Record
@@ -32,7 +32,7 @@ def file_in(tmp_path: Path, text: str = EXAMPLE) -> Path:
 
 def raced(workload: Workload, folder: Path, fresh: bool = False) -> tuple[list[Record], list[Message]]:
     heard: list[Message] = []
-    names = [entry.id for entry in ready(workload)]
+    names = [entry.id for entry in ready_systems(workload)]
     choice = Choice((part_of(workload, names, [1000], 1),), fresh=fresh, folder=folder)
     return runner.run(choice, heard.append), heard
 

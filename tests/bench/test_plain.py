@@ -12,7 +12,7 @@ import pytest
 
 from lamella.core.bench import plain
 from lamella.core.bench.engine import interpreters
-from lamella.core.bench.engine.interpreters import BadInterpreter, OtherPython, examined, objection
+from lamella.core.bench.engine.interpreters import BadInterpreter, Interpreter, examine, objection
 from lamella.core.bench.engine.judge import checksum
 from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, Unsupported
 from lamella.core.bench.engine.runner import run_workload
@@ -124,7 +124,7 @@ def test_a_system_that_fails_there_is_told_and_the_others_go_on(elsewhere: Path,
 
 def test_what_another_python_cannot_run_has_its_reason() -> None:
     libraries = {"sqlite": "3.40.1", "sqlalchemy": "", "numpy": ""}
-    other = OtherPython(Path("/usr/bin/pypy3"), "PyPy", [7, 3, 11], [3, 9, 16], libraries, 1e-9, 1e-9)
+    other = Interpreter(Path("/usr/bin/pypy3"), "PyPy", [7, 3, 11], [3, 9, 16], libraries, 1e-9, 1e-9)
     assert other.sentence == "PyPy 7.3.11 (Python 3.9.16)"
     assert objection(other, "sqlite", FLOATS) == ""
     assert "Small benchmark needs NumPy, which is not there under PyPy" in objection(other, "sqlite", SMALL)
@@ -136,8 +136,8 @@ def test_what_another_python_cannot_run_has_its_reason() -> None:
 
 
 def test_our_own_python_is_no_other_one() -> None:
-    assert examined(None) is None
-    assert examined(sys.executable) is None
+    assert examine(None) is None
+    assert examine(sys.executable) is None
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_an_interpreter_that_is_none_is_refused_before_anything_starts(
 def test_a_python_that_is_too_old_is_refused(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreters, "OLDEST", (4, 0))
     with pytest.raises(BadInterpreter, match=r"too old.*from Python 4\.0 on"):
-        examined(str(elsewhere))
+        examine(str(elsewhere))
 
 
 def test_its_checksum_is_ours() -> None:

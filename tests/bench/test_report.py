@@ -11,7 +11,7 @@ from lamella.core.bench.engine.protocol import LIMIT, Failure, Measured, Message
 from lamella.core.bench.registry import ENTRIES
 from lamella.core.bench.results.compare import standings
 from lamella.core.bench.results.figures import NO_BREAK, ReportTable
-from lamella.core.bench.results.markdown import lost_lines, markdown_report
+from lamella.core.bench.results.markdown import markdown_report, not_measured_lines
 from lamella.core.bench.results.records import Record
 from lamella.core.bench.results.report import (
     PAGE_COLUMNS,
@@ -21,7 +21,7 @@ from lamella.core.bench.results.report import (
     report_tables,
     text_report,
 )
-from lamella.core.bench.results.run import KeptRun, Recording
+from lamella.core.bench.results.run import Recording, SavedRun
 from lamella.core.bench.workloads.entity_memory import ENTITY_MEMORY
 from lamella.core.bench.workloads.tables import NEEDLE, SMALL
 from lamella.core.bench.workloads.taxi import TAXI
@@ -192,7 +192,7 @@ def test_a_system_alone_has_no_standing() -> None:
     assert standings([record("lamella", 0.1)]) == [] == standings([])
 
 
-def run_of(*messages: Message) -> KeptRun:
+def run_of(*messages: Message) -> SavedRun:
     parts = (part_of(SMALL, ["lamella", "sqlite"], [1000], 1), part_of(NEEDLE, ["sqlite"], [1000], 1))
     recording = Recording(Choice(parts, seed=11), datetime(2026, 3, 1, tzinfo=UTC))
     for message in messages:
@@ -255,7 +255,7 @@ def test_a_reason_is_told_once_with_all_that_it_stands_for() -> None:
         *(Failure("small", "h5py", "read", 10, repeat, "It fell over.") for repeat in range(2)),
         Failure("small", "h5py", "read", 1000, 0, "It fell over."),
     ]
-    (told,) = lost_lines(lost)
+    (told,) = not_measured_lines(lost)
     assert told.splitlines()[2:] == [
         "- h5py, update one; delete one: It has none.",
         "- h5py, read, 10 rows (2 times); read, 1,000 rows: **failed**. It fell over.",

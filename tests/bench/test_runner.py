@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from lamella.core.bench.engine import runner
-from lamella.core.bench.engine.choice import Choice, part_of, plan
+from lamella.core.bench.engine.choice import Choice, part_of, plan_trials
 from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, from_line, to_line
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.registry import UnknownBackend, UnknownWorkload
-from lamella.core.bench.results.console import failed, finish
+from lamella.core.bench.results.console import finish, has_failures
 from lamella.core.bench.results.records import from_json
 from lamella.core.bench.results.run import Recording
 from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SMALL
@@ -167,7 +167,7 @@ def test_a_race_of_nothing_is_refused(rows: list[int], names: list[str], repeats
 def test_sizes_rise_and_the_order_of_systems_is_shuffled() -> None:
     orders = set()
     for seed in range(20):
-        trials = plan(SMALL, [100, 1, 10], ["a", "b", "c"], 5, fresh=False, seed=seed)
+        trials = plan_trials(SMALL, [100, 1, 10], ["a", "b", "c"], 5, fresh=False, seed=seed)
         assert [trial.rows for trial in trials] == [1] * 3 + [10] * 3 + [100] * 3
         assert all({t.backend for t in trials[start : start + 3]} == {"a", "b", "c"} for start in (0, 3, 6))
         orders.add(tuple(trial.backend for trial in trials))
@@ -175,7 +175,7 @@ def test_sizes_rise_and_the_order_of_systems_is_shuffled() -> None:
 
 
 def test_with_a_process_for_every_step_the_systems_take_turns() -> None:
-    trials = plan(SMALL, [10], ["a", "b"], 3, fresh=True, seed=1)
+    trials = plan_trials(SMALL, [10], ["a", "b"], 3, fresh=True, seed=1)
     assert [trial.repeats for trial in trials] == [(n,) for n in (0, 1, 2) for _ in range(6)]
     assert all({t.backend for t in trials[start : start + 6]} == {"a", "b"} for start in (0, 6, 12))
     assert [trial.steps for trial in trials[:3]] == [("create",), ("read",), ("query",)]
@@ -200,7 +200,7 @@ def test_a_race_is_told_with_its_ratios_and_its_samples_and_surroundings_are_wri
         Choice((part_of(SMALL, ["sqlite", "sqlite-wal"], [2], repeats=1),), folder=tmp_path)
     )
     records = runner.run(recording.choice, recording.hear)
-    assert not failed(recording.run())
+    assert not has_failures(recording.run())
     finish(recording.run(), said.append, tmp_path / "race.json")
     assert from_json((tmp_path / "race.json").read_text(encoding="utf-8")) == records
     beside = json.loads((tmp_path / "race.environment.json").read_text(encoding="utf-8"))
@@ -215,4 +215,4 @@ def test_a_failure_is_told_at_the_end_and_counts(tmp_path: Path) -> None:
     runner.run(recording.choice, recording.hear)
     finish(recording.run(), said.append)
     assert "no room for 2 rows" in said[-1]
-    assert failed(recording.run())
+    assert has_failures(recording.run())

@@ -16,7 +16,7 @@ import pytest
 from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.limits import Pause
-from lamella.core.bench.engine.place import OWNER, PREFIX, race_folder, remove_abandoned
+from lamella.core.bench.engine.place import OWNER, PREFIX, benchmark_folder, remove_abandoned
 from lamella.core.bench.engine.protocol import Doing, Ended, Message, Unsupported
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.results.run import Recording
@@ -123,7 +123,7 @@ def test_a_race_that_was_killed_leaves_no_child_and_its_folder_goes_with_the_nex
         os.kill(race.pid, signal.SIGKILL)
     child.wait(10)
     assert [folder.name.startswith(PREFIX) for folder in tmp_path.iterdir()] == [True]
-    with race_folder(tmp_path) as made:
+    with benchmark_folder(tmp_path) as made:
         assert list(tmp_path.iterdir()) == [made]
     assert list(tmp_path.iterdir()) == []
 
@@ -140,6 +140,6 @@ def test_a_folder_whose_owner_is_not_known_to_be_gone_stays(tmp_path: Path, owne
 
 
 def test_a_folder_of_a_race_that_runs_stays(tmp_path: Path) -> None:
-    with race_folder(tmp_path) as made, race_folder(tmp_path) as other:
+    with benchmark_folder(tmp_path) as made, benchmark_folder(tmp_path) as other:
         assert json.loads((made / OWNER).read_text())["pid"] == os.getpid()
         assert sorted(tmp_path.iterdir()) == sorted([made, other])

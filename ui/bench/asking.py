@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, Signal
 
-from lamella.core.bench.engine.child import Introduction, ask_all
+from lamella.core.bench.engine.child import Introduction, ask_introductions
 from lamella.core.jobs import Job
 from lamella.ui.tasks import Handle, Tasks
 
@@ -40,7 +40,7 @@ class Asking(QObject):
         self._asked.update(families)
 
         def work(job: Job) -> None:
-            ask_all(families, self.heard.emit, job)
+            ask_introductions(families, self.heard.emit, job)
 
         handle = self._tasks.read(
             work,

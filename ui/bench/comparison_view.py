@@ -30,7 +30,7 @@ from lamella.core.bench.results.compare import (
 )
 from lamella.core.bench.results.figures import EQUAL_WITHIN, shown_factor, shown_rows, shown_seconds
 from lamella.core.bench.results.records import spread
-from lamella.core.bench.results.run import KeptRun
+from lamella.core.bench.results.run import SavedRun
 from lamella.core.errors import LamellaError
 from lamella.ui import theme
 from lamella.ui.bench.bar_chart import BarChart
@@ -78,7 +78,7 @@ class ComparisonView(QWidget):
         self._area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
         self._build()
 
-    def show_runs(self, one: KeptRun, other: KeptRun) -> None:
+    def show_runs(self, one: SavedRun, other: SavedRun) -> None:
         before, after = sorted((one, other), key=lambda run: run.started)
         self.found = compare(before.records, after.records)
         self.which.tell(f"{_named(after)}, compared with {_named(before)}")
@@ -178,5 +178,5 @@ def _title(one: Comparison) -> str:
     return f"{place}: {named}{call}, {shown_rows(one.rows)}"
 
 
-def _named(run: KeptRun) -> str:
+def _named(run: SavedRun) -> str:
     return f"{run.title} ({run.started.astimezone():%Y-%m-%d %H:%M})"

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from lamella.core.bench.results.console import write_results
 from lamella.core.bench.results.markdown import markdown_report
 from lamella.core.bench.results.records import Record, write_text
-from lamella.core.bench.results.run import KeptRun, by_backend
+from lamella.core.bench.results.run import SavedRun, by_backend
 from lamella.core.errors import FileProblem, LamellaError
 from lamella.ui import theme
 from lamella.ui.widgets.message_bar import MessageBar
@@ -38,7 +38,7 @@ def ask_path(parent: QWidget, suffix: str, name: str) -> Path | None:
     return Path(chosen).with_suffix(suffix) if chosen else None
 
 
-def export_telling(path: Path, run: KeptRun, picture: QWidget, news: MessageBar) -> None:
+def export_telling(path: Path, run: SavedRun, picture: QWidget, news: MessageBar) -> None:
     """As `export`; how it went is said in `news`."""
     try:
         export(path, run, picture)
@@ -48,7 +48,7 @@ def export_telling(path: Path, run: KeptRun, picture: QWidget, news: MessageBar)
         news.say(f"Written: {path}", kind="message-success")
 
 
-def export(path: Path, run: KeptRun, picture: QWidget) -> None:
+def export(path: Path, run: SavedRun, picture: QWidget) -> None:
     """By the suffix of `path`. Raises FileProblem when it cannot be written."""
     match path.suffix:
         case ".md":

@@ -10,7 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFileDialog, QVBoxLayout, QWidget
 
-from lamella.core.bench.engine.interpreters import OtherPython, examined
+from lamella.core.bench.engine.interpreters import Interpreter, examine
 from lamella.core.bench.workloads.tables import FLOATS
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption
@@ -34,7 +34,7 @@ class InterpreterChoice(QWidget):
     def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.box, self.about = QComboBox(accessibleName="Interpreter"), Caption()
-        self.other: OtherPython | None = None
+        self.other: Interpreter | None = None
         self.problem = ""
         self._tasks = tasks
         self._chosen = 0
@@ -70,14 +70,14 @@ class InterpreterChoice(QWidget):
         self._show(None, "" if path is None else LOOKING)
         if path is not None:
             self._handle = self._tasks.read(
-                lambda job: examined(path),
+                lambda job: examine(path),
                 lambda other: self._show(other, ""),
                 lambda error: self._show(None, str(error)),
                 owner=self,
                 quiet=True,
             )
 
-    def _show(self, other: OtherPython | None, problem: str) -> None:
+    def _show(self, other: Interpreter | None, problem: str) -> None:
         self.other, self.problem = other, problem
         theme.variant(self.about, "danger" if problem not in ("", LOOKING) else "caption")
         self.about.tell(problem or (other.sentence if other else ""))

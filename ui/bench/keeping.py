@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from lamella.core.bench.engine.costs import Costs, shipped_costs
 from lamella.core.bench.results.run import Recording
-from lamella.core.bench.results.store import Kept
+from lamella.core.bench.results.store import SavedRuns
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.ui.tasks import Tasks
@@ -18,7 +18,7 @@ class Keeping(QObject):
     saved = Signal(int)
     failed = Signal(Exception)
 
-    def __init__(self, tasks: Tasks, kept: Kept | None, parent: QObject | None = None) -> None:
+    def __init__(self, tasks: Tasks, kept: SavedRuns | None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tasks, self._kept = tasks, kept
         self._saved: tuple[Recording, int] | None = None

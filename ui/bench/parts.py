@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lamella.core.bench.engine.interpreters import OtherPython, objection
+from lamella.core.bench.engine.interpreters import Interpreter, objection
 from lamella.core.bench.registry import Entry, family_of
 from lamella.core.bench.workloads.model import Workload
 
 
-def no_part(entry: Entry, workloads: Sequence[Workload], other: OtherPython | None) -> str:
+def no_part(entry: Entry, workloads: Sequence[Workload], other: Interpreter | None) -> str:
     """Empty when it takes part in one of the workloads at least, in this Python or in the `other`."""
     reasons = [reason_against(entry, workload, other) for workload in workloads]
     if not reasons or "" in reasons:
@@ -19,7 +19,7 @@ def no_part(entry: Entry, workloads: Sequence[Workload], other: OtherPython | No
     return reasons[0]
 
 
-def reason_against(entry: Entry, workload: Workload, other: OtherPython | None) -> str:
+def reason_against(entry: Entry, workload: Workload, other: Interpreter | None) -> str:
     """Of one workload; empty when the system takes part."""
     if not entry.takes(workload.family):
         reason = family_of(workload).absent.get(entry.id, "")

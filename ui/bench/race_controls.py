@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSpinBox
 
 from lamella.core.bench.engine.choice import PUBLISHED_SCALE, SMALL_SCALE, Choice, Part, part_of
 from lamella.core.bench.engine.costs import Costs
-from lamella.core.bench.engine.interpreters import OtherPython, objection
+from lamella.core.bench.engine.interpreters import Interpreter, objection
 from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.results.compare import REFERENCE
 from lamella.core.bench.workloads.model import Workload
@@ -80,7 +80,7 @@ class RaceControls(QWidget):
         sizes = "" if self.workload_choice.several else self.size_choice.problem
         return sizes or self.note.refusal
 
-    def _objection(self, other: OtherPython) -> str:
+    def _objection(self, other: Interpreter) -> str:
         """Why that Python can run none of the workloads; empty when it can run one."""
         reasons = [objection(other, REFERENCE, workload) for workload in self.workloads]
         return "" if "" in reasons else f"{reasons[0]}."

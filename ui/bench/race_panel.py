@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.protocol import Doing, Message
-from lamella.core.bench.results.store import Kept
+from lamella.core.bench.results.store import SavedRuns
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.ui import theme
@@ -44,7 +44,7 @@ class RacePanel(QWidget):
         self,
         tasks: Tasks,
         folder: Path | None = None,
-        kept: Kept | None = None,
+        kept: SavedRuns | None = None,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)

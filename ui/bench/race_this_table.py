@@ -23,7 +23,7 @@ from lamella.core.bench.engine.choice import Choice, Part
 from lamella.core.bench.engine.costs import Costs, shipped_costs
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_table import compared_type
-from lamella.core.bench.workloads.user_table_source import Source, change_words, mine, words_of
+from lamella.core.bench.workloads.user_table_source import Source, change_words, user_table, words_of
 from lamella.core.dataset import Dataset
 from lamella.core.filters import Filter, from_json, sentence
 from lamella.core.schema import ID
@@ -94,7 +94,7 @@ class RaceThisTable(QDialog):
         names = self._ticked()
         dataset, source, where = self._dataset, self._source, self._where
         self._reading = self._tasks.read(
-            lambda job: mine(dataset, source, names, where, job),
+            lambda job: user_table(dataset, source, names, where, job),
             self._show,
             self._fail,
             owner=self,

@@ -18,8 +18,8 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.bench.engine.choice import Choice
-from lamella.core.bench.results.run import KeptRun, RunSummary
-from lamella.core.bench.results.store import Kept
+from lamella.core.bench.results.run import RunSummary, SavedRun
+from lamella.core.bench.results.store import SavedRuns
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
@@ -43,12 +43,12 @@ class ResultsBrowser(QDialog):
 
     race_asked = Signal(Choice)
 
-    def __init__(self, kept: Kept, tasks: Tasks, parent: QWidget | None = None) -> None:
+    def __init__(self, kept: SavedRuns, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         self._kept, self._tasks = kept, tasks
         self._reading: Handle | None = None
         self._asked: tuple[int, ...] = ()
-        self._open: tuple[KeptRun, ...] = ()
+        self._open: tuple[SavedRun, ...] = ()
         self.setWindowTitle("Kept races")
         self.table, self.news, self.hint = KeptTable(), MessageBar(), KeptHint()
         self.run, self.comparison, self.trends = RunView(), ComparisonView(), TrendView(kept, tasks)
@@ -90,12 +90,12 @@ class ResultsBrowser(QDialog):
             self._reading.cancel()
         kept = self._kept
 
-        def work(job: Job) -> tuple[KeptRun, ...]:
+        def work(job: Job) -> tuple[SavedRun, ...]:
             return tuple(kept.run(number) for number in numbers)
 
         self._reading = self._tasks.read(work, self._show, self._fail, owner=self, quiet=True)
 
-    def _show(self, runs: tuple[KeptRun, ...]) -> None:
+    def _show(self, runs: tuple[SavedRun, ...]) -> None:
         self._reading, self._open = None, runs
         if len(runs) == 1:
             self.run.show_run(runs[0])
@@ -143,18 +143,18 @@ class ResultsBrowser(QDialog):
             return
         kept = self._kept
 
-        def work(job: Job) -> list[KeptRun]:
+        def work(job: Job) -> list[SavedRun]:
             gone = [kept.run(number) for number in numbers]
             kept.delete(numbers)
             return gone
 
         self._change(work, "Deleting runs", self._say_deleted)
 
-    def _say_deleted(self, gone: list[KeptRun]) -> None:
+    def _say_deleted(self, gone: list[SavedRun]) -> None:
         told = gone[0].title if len(gone) == 1 else f"{len(gone)} runs"
         self.news.say(f"Deleted: {told}", ("Undo", lambda: self._restore(gone)), stays=True)
 
-    def _restore(self, gone: list[KeptRun]) -> None:
+    def _restore(self, gone: list[SavedRun]) -> None:
         """They get numbers of their own."""
         self._change(lambda job: [self._kept.save(run) for run in gone], "Restoring runs")
 

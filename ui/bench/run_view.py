@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from lamella.core.bench.engine.machine import sentence
 from lamella.core.bench.engine.protocol import Measured, Message
 from lamella.core.bench.registry import workload_named
-from lamella.core.bench.results.run import KeptRun
+from lamella.core.bench.results.run import SavedRun
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.ui import theme
@@ -27,12 +27,12 @@ EMPTY = "This run measured nothing."
 class RunView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.run: KeptRun | None = None
+        self.run: SavedRun | None = None
         self._results: dict[str, RaceResults] = {}
         self.where, self.view, self.news = Caption(), ResultsView(EMPTY), MessageBar()
         self._build()
 
-    def show_run(self, run: KeptRun) -> None:
+    def show_run(self, run: SavedRun) -> None:
         self.run = run
         self.news.clear()
         workloads = _workloads_of(run)
@@ -78,7 +78,7 @@ class RunView(QWidget):
         self.view.display.export_asked.connect(self._export)
 
 
-def _workloads_of(run: KeptRun) -> list[Workload]:
+def _workloads_of(run: SavedRun) -> list[Workload]:
     """In the order in which they were raced; those that nothing is known of here are left out."""
     if run.choice is not None:
         return [part.workload for part in run.choice.parts]
@@ -91,7 +91,7 @@ def _workloads_of(run: KeptRun) -> list[Workload]:
     return found
 
 
-def _told(run: KeptRun) -> list[Message]:
+def _told(run: SavedRun) -> list[Message]:
     return [*map(Measured, run.records), *run.failures, *run.unsupported, *run.surroundings]
 
 
@@ -99,7 +99,7 @@ def _of(message: Message) -> str:
     return message.record.workload if isinstance(message, Measured) else getattr(message, "workload", "")
 
 
-def _where(run: KeptRun) -> str:
+def _where(run: SavedRun) -> str:
     machine = sentence(dict(run.surroundings[0].environment)) if run.surroundings else ""
     when = f"{run.started.astimezone():%Y-%m-%d %H:%M}, took {about(run.seconds)}"
     return "\n".join(filter(None, [f"{when}. {machine}".strip(), run.command]))

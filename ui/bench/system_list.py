@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.bench.engine.child import Introduction
-from lamella.core.bench.engine.interpreters import OtherPython
+from lamella.core.bench.engine.interpreters import Interpreter
 from lamella.core.bench.registry import Entry
 from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
@@ -41,7 +41,7 @@ class SystemList(QWidget):
         super().__init__(parent)
         self._tasks = tasks
         self._workloads: tuple[Workload, ...] = ()
-        self._other: OtherPython | None = None
+        self._other: Interpreter | None = None
         self.find = QLineEdit(placeholderText="Find a system", accessibleName="Find a system")
         self.all, self.none = QPushButton("All that are ready"), QPushButton("None")
         self.server = ServerField()
@@ -71,7 +71,7 @@ class SystemList(QWidget):
         self.asking.set_families(workload.family for workload in workloads)
         self._tell_parts()
 
-    def set_interpreter(self, other: OtherPython | None) -> None:
+    def set_interpreter(self, other: Interpreter | None) -> None:
         """Turn off who cannot be run in another Python; None for this one."""
         self._other = other
         for row in self.rows.values():

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidg
 from lamella.core.bench.registry import workload_named
 from lamella.core.bench.results.figures import in_order, shown_rows
 from lamella.core.bench.results.run import RunSummary
-from lamella.core.bench.results.store import Kept, TrendPoint, trend
+from lamella.core.bench.results.store import SavedRuns, TrendPoint, trend
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
@@ -32,7 +32,7 @@ class TrendView(QWidget):
 
     failed = Signal(Exception)
 
-    def __init__(self, kept: Kept, tasks: Tasks, parent: QWidget | None = None) -> None:
+    def __init__(self, kept: SavedRuns, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._kept, self._tasks = kept, tasks
         self._runs: Sequence[RunSummary] = ()

@@ -193,7 +193,7 @@ class Introduction:
     problem: str = ""
 
 
-def tell_all(families: Sequence[str]) -> int:
+def introduce_systems(families: Sequence[str]) -> int:
     """In the child: a line for each system that takes one of the families, as soon as it has been loaded."""
     for entry in ENTRIES.values():
         family = next((family for family in families if entry.takes(family)), None)
@@ -203,7 +203,7 @@ def tell_all(families: Sequence[str]) -> int:
     return 0
 
 
-def ask_all(families: Sequence[str], heard: Callable[[Introduction], None], job: Job) -> None:
+def ask_introductions(families: Sequence[str], heard: Callable[[Introduction], None], job: Job) -> None:
     """Blocks until all have told. Raises Cancelled when the job is told to stop, and BadData where the
     process breaks."""
     with (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import random
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -153,13 +153,11 @@ def part_of(
     return Part(asked, sizes, tuple(systems), own if repeats is None else repeats)
 
 
-def ready(workload: Workload, unready: Collection[str] = ()) -> list[Entry]:
-    """The systems that take this workload and have all they need here, or those that it brings. Those that
-    `backends.unready` names are left out: what is installed is seen at once, a server has to be asked."""
+def ready_systems(workload: Workload) -> list[Entry]:
+    """The systems that take this workload and have all they need here, or those that it brings."""
     if workload.family == "own":
         return [entry_named(name) for name in system_names(workload)]
-    able = [entry for entry in ENTRIES.values() if entry.takes(workload.family) and not entry.missing]
-    return [entry for entry in able if entry.id not in unready]
+    return [entry for entry in ENTRIES.values() if entry.takes(workload.family) and not entry.missing]
 
 
 def _rows_at(workload: Workload, scale: str | None) -> tuple[int, ...]:
@@ -221,7 +219,7 @@ class Trial:
         return self.workload.size(self.rows)
 
 
-def plan(
+def plan_trials(
     workload: Workload,
     rows: Sequence[int],
     names: Sequence[str],

@@ -22,7 +22,7 @@ from typing import Any
 
 import psutil
 
-from lamella.core.bench.engine.choice import Choice, Trial, plan
+from lamella.core.bench.engine.choice import Choice, Trial, plan_trials
 from lamella.core.bench.engine.protocol import Doing, Ended
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.figures import shown_bytes
@@ -174,7 +174,9 @@ class Estimate:
 def estimate(choice: Choice, costs: Costs | None = None) -> Estimate:
     """Reads how much memory and disk is free now, and no data. `costs` may know of kept runs."""
     known = costs or shipped_costs()
-    trials = [trial for trial in planned(choice) if entry_named(trial.backend).takes(trial.workload.family)]
+    trials = [
+        trial for trial in planned_trials(choice) if entry_named(trial.backend).takes(trial.workload.family)
+    ]
     problems = {trial_key(trial): problem(trial, choice.folder, known) for trial in trials}
     told = [f"{_titled(trial)}: {problems[trial_key(trial)]}" for trial in trials]
     lost = {rows for (_, _, rows), found in problems.items() if found}
@@ -210,14 +212,14 @@ def problem(trial: Trial, folder: Path | None, costs: Costs) -> str:
     return _memory_problem(trial, costs) or _disk_problem(trial, folder, costs)
 
 
-def planned(choice: Choice) -> list[Trial]:
+def planned_trials(choice: Choice) -> list[Trial]:
     """Every child process, by part."""
-    return [trial for trials in planned_parts(choice) for trial in trials]
+    return [trial for trials in planned_trials_by_part(choice) for trial in trials]
 
 
-def planned_parts(choice: Choice, first_repeat: int = 0) -> list[list[Trial]]:
+def planned_trials_by_part(choice: Choice, first_repeat: int = 0) -> list[list[Trial]]:
     return [
-        plan(
+        plan_trials(
             part.workload,
             part.rows,
             list(dict.fromkeys(part.systems)),

@@ -57,7 +57,7 @@ class BadInterpreter(LamellaError):
 
 
 @dataclass(frozen=True)
-class OtherPython:
+class Interpreter:
     """Versions are empty for `libraries` that it does not have; the resolutions of its clocks are seconds."""
 
     path: Path
@@ -80,7 +80,7 @@ class OtherPython:
         return self.name if same else f"{self.name} (Python {_dotted(self.language)})"
 
 
-def examined(given: str | None) -> OtherPython | None:
+def examine(given: str | None) -> Interpreter | None:
     """None for no interpreter and for our own. Blocks up to seconds. Raises BadInterpreter."""
     if given is None:
         return None
@@ -88,7 +88,7 @@ def examined(given: str | None) -> OtherPython | None:
     if _is_ours(path):
         return None
     try:
-        other = OtherPython(path, **_asked(path))
+        other = Interpreter(path, **_asked(path))
     except (OSError, subprocess.TimeoutExpired, ValueError, TypeError) as error:
         raise _no_python(path, str(error)) from error
     if tuple(other.language) < OLDEST:
@@ -152,7 +152,7 @@ def _dotted(numbers: Sequence[int]) -> str:
 OLDEST_SQLALCHEMY = 2
 
 
-def objection(other: OtherPython, backend: str, workload: Workload) -> str:
+def objection(other: Interpreter, backend: str, workload: Workload) -> str:
     """Why this cannot be run there; empty when it can."""
     if workload.id != FLOATS.id:
         return f"{workload.title} needs NumPy, {_numpy(other)}; {FLOATS.title} is what can be run there"
@@ -161,27 +161,27 @@ def objection(other: OtherPython, backend: str, workload: Workload) -> str:
     return _lack_of_sqlalchemy(other) if backend.startswith("sqlalchemy") else ""
 
 
-def version(other: OtherPython, backend: str) -> str:
+def version(other: Interpreter, backend: str) -> str:
     held = other.libraries
     if backend.startswith("sqlalchemy"):
         return f"{held['sqlalchemy']} on SQLite {held['sqlite']}, {other.name}"
     return f"{held['sqlite']}, {other.name}" if backend.startswith("sqlite") else other.name
 
 
-def led_by(other: OtherPython, workload: Workload, spec: Spec) -> Spec:
+def worker_spec(other: Interpreter, workload: Workload, spec: Spec) -> Spec:
     """The spec as its worker needs it."""
     columns = list(workload.data_columns)
     return replace(spec, interpreter=str(other.path), options={**spec.options, "columns": columns})
 
 
-def made_ready(other: OtherPython, workload: Workload, spec: Spec) -> Iterator[Message]:
+def prepare_worker(other: Interpreter, workload: Workload, spec: Spec) -> Iterator[Message]:
     """Writes the data into the folder of the spec, and tells what a worker of ours would know by itself."""
     _write_data(workload, spec.rows, spec.folder)
     yield _surroundings(other, workload, spec)
     yield from expectations(workload, spec.answers, spec.rows)
 
 
-def _surroundings(other: OtherPython, workload: Workload, spec: Spec) -> Surroundings:
+def _surroundings(other: Interpreter, workload: Workload, spec: Spec) -> Surroundings:
     found = environment(spec.folder) | {
         "python": other.sentence,
         "libraries": {name: version for name, version in other.libraries.items() if version},
@@ -198,13 +198,13 @@ def _write_data(workload: Workload, rows: int, folder: Path) -> None:
             np.column_stack([block[name] for name in workload.data_columns]).tofile(file)
 
 
-def _numpy(other: OtherPython) -> str:
+def _numpy(other: Interpreter) -> str:
     if other.libraries["numpy"]:
         return f"and that is done by Lamella's own interpreter alone, not by {other.name}"
     return f"which is not there under {other.name}"
 
 
-def _lack_of_sqlalchemy(other: OtherPython) -> str:
+def _lack_of_sqlalchemy(other: Interpreter) -> str:
     found = other.libraries["sqlalchemy"]
     if found and int(found.partition(".")[0]) >= OLDEST_SQLALCHEMY:
         return ""

@@ -45,7 +45,7 @@ class Cost:
         )
 
 
-def measured(work: Callable[[], T]) -> tuple[T, Cost]:
+def measure(work: Callable[[], T]) -> tuple[T, Cost]:
     """Run `work` and say what it cost.
 
     The collector stays on, as in anybody's program, but starts clean and passes over what was there
@@ -66,7 +66,7 @@ def measured(work: Callable[[], T]) -> tuple[T, Cost]:
     return answer, cost
 
 
-def measured_each(
+def measure_each(
     works: Sequence[Callable[[], T]], enough_seconds: float, before_each: Callable[[], object] | None = None
 ) -> tuple[list[T], Cost]:
     """Run each of `works`, timed one by one; past `enough_seconds` the rest is left out.
@@ -88,7 +88,7 @@ def measured_each(
             latencies.append(time.perf_counter() - before)
         return answers
 
-    answers, whole = measured(run_all)
+    answers, whole = measure(run_all)
     cpu_seconds = whole.cpu_seconds / len(latencies)
     return answers, Cost(fmean(latencies), cpu_seconds, whole.peak_rss_bytes, tuple(latencies))
 
@@ -165,16 +165,16 @@ class Cycle(ABC, Generic[B]):
     def _changing(self, work: Callable[[], None]) -> Cost:
         """Closing counts: what a system puts off until then is a part of the change."""
         _, cost = self._opened(work, writing=True)
-        _, closing = measured(self.backend.close)
+        _, closing = measure(self.backend.close)
         return cost + closing
 
     def _opened(self, work: Callable[[], T], writing: bool) -> tuple[T, Cost]:
         """Time `work`, and opening the database before it where the workload counts that. Stays open."""
         if not self.workload.opens_inside:
             self.backend.open(writing)
-            return measured(work)
-        _, opening = measured(lambda: self.backend.open(writing))
-        answer, cost = measured(work)
+            return measure(work)
+        _, opening = measure(lambda: self.backend.open(writing))
+        answer, cost = measure(work)
         return answer, opening + cost
 
     def _owe(self, *operations: tuple[str, Cost]) -> None:

@@ -25,7 +25,7 @@ OWNER = "owner.json"
 
 
 @contextmanager
-def race_folder(parent: Path | None) -> Iterator[Path]:
+def benchmark_folder(parent: Path | None) -> Iterator[Path]:
     """A new folder in `parent`, or else in the system's temporary one. Raises FileProblem."""
     where = parent or Path(tempfile.gettempdir())
     try:
@@ -40,14 +40,14 @@ def race_folder(parent: Path | None) -> Iterator[Path]:
     try:
         yield made
     finally:
-        remove(made)
+        remove_folder(made)
 
 
 def remove_abandoned(where: Path) -> list[Path]:
     """Remove what races left here whose process is gone from this computer; what was removed."""
     left = [folder for folder in where.glob(f"{PREFIX}*") if _is_abandoned(folder)]
     for folder in left:
-        remove(folder, ignore_errors=True)  # two races may remove the same
+        remove_folder(folder, ignore_errors=True)  # two races may remove the same
     return left
 
 
@@ -76,7 +76,7 @@ def _owner(pid: int) -> dict[str, Any]:
 NOTE = "mongodb-database"
 
 
-def remove(folder: Path, ignore_errors: bool = False) -> None:
+def remove_folder(folder: Path, ignore_errors: bool = False) -> None:
     """The folder, and the databases that are noted anywhere in it."""
     for note in folder.rglob(NOTE):
         from lamella.core.bench.systems import mongodb

@@ -17,11 +17,11 @@ from lamella.core.bench import registry
 from lamella.core.bench.engine import interpreters, place
 from lamella.core.bench.engine.child import Child
 from lamella.core.bench.engine.choice import Choice, Part, Trial, new_seed, part_of
-from lamella.core.bench.engine.costs import Clock, Costs, planned_parts, problem, shipped_costs
-from lamella.core.bench.engine.interpreters import OtherPython, examined
+from lamella.core.bench.engine.costs import Clock, Costs, planned_trials_by_part, problem, shipped_costs
+from lamella.core.bench.engine.interpreters import Interpreter, examine
 from lamella.core.bench.engine.judge import Judge
 from lamella.core.bench.engine.limits import Limits, Pause, most_memory
-from lamella.core.bench.engine.place import race_folder
+from lamella.core.bench.engine.place import benchmark_folder
 from lamella.core.bench.engine.protocol import (
     TOO_LARGE,
     Doing,
@@ -58,8 +58,8 @@ def run(
     it is nine tenths of what is free.
     """
     job, known = job or Job(), costs or shipped_costs()
-    check(choice)
-    planned = planned_parts(choice, first_repeat)
+    check_choice(choice)
+    planned = planned_trials_by_part(choice, first_repeat)
     under = Conditions(
         job=job,
         clock=_clock(job, planned, known),
@@ -67,20 +67,20 @@ def run(
         problem=lambda trial: problem(trial, choice.folder, known),
         limits=Limits(choice.limit_seconds, choice.limit_bytes or most_memory()),
         pause=pause or Pause(),
-        interpreter=examined(choice.interpreter),
+        interpreter=examine(choice.interpreter),
     )
     records: list[Record] = []
-    with race_folder(choice.folder) as place:
+    with benchmark_folder(choice.folder) as place:
         for number, (part, trials) in enumerate(zip(choice.parts, planned, strict=True)):
             home = place / str(number)
             home.mkdir()
             workload = family_of(part.workload).prepared(part.workload, part.rows, home, job)
-            records += Race(workload, home, under).run(trials)
+            records += WorkloadRun(workload, home, under).run(trials)
     under.clock.end()
     return records
 
 
-def check(choice: Choice) -> None:
+def check_choice(choice: Choice) -> None:
     """Raises UnknownBackend or LamellaError for a choice of nothing, or of what cannot be."""
     if not choice.parts:
         raise LamellaError("A benchmark needs at least one workload")
@@ -166,11 +166,11 @@ class Conditions:
     problem: Problem
     limits: Limits = field(default_factory=Limits)
     pause: Pause = field(default_factory=Pause)
-    interpreter: OtherPython | None = None
+    interpreter: Interpreter | None = None
 
 
 @dataclass
-class Race:
+class WorkloadRun:
     """A system that fails, crashes or answers wrongly is a result and the others go on."""
 
     workload: Workload
@@ -224,7 +224,7 @@ class Race:
         failures = self._asked(trial, home)
         out = (trial.backend, trial.rows) in self._out
         if out or trial.steps[-1] == self.workload.steps[-1]:
-            place.remove(home)  # what a failed system left must not fill the disk of the others
+            place.remove_folder(home)  # what a failed system left must not fill the disk of the others
         if not failures:
             self._hear(_ended(trial, monotonic() - began, self._of_child))
 
@@ -264,9 +264,9 @@ class Race:
         spec, other = self._spec(trial, home), self.under.interpreter
         if other is None:
             return spec
-        for message in interpreters.made_ready(other, self.workload, spec):
+        for message in interpreters.prepare_worker(other, self.workload, spec):
             self._hear(message)
-        return interpreters.led_by(other, self.workload, spec)
+        return interpreters.worker_spec(other, self.workload, spec)
 
     def _spec(self, trial: Trial, home: Path) -> Spec:
         names = (operation.id for operation in self.workload.operations)

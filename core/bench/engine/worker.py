@@ -29,7 +29,7 @@ from lamella.core.bench.engine.protocol import (
     Unsupported,
     to_line,
 )
-from lamella.core.bench.plain.step_gate import Orders
+from lamella.core.bench.plain.step_gate import StepGate
 from lamella.core.bench.registry import Family, family_of, workload_given, workload_named
 from lamella.core.bench.results.records import COLD, WARM, Record
 from lamella.core.bench.systems.base import Backend, NotReady
@@ -41,15 +41,15 @@ def main() -> NoReturn:
 
     Ends the process: to free all that was imported would take longer than many a race.
     """
-    orders = Orders()
-    spec = Spec.from_json(orders.spec)
+    gate = StepGate()
+    spec = Spec.from_json(gate.spec)
     with _own_output() as output:
 
         def tell(message: Message) -> None:
             output.write(to_line(message))
             output.flush()
 
-        Worker(spec, tell, orders.wait).run()
+        Worker(spec, tell, gate.wait).run()
     atexit._run_exitfuncs()
     os._exit(0)
 
@@ -103,7 +103,7 @@ class Worker:
         for sample in self._samples(self._family.cycle(backend, workload, self.spec.rows), repeat):
             self.tell(Measured(self._record(sample, repeat, backend.columns)))
         if self.spec.steps[-1] == workload.steps[-1] and folder.exists():
-            place.remove(folder)
+            place.remove_folder(folder)
 
     def _samples(self, cycle: Cycle[Any], repeat: int) -> Iterator[Sample]:
         cannot = cycle.backend.cannot

@@ -11,7 +11,7 @@ import threading
 from typing import NoReturn, TextIO
 
 
-class Orders:
+class StepGate:
     """Takes standard input over: whatever else reads from it, a backend's own programs say, finds it empty.
 
     Where the input ends, the runner is gone, and this process ends at once with all that it started.

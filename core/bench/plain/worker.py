@@ -19,7 +19,7 @@ from .checksum import checksum
 from .described import PLACES
 from .measure import Cost, measured
 from .rows import DATA, read_rows
-from .step_gate import Orders
+from .step_gate import StepGate
 from .systems import System
 
 STEPS = ("create", "read")
@@ -29,15 +29,15 @@ Tell = Callable[[str, Dict[str, Any]], None]
 
 def main() -> int:
     """Exit status 0 unless the process itself breaks: a system that fails is a message."""
-    orders = Orders()
-    spec = json.loads(orders.spec)
+    gate = StepGate()
+    spec = json.loads(gate.spec)
     output = _own_output()
 
     def tell(event: str, message: Dict[str, Any]) -> None:
         output.write(json.dumps(dict(message, event=event)) + "\n")
         output.flush()
 
-    Worker(spec, tell, orders.wait).run()
+    Worker(spec, tell, gate.wait).run()
     return 0
 
 

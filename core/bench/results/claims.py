@@ -59,7 +59,7 @@ def claims() -> tuple[Claim, ...]:
 def claims_table(records: Sequence[Record]) -> ReportTable:
     """What a run says of every claim, and what its own document does: of documents that the run touches."""
     tallies = {name: Tally(group) for name, group in by_workload(records).items()}
-    found = [(claim, *judged(claim, tallies)) for claim in claims()]
+    found = [(claim, *judge_claim(claim, tallies)) for claim in claims()]
     touched = {claim.document for claim, verdict, _ in found if verdict not in (NOT_MEASURED, CANNOT)}
     lines = [
         (claim.document, claim.claim, verdict, measured or "–", claim.itself or "–")
@@ -70,7 +70,7 @@ def claims_table(records: Sequence[Record]) -> ReportTable:
     return ReportTable("Claims of the documents", header, tuple(lines))
 
 
-def judged(claim: Claim, tallies: Mapping[str, Tally]) -> tuple[str, str]:
+def judge_claim(claim: Claim, tallies: Mapping[str, Tally]) -> tuple[str, str]:
     """The verdict, and what it rests on. `tallies` are by workload."""
     if not claim.tests:
         return CANNOT, claim.cannot

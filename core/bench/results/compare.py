@@ -173,7 +173,7 @@ def shown_standing(one: Standing) -> str:
     return f"{one.place} of {one.systems}, {against} {entry_named(one.rival).title}"
 
 
-def tally_of(found: Iterable[Standing]) -> str:
+def standing_counts(found: Iterable[Standing]) -> str:
     """ "Of 6, Lamella is ahead in 2, level in 1, behind in 3". `found` is of one subject, and not empty."""
     each = list(found)
     counts = {verdict: sum(one.verdict == verdict for one in each) for verdict in (AHEAD, LEVEL, BEHIND)}

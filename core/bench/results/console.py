@@ -20,10 +20,10 @@ from lamella.core.bench.engine.protocol import (
 from lamella.core.bench.results.markdown import markdown_report
 from lamella.core.bench.results.records import Record, write_json, write_text
 from lamella.core.bench.results.report import text_report
-from lamella.core.bench.results.run import KeptRun, by_backend, described
+from lamella.core.bench.results.run import SavedRun, by_backend, describe_surroundings
 
 
-class Diary:
+class Console:
     """Give `hear` to a race as its listener. Every line goes to `say`."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -38,7 +38,7 @@ class Diary:
                 self.say(f"{backend}: {rows:,} rows, {step.replace('_', ' ')}, repeat {repeat + 1}")
             case Failure():
                 self.failures.append(message)
-                self.say(told(message))
+                self.say(failure_line(message))
             case Unsupported(_, backend, step, reason):
                 self.unsupported.append(message)
                 self.say(f"{backend}, {step.replace('_', ' ')}: cannot. {reason}")
@@ -50,11 +50,11 @@ class Diary:
             self.say(sentence(found.environment))
         if found.backend not in self.surroundings:
             self.say(f"{found.backend} {found.version}: {found.description}")
-        self.surroundings[found.backend] = described(found)
+        self.surroundings[found.backend] = describe_surroundings(found)
 
 
 def finish(
-    run: KeptRun, say: Callable[[str], None], out: Path | None = None, report: Path | None = None
+    run: SavedRun, say: Callable[[str], None], out: Path | None = None, report: Path | None = None
 ) -> None:
     """Say the tables and what went wrong, and write the files.
 
@@ -63,7 +63,7 @@ def finish(
     """
     say("\n" + text_report(run.records) if run.records else "\nNothing was measured.")
     for failure in run.failures:
-        say("\n" + told(failure))
+        say("\n" + failure_line(failure))
     if out is not None:
         beside = write_results(run.records, by_backend(run.surroundings), out)
         say(f"\nSamples: {out}\nMachine and versions: {beside}")
@@ -72,7 +72,7 @@ def finish(
         say(f"Report: {report}")
 
 
-def failed(run: KeptRun) -> bool:
+def has_failures(run: SavedRun) -> bool:
     """Whether a system failed, crashed or answered wrongly; to pass a limit, or not to fit, is a result."""
     return any(failure.kind not in (LIMIT, TOO_LARGE) for failure in run.failures)
 
@@ -87,6 +87,6 @@ def write_results(
     return beside
 
 
-def told(failure: Failure) -> str:
+def failure_line(failure: Failure) -> str:
     doing = f"{failure.operation.replace('_', ' ')}, " if failure.operation else ""
     return f"{failure.backend}, {doing}{failure.rows:,} rows: {failure.message}"

@@ -14,7 +14,7 @@ from lamella.core.bench.results.claims import claims_table
 from lamella.core.bench.results.figures import in_order, workload_about, workload_title
 from lamella.core.bench.results.records import Record, by_workload
 from lamella.core.bench.results.report import overview_table, report_tables
-from lamella.core.bench.results.run import KeptRun, by_backend
+from lamella.core.bench.results.run import SavedRun, by_backend
 
 HOW_TO_READ = (
     "Times are medians; ± is the standard deviation of the samples, as a share of the median. **Bold** is the"
@@ -26,7 +26,7 @@ HOW_TO_READ = (
 )
 
 
-def markdown_report(run: KeptRun) -> str:
+def markdown_report(run: SavedRun) -> str:
     parts = [
         f"# {run.title}",
         _how(run),
@@ -72,7 +72,7 @@ def tables(records: Sequence[Record]) -> list[str]:
     ]
 
 
-def _how(run: KeptRun) -> str:
+def _how(run: SavedRun) -> str:
     seed = "" if run.choice is None else f", the order of the systems shuffled by the seed {run.choice.seed}"
     began = f"{run.started:%Y-%m-%d %H:%M} UTC, {run.seconds:,.0f} s{seed}."
     note = f"\n\n{run.note}" if run.note else ""
@@ -84,7 +84,7 @@ def _system(name: str, one: Mapping[str, Any], with_python: bool) -> str:
     return f"- {entry_named(name).title} {one['version']}{python}: {one['description']}."
 
 
-def _differences(run: KeptRun) -> str:
+def _differences(run: SavedRun) -> str:
     """Systems that are set up otherwise for one workload than for another."""
     shown = by_backend(run.surroundings)
     found: dict[tuple[str, str], list[str]] = {}
@@ -98,17 +98,17 @@ def _differences(run: KeptRun) -> str:
     return "Where a workload asks for another configuration:\n\n" + "\n".join(others) if others else ""
 
 
-def _groups(run: KeptRun) -> dict[str, list[Record]]:
+def _groups(run: SavedRun) -> dict[str, list[Record]]:
     """By workload; those that lost everything have no records."""
     asked: list[Record | Failure | Unsupported] = [*run.records, *run.failures, *run.unsupported]
     groups = by_workload(run.records)
     return {one.workload: groups.get(one.workload, []) for one in asked}
 
 
-def _section(name: str, records: Sequence[Record], run: KeptRun) -> list[str]:
+def _section(name: str, records: Sequence[Record], run: SavedRun) -> list[str]:
     all_lost: list[Failure | Unsupported] = [*run.unsupported, *run.failures]
     lost = [one for one in all_lost if one.workload == name]
-    return [_heading(name), *_measured(records), *lost_lines(lost)]
+    return [_heading(name), *_measured(records), *not_measured_lines(lost)]
 
 
 def _heading(name: str) -> str:
@@ -123,7 +123,7 @@ Reason = tuple[str, str]
 """A system, and what it cannot do or what went wrong."""
 
 
-def lost_lines(lost: Sequence[Failure | Unsupported]) -> list[str]:
+def not_measured_lines(lost: Sequence[Failure | Unsupported]) -> list[str]:
     """A paragraph of a page, or none: every reason once, with all that it stands for."""
     places: dict[Reason, list[str]] = {}
     for one in lost:

@@ -223,7 +223,7 @@ def _asked_again(records: Sequence[Record]) -> set[str]:
     return many & once
 
 
-Asked = tuple[Point, str, str | None]
+_Key = tuple[Point, str, str | None]
 """A point, a numeric field of a record, and which samples."""
 
 SAMPLES: dict[str | None, Callable[[Record], bool]] = {
@@ -244,7 +244,7 @@ class Tally:
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self._of_points: dict[Point, list[Record]] = {}
         self._calls: dict[str, set[bool]] = {}
-        self._known: dict[Asked, tuple[int, Summary | None]] = {}
+        self._known: dict[_Key, tuple[int, Summary | None]] = {}
         for record in records:
             self.take(record)
 

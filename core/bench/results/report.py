@@ -17,8 +17,8 @@ from lamella.core.bench.results.compare import (
     LEVEL,
     Standing,
     shown_standing,
+    standing_counts,
     standings,
-    tally_of,
 )
 from lamella.core.bench.results.figures import (
     EQUAL_WITHIN,
@@ -106,7 +106,7 @@ class Grid:
         return in_order(name for line in self.lines for name in line.cells)
 
 
-def compared(
+def comparison_cells(
     found: Mapping[str, Summary], subject: str, shown: Callable[[float], str], spread: bool
 ) -> dict[str, str]:
     """A cell for each system: its median, the spread of its samples, and how the subject did against it.
@@ -216,7 +216,10 @@ def report_tables(
     `placed` says in each line which place Lamella has, and how it did against the best other.
     """
     groups = by_workload(records)
-    told = (_Told(workload_named(name), group, len(groups) > 1, placed) for name, group in groups.items())
+    told = (
+        _WorkloadReport(workload_named(name), group, len(groups) > 1, placed)
+        for name, group in groups.items()
+    )
     return [table for one in told for table in one.tables(most)]
 
 
@@ -250,7 +253,7 @@ class _Call:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _WorkloadReport:
     """The records of one workload."""
 
     workload: Workload
@@ -281,11 +284,11 @@ class _Told:
             lines = [self._time(one, rows, here) for one in self.calls if rows in one.times]
             repeats = len({record.repeat for record in self.records if record.rows == rows})
             counted = f"{repeats:,} repeats" if repeats > 1 else "1 repeat"
-            told = f". {tally_of(here.values())}" if here else ""
+            told = f". {standing_counts(here.values())}" if here else ""
             yield self._grid(f"Times at {shown_rows(rows)}, {counted}{told}", lines)
 
     def _time(self, call: _Call, rows: int, found: Mapping[Group, Standing]) -> GridLine:
-        cells = compared(call.times[rows], self._subject, shown_seconds, spread=True)
+        cells = comparison_cells(call.times[rows], self._subject, shown_seconds, spread=True)
         standing = found.get((call.operation.id, call.call))
         return GridLine(call.title, cells, shown_standing(standing) if standing and self.placed else "")
 
@@ -315,7 +318,7 @@ class _Told:
         lines = [
             GridLine(
                 f"{before}{call.title}{self._at(rows)}",
-                compared(found, self._subject, shown_bytes, spread=False),
+                comparison_cells(found, self._subject, shown_bytes, spread=False),
             )
             for call in calls
             for rows, found in call.by_size(quantity).items()

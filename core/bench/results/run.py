@@ -14,7 +14,7 @@ from lamella.core.bench.results.records import Record
 
 
 @dataclass(frozen=True)
-class KeptRun:
+class SavedRun:
     """`id` is 0 until it is saved. `choice` is None where this version no longer knows its workloads.
 
     `ended` are the child processes of the race, from which later ones are estimated.
@@ -54,7 +54,7 @@ class RunSummary:
 
 @dataclass
 class Recording:
-    """Collects a race for `Kept.save`: give `hear` to it as its listener, or call that from one."""
+    """Collects a race for `SavedRuns.save`: give `hear` to it as its listener, or call that from one."""
 
     choice: Choice
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -78,9 +78,9 @@ class Recording:
             case Ended():
                 self.ended.append(message)
 
-    def run(self) -> KeptRun:
+    def run(self) -> SavedRun:
         """As it is now: the race may be over or have been stopped."""
-        return KeptRun(
+        return SavedRun(
             started=self.started,
             title=self.choice.title,
             command="\n".join(self.choice.commands),
@@ -99,16 +99,16 @@ class Recording:
             self.surroundings.append(found)
 
 
-def together(runs: Sequence[KeptRun]) -> KeptRun:
+def combine(runs: Sequence[SavedRun]) -> SavedRun:
     """One run of them all: of each workload and size what the last of them has that raced it, so that
     everything that is compared was measured in one run."""
     if len(runs) == 1:
         return runs[0]
-    last: dict[tuple[str, int], KeptRun] = {}
+    last: dict[tuple[str, int], SavedRun] = {}
     for run in runs:
         measured: list[Record | Failure] = [*run.records, *run.failures]
         last |= {(one.workload, one.rows): run for one in measured}
-    return KeptRun(
+    return SavedRun(
         started=min(run.started for run in runs),
         title=f"{len(runs)} races together",
         command="\n".join(run.command for run in runs),
@@ -128,10 +128,10 @@ def by_backend(
 ) -> dict[str, dict[str, Any]]:
     """What files of results say of each system and its machine: in this workload, or its first."""
     chosen = [found for found in surroundings if workload in (None, found.workload)]
-    return {found.backend: described(found) for found in reversed(chosen)}
+    return {found.backend: describe_surroundings(found) for found in reversed(chosen)}
 
 
-def described(found: Surroundings) -> dict[str, Any]:
+def describe_surroundings(found: Surroundings) -> dict[str, Any]:
     """What a file of results says of one system and the machine it ran on."""
     environment: Mapping[str, Any] = found.environment
     return {"version": found.version, "description": found.description, **environment}

@@ -21,7 +21,7 @@ from lamella.core.bench.engine.costs import Costs, shipped_costs
 from lamella.core.bench.engine.protocol import Ended, Failure, Surroundings, Unsupported
 from lamella.core.bench.registry import UnknownWorkload
 from lamella.core.bench.results.records import STATISTICS, Record, Summary, by_call, spread, summaries
-from lamella.core.bench.results.run import KeptRun, RunSummary
+from lamella.core.bench.results.run import RunSummary, SavedRun
 from lamella.core.errors import FileProblem, LamellaError
 
 VERSION = 1
@@ -121,13 +121,13 @@ class UnknownRun(LamellaError):
     """A number that no kept run has."""
 
 
-class Kept:
+class SavedRuns:
     """Raises FileProblem, and leaves the file alone, where it is damaged, foreign, or of a later version."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def save(self, run: KeptRun) -> int:
+    def save(self, run: SavedRun) -> int:
         """The number it has from now on; `run.id` is not looked at."""
         with self._writing() as connection:
             number = insert(connection, "runs", [_run_row(run)])
@@ -145,13 +145,13 @@ class Kept:
         """Newest first; none where nothing was ever kept."""
         return [_summary(row) for row in self._rows(SUMMARIES)]
 
-    def run(self, number: int) -> KeptRun:
+    def run(self, number: int) -> SavedRun:
         """Everything of one run. Raises UnknownRun."""
         found = self._rows("SELECT * FROM runs WHERE id = ?", (number,))
         if not found:
             raise self._unknown([number])
         row = found[0]
-        return KeptRun(
+        return SavedRun(
             id=number,
             started=datetime.fromisoformat(row["started"]),
             choice=_choice(row["choice"]),
@@ -268,7 +268,7 @@ class Kept:
         return UnknownRun(f"No kept run has the number {named}", fix="`lamella bench --runs` lists them")
 
 
-def _run_row(run: KeptRun) -> dict[str, Any]:
+def _run_row(run: SavedRun) -> dict[str, Any]:
     choice = run.choice
     return {
         "started": run.started.isoformat(),
@@ -325,7 +325,7 @@ class TrendPoint:
 
 
 def trend(
-    kept: Kept,
+    kept: SavedRuns,
     workload: str,
     operation: str,
     backend: str,

@@ -39,7 +39,7 @@ from lamella.core.bench.workloads.entity_storage import EntityStorage
 from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiBackend
-from lamella.core.bench.workloads.user_table import MineBackend, change_sql, condition_sql
+from lamella.core.bench.workloads.user_table import UserTableBackend, change_sql, condition_sql
 
 
 class DuckDBFile(Backend):
@@ -451,7 +451,7 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-class DuckDBUserTable(DuckDBFile, MineBackend):
+class DuckDBUserTable(DuckDBFile, UserTableBackend):
     description = "a database file, as installed: every commit is durable (write-ahead log); read as Arrow"
 
     def load(self, rows: int) -> None:

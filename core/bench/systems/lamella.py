@@ -21,7 +21,7 @@ from lamella.core.bench.workloads.entity_storage import EntityStorage
 from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiBackend
-from lamella.core.bench.workloads.user_table import MineBackend
+from lamella.core.bench.workloads.user_table import UserTableBackend
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.text.dataset import TextDataset
 from lamella.core.datasets.text.reading import TypesWidened
@@ -332,7 +332,7 @@ def _insert(file: Path, table: Table) -> None:
         return
 
 
-class LamellaUserTable(LamellaStore, MineBackend):
+class LamellaUserTable(LamellaStore, UserTableBackend):
     def load(self, rows: int) -> None:
         self._store.create_table(NAME, self.copied.reader(rows))
 

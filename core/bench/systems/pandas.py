@@ -19,7 +19,7 @@ from lamella.core.bench.workloads.entity_queries import ID, PAGE, PAGE_ORDER, SO
 from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row
 from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
-from lamella.core.bench.workloads.user_table import MineFile
+from lamella.core.bench.workloads.user_table import UserTableFile
 
 Changes = tuple[list[int], Rows]
 
@@ -289,7 +289,7 @@ class PandasTaxi(PandasBackend, TaxiBackend):
         return list(answer.itertuples(index=False, name=None))
 
 
-class PandasUserTable(PandasBackend, MineFile):
+class PandasUserTable(PandasBackend, UserTableFile):
     file_name = "mine.parquet"
     description = (
         "one Parquet file, columns of Arrow's types; filters pushed down; a change writes it anew; not "
@@ -307,11 +307,11 @@ class PandasUserTable(PandasBackend, MineFile):
         """As a filter to be pushed down. What is changed is found in the frame, by a mask."""
         if self.copied.where is None:
             return None
-        from lamella.core.bench.workloads.conditions import ArrowExpression, compiled
+        from lamella.core.bench.workloads.conditions import ArrowExpression, compile_condition
 
         empty = self.copied.schema.empty_table().to_pandas(types_mapper=pd.ArrowDtype)
         self._met(empty)
-        return compiled(self.copied.where, ArrowExpression, ArrowExpression.logic, self.copied.nan)
+        return compile_condition(self.copied.where, ArrowExpression, ArrowExpression.logic, self.copied.nan)
 
     def filter(self) -> pd.DataFrame:
         return pd.read_parquet(self.path, dtype_backend="pyarrow", filters=self.condition())
@@ -333,9 +333,15 @@ class PandasUserTable(PandasBackend, MineFile):
         if self.copied.where is None:
             return slice(None)
 
-        from lamella.core.bench.workloads.conditions import SeriesOperand, Subject, compiled, series_logic
+        from lamella.core.bench.workloads.conditions import (
+            SeriesOperand,
+            Subject,
+            compile_condition,
+            series_logic,
+        )
 
         def operand(subject: Subject) -> SeriesOperand:
             return SeriesOperand(subject, frame)
 
-        return compiled(self.copied.where, operand, series_logic(frame), self.copied.nan).fillna(False)
+        met = compile_condition(self.copied.where, operand, series_logic(frame), self.copied.nan)
+        return met.fillna(False)

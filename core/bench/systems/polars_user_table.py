@@ -10,13 +10,13 @@ import polars as pl
 import pyarrow as pa
 
 from lamella.core.bench.systems.polars import PolarsBackend
-from lamella.core.bench.workloads.conditions import ExpressionOperand, Logic, Subject, compiled
-from lamella.core.bench.workloads.user_table import MineFile
+from lamella.core.bench.workloads.conditions import ExpressionOperand, Logic, Subject, compile_condition
+from lamella.core.bench.workloads.user_table import UserTableFile
 from lamella.core.filters.kinds import Kind
 from lamella.core.filters.like import as_regex
 
 
-class PolarsUserTable(PolarsBackend, MineFile):
+class PolarsUserTable(PolarsBackend, UserTableFile):
     file_name = "mine.parquet"
     description = "one Parquet file, scanned lazily; a change writes it anew; not durable (no sync)"
 
@@ -43,7 +43,9 @@ class PolarsUserTable(PolarsBackend, MineFile):
     def condition(self) -> pl.Expr:
         if self.copied.where is None:
             return pl.lit(True)
-        asked: pl.Expr = compiled(self.copied.where, PolarsOperand, PolarsOperand.logic, self.copied.nan)
+        asked: pl.Expr = compile_condition(
+            self.copied.where, PolarsOperand, PolarsOperand.logic, self.copied.nan
+        )
         return asked
 
 

@@ -19,7 +19,7 @@ from lamella.core.bench.systems.base import Backend, FileBackend, Rows
 from lamella.core.bench.systems.rows import ArrowTable, batches
 from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
-from lamella.core.bench.workloads.user_table import Change, MineFile
+from lamella.core.bench.workloads.user_table import Change, UserTableFile
 
 ROWS_A_GROUP = 100_000
 
@@ -261,7 +261,7 @@ class PyArrowTaxi(PyArrow, TaxiBackend):
         return self._dataset.to_table(TRIP_SCHEMA.names, filter=pc.field("trip_id").isin(ids))
 
 
-class PyArrowUserTable(PyArrow, MineFile):
+class PyArrowUserTable(PyArrow, UserTableFile):
     file_name = "mine.parquet"
     description = (
         "one Parquet file; filters are pushed down to it; a change writes it anew; not durable (no sync)"
@@ -292,9 +292,9 @@ class PyArrowUserTable(PyArrow, MineFile):
     def condition(self) -> Any:
         if self.copied.where is None:
             return pc.scalar(True)
-        from lamella.core.bench.workloads.conditions import ArrowExpression, compiled
+        from lamella.core.bench.workloads.conditions import ArrowExpression, compile_condition
 
-        return compiled(self.copied.where, ArrowExpression, ArrowExpression.logic, self.copied.nan)
+        return compile_condition(self.copied.where, ArrowExpression, ArrowExpression.logic, self.copied.nan)
 
     def _met(self, table: pa.Table) -> pa.ChunkedArray:
         """By the same expression; unknown is no."""

@@ -308,7 +308,6 @@ CREATE TRIGGER changed AFTER UPDATE ON changing BEGIN
 END
 """
 
-
 SELECTS = {
     entity_text.ROWS: ALL,
     entity_text.FILTERED: WITHIN,

@@ -12,7 +12,7 @@ from pyarrow import types as is_
 
 from lamella.core.bench.systems.sqlite import AsDeployed, AsPublished, SQLiteFile
 from lamella.core.bench.workloads import user_table
-from lamella.core.bench.workloads.conditions import Logic, Subject, SystemOperand, compiled
+from lamella.core.bench.workloads.conditions import Logic, Subject, SystemOperand, compile_condition
 from lamella.core.filters.kinds import Kind
 from lamella.core.filters.like import ESCAPE
 
@@ -88,7 +88,7 @@ def literal(value: Any) -> str:
     return repr(int(value) if isinstance(value, bool) else value)
 
 
-class SQLiteUserTableFile(SQLiteFile, user_table.MineBackend):
+class SQLiteUserTableFile(SQLiteFile, user_table.UserTableBackend):
     def load(self, rows: int) -> None:
         schema = self.copied.schema
         columns = ", ".join(f"c{place} {_affinity(field.type)}" for place, field in enumerate(schema))
@@ -126,7 +126,7 @@ class SQLiteUserTableFile(SQLiteFile, user_table.MineBackend):
         def operand(subject: Subject) -> SqliteOperand:
             return SqliteOperand(subject, names[subject.place.column])
 
-        return compiled(self.copied.where, operand, SqliteOperand.logic, self.copied.nan)
+        return compile_condition(self.copied.where, operand, SqliteOperand.logic, self.copied.nan)
 
 
 class SQLiteUserTable(AsPublished, SQLiteUserTableFile): ...

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from lamella.core.bench.engine.measure import Sample, measured
+from lamella.core.bench.engine.measure import Sample, measure
 from lamella.core.bench.systems.base import Backend, Question, QuestionBackend, Questions
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.questions import QuestionCycle, digest
@@ -27,11 +27,11 @@ from lamella.core.errors import LamellaError
 MODULE = "race_of_ones_own"
 
 
-class OwnCodeFailed(LamellaError):
+class ScriptFailed(LamellaError):
     """The code in a race's file raised something."""
 
 
-class OwnBackend(QuestionBackend):
+class ScriptBackend(QuestionBackend):
     """`file` and `name` are of the class that a subclass stands for.
 
     An object that has `open(folder)` is told so where a step runs in another process than the one before;
@@ -62,11 +62,11 @@ class OwnBackend(QuestionBackend):
         return len(getattr(self.table, "column_names", ()))
 
     def make_data(self, rows: int) -> None:
-        with told_with_line(self.file):
+        with errors_with_line(self.file):
             self.rows, self.table = rows, self.module.data(rows)
 
     def fill(self, rows: int) -> None:
-        with told_with_line(self.file):
+        with errors_with_line(self.file):
             self._system = self.made()
             self._system.load(self.table, self.folder)
 
@@ -75,7 +75,7 @@ class OwnBackend(QuestionBackend):
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         if hasattr(self.made, "open"):
-            with told_with_line(self.file):
+            with errors_with_line(self.file):
                 self._system = self.made()
                 self._system.open(self.folder)
         else:
@@ -84,7 +84,7 @@ class OwnBackend(QuestionBackend):
 
     def close(self) -> None:
         if hasattr(self.made, "close"):
-            with told_with_line(self.file):
+            with errors_with_line(self.file):
                 self._system.close()
             self._system = None
 
@@ -93,34 +93,32 @@ class OwnBackend(QuestionBackend):
         return {name: Question(partial(self._ask, name), told=as_rows) for name in steps}
 
     def _ask(self, name: str) -> Any:
-        with told_with_line(self.file):
+        with errors_with_line(self.file):
             return getattr(self._system, name)()
 
 
 def system_class(file: str, name: str) -> type[Backend]:
-    """The backend of the system that the file calls `name`; runs the file. Raises OwnCodeFailed."""
+    """The backend of the system that the file calls `name`; runs the file. Raises ScriptFailed."""
     path = Path(file)
     module = _module(path)
     found = getattr(module, "SYSTEMS", {}).get(name)
     if not isinstance(found, type):
-        raise OwnCodeFailed(
-            f"{path.name} has no class for the system '{name}'", fix="Name a class in SYSTEMS"
-        )
+        raise ScriptFailed(f"{path.name} has no class for the system '{name}'", fix="Name a class in SYSTEMS")
     given = {"file": path, "name": name, "made": found, "module": module}
-    return type(found.__name__, (OwnBackend,), given)
+    return type(found.__name__, (ScriptBackend,), given)
 
 
 @contextmanager
-def told_with_line(file: Path) -> Iterator[None]:
+def errors_with_line(file: Path) -> Iterator[None]:
     """What the file's code raises is told with the line in the file where it came from."""
     try:
         yield
-    except OwnCodeFailed:
+    except ScriptFailed:
         raise
     except Exception as error:
         line = _line(error, file)
         at = f"{file.name}, line {line}" if line else file.name
-        raise OwnCodeFailed(f"{at}: {type(error).__name__}: {error}") from error
+        raise ScriptFailed(f"{at}: {type(error).__name__}: {error}") from error
 
 
 def as_rows(answer: Any) -> Any:
@@ -140,12 +138,8 @@ def _module(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE] = module  # dataclasses and pickle look their module up
     sys.path.insert(0, str(path.parent))  # for what it imports from beside it
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is left beside the user's file
-    try:
-        with told_with_line(path):
-            spec.loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = before
+    with errors_with_line(path):
+        spec.loader.exec_module(module)
     return module
 
 
@@ -157,9 +151,9 @@ def _line(error: BaseException, file: Path) -> int | None:
     return lines[-1] if lines else None
 
 
-class OwnCycle(QuestionCycle):
+class ScriptCycle(QuestionCycle):
     steps: ClassVar[tuple[str, ...]] = (LOAD,)
-    backend: OwnBackend
+    backend: ScriptBackend
 
     def step(self, name: str) -> Iterator[Sample]:
         self.backend.rows = self.rows
@@ -169,6 +163,6 @@ class OwnCycle(QuestionCycle):
         """Making the data is not timed."""
         self.backend.folder.mkdir(parents=True, exist_ok=True)
         self.backend.make_data(self.rows)
-        _, cost = measured(lambda: self.backend.fill(self.rows))
+        _, cost = measure(lambda: self.backend.fill(self.rows))
         yield Sample(LOAD, cost, self.backend.disk_bytes(), digest(self.rows))
         self.backend.close()

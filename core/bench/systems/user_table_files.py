@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyarrow import types as is_
 
 from lamella.core.bench.workloads import conditions
-from lamella.core.bench.workloads.user_table import MineFile, rows_of, table_of
+from lamella.core.bench.workloads.user_table import UserTableFile, rows_of, table_of
 from lamella.core.filters.kinds import Kind
 from lamella.core.filters.like import as_regex
 
@@ -135,7 +135,7 @@ def _lower(text: str | None) -> str | None:
 NULL = "\\N"
 
 
-class RowFile(MineFile):
+class RowFile(UserTableFile):
     """Its rows are tuples or dicts of plain values; a change reads them all and writes them all."""
 
     @classmethod
@@ -195,7 +195,7 @@ class RowFile(MineFile):
         def operand(subject: conditions.Subject) -> RowOperand:
             return RowOperand(subject, itemgetter(self.key(subject.place.column)))
 
-        return conditions.compiled(self.copied.where, operand, RowOperand.logic, self.copied.nan)
+        return conditions.compile_condition(self.copied.where, operand, RowOperand.logic, self.copied.nan)
 
 
 class CSVUserTable(RowFile):

@@ -10,12 +10,12 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, ClassVar, TypeVar
 
-from lamella.core.bench.engine.measure import Cycle, Sample, measured_each
+from lamella.core.bench.engine.measure import Cycle, Sample, measure_each
 from lamella.core.bench.systems.base import CatalogBackend, Entity, ObjectBackend
 from lamella.core.bench.workloads.entities import entities
 from lamella.core.bench.workloads.model import Operation, Pick, Workload
-from lamella.core.bench.workloads.questions import digest, together
-from lamella.core.bench.workloads.table_rows import SEED, picked
+from lamella.core.bench.workloads.questions import digest, digest_in_order
+from lamella.core.bench.workloads.table_rows import SEED, pick_rows
 
 CALLS = 100
 OPENINGS = 100
@@ -159,7 +159,7 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
 
 
 def numbers(pick: Pick, workload: Workload, rows: int) -> list[int]:
-    found: list[int] = picked(pick, workload, rows).tolist()
+    found: list[int] = pick_rows(pick, workload, rows).tolist()
     return found
 
 
@@ -176,7 +176,7 @@ def of_sizes(found: Mapping[str, int]) -> str:
 
 
 def of_pairs(entities_found: Iterable[Entity], objects_found: Mapping[str, bytes]) -> str:
-    return together([of_entities(entities_found), of_objects(objects_found)])
+    return digest_in_order([of_entities(entities_found), of_objects(objects_found)])
 
 
 def of_names(found: Iterable[tuple[float, Iterable[str]]]) -> str:
@@ -239,7 +239,7 @@ class Sampling(Cycle[ObjectBackend]):
         self.backend.open(writing)
         if warm is not None:
             warm()
-        found, cost = measured_each(works, ALL)
+        found, cost = measure_each(works, ALL)
         checksum = told(found)
         self.backend.close()
         return Sample(name, cost, self.backend.disk_bytes(), checksum, again=warm is not None)
@@ -270,7 +270,7 @@ class EntitySteps(Sampling):
     def open_cold(self) -> Iterator[Sample]:
         catalog = self._catalog
         catalog.open(writing=False)
-        found, cost = measured_each([self._opened_anew] * OPENINGS, ALL, catalog.close)
+        found, cost = measure_each([self._opened_anew] * OPENINGS, ALL, catalog.close)
         catalog.close()
         (fields,) = {tuple(sorted(fields)) for fields in found}
         yield Sample("open_cold", cost, catalog.disk_bytes(), of_fields(fields))

@@ -62,7 +62,7 @@ class Subject:
         return Subject(Place.of("", self.type.value_type), self.ignore_case, nan=True)
 
 
-def compiled(
+def compile_condition(
     bound: Filter, operand: Callable[[Subject], SystemOperand[R]], logic: Logic[R], nan: Sequence[str]
 ) -> R:
     """Raises CannotAsk where the system has no means for a part of it."""

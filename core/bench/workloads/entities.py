@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from lamella.core.bench.engine.measure import Cycle, Sample, measured_each
+from lamella.core.bench.engine.measure import Cycle, Sample, measure_each
 from lamella.core.bench.registry import workload_named
 from lamella.core.bench.systems.base import Entity, EntityBackend, Id
 from lamella.core.bench.workloads.model import Operation, Pick, Workload
-from lamella.core.bench.workloads.table_rows import SEED, picked
+from lamella.core.bench.workloads.table_rows import SEED, pick_rows
 
 SCHEMA = pa.schema(
     {
@@ -198,7 +198,7 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
 
 
 def numbers(pick: Pick, workload: Workload, rows: int) -> list[int]:
-    found: list[int] = picked(pick, workload, rows).tolist()
+    found: list[int] = pick_rows(pick, workload, rows).tolist()
     return found
 
 
@@ -292,8 +292,8 @@ class EntityCycle(Cycle[EntityBackend]):
     def get(self) -> Iterator[Sample]:
         works = [partial(self.backend.get, row_id) for row_id in self._ids(GOT)]
         self.backend.open(writing=False)
-        answers, cost = measured_each(works, float("inf"))
-        again, cost_again = measured_each(works, float("inf"))
+        answers, cost = measure_each(works, float("inf"))
+        again, cost_again = measure_each(works, float("inf"))
         first, second = (digest(map(self.backend.as_entity, found)) for found in (answers, again))
         self.backend.close()
         size = self.backend.disk_bytes()
@@ -356,7 +356,7 @@ class EntityCycle(Cycle[EntityBackend]):
     def _each(self, name: str, works: list[partial[Any]]) -> Iterator[Sample]:
         yield from self.settle()
         self.backend.open(writing=True)
-        _, cost = measured_each(works, float("inf"))
+        _, cost = measure_each(works, float("inf"))
         self.backend.close()
         self._owe((name, cost))
 

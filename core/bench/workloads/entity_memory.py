@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import psutil
 import pyarrow as pa
 
-from lamella.core.bench.engine.measure import Cycle, Sample, measured
+from lamella.core.bench.engine.measure import Cycle, Sample, measure
 from lamella.core.bench.systems.base import Backend
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.bench.workloads.questions import digest
@@ -169,7 +169,7 @@ class MemoryCycle(Cycle[EntityMemory]):
         self.backend.ready(f"payload_{end}")
         _give_back()
         before = psutil.Process().memory_info().rss
-        answer, cost = measured(partial(ask, f"payload_{end}"))
+        answer, cost = measure(partial(ask, f"payload_{end}"))
         found = digest([[number] for number in self.backend.numbers(answer)])
         self.backend.close()
         added = replace(cost, peak_rss_bytes=max(0, cost.peak_rss_bytes - before))

@@ -15,8 +15,8 @@ from lamella.core.bench.registry import workload_named
 from lamella.core.bench.systems.base import FIELDS, Entity, Question, QuestionBackend, Questions
 from lamella.core.bench.workloads.entities import SCHEMA, STATUSES, entities, fingerprint
 from lamella.core.bench.workloads.model import Operation, Pick, Workload
-from lamella.core.bench.workloads.questions import digest, together
-from lamella.core.bench.workloads.table_rows import picked
+from lamella.core.bench.workloads.questions import digest, digest_in_order
+from lamella.core.bench.workloads.table_rows import pick_rows
 
 PAGE = 20
 DEPTHS = (1, 10, 100, 500)
@@ -164,7 +164,7 @@ def expected(_workload: Workload, operation: Operation, rows: int) -> str:
         return digest(_grouped(held))
     if name == "point":
         told = [digest(_rows_found([one for one in held if one["name"] == asked])) for asked in names(rows)]
-        return told[0] if len(set(told)) == 1 else together(told)
+        return told[0] if len(set(told)) == 1 else digest_in_order(told)
     if name in ORDERS:
         start = page_start(PAGES.get(name, 1), rows)
         return digest(_rows_found(ordered(held, ORDERS[name])[start : start + PAGE], in_order=True))
@@ -176,7 +176,7 @@ def expected(_workload: Workload, operation: Operation, rows: int) -> str:
 
 def names(rows: int) -> list[str]:
     """That are looked up, one after the other."""
-    chosen = picked(LOOKED_UP, workload_named(_WORKLOAD_ID), rows).tolist()
+    chosen = pick_rows(LOOKED_UP, workload_named(_WORKLOAD_ID), rows).tolist()
     return [entities(number, 1)[0]["name"] for number in chosen]
 
 

@@ -124,7 +124,7 @@ INDEXED = (
 )
 """Columns that related rows are found by, and that are not ids."""
 
-ASKED, SKILLS, SKILLS_EACH = 30, 35, 20
+LOOKED_UP, SKILLS, SKILLS_EACH = 30, 35, 20
 
 
 def tables(titles: int) -> dict[str, Columns]:
@@ -255,5 +255,5 @@ def _busy(titles: int) -> int:
 
 def _some(most: int) -> list[int]:
     """The same ones for every system."""
-    drawn: list[int] = np.random.default_rng(2).integers(0, most, ASKED).tolist()
+    drawn: list[int] = np.random.default_rng(2).integers(0, most, LOOKED_UP).tolist()
     return drawn

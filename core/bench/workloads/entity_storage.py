@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from lamella.core.bench.engine.measure import Cycle, Sample, measured
+from lamella.core.bench.engine.measure import Cycle, Sample, measure
 from lamella.core.bench.systems.base import FIELDS, Backend, Entity
 from lamella.core.bench.workloads.entities import SCHEMA, entities, fingerprint
 from lamella.core.bench.workloads.model import Operation, Workload
@@ -79,7 +79,7 @@ class StorageCycle(Cycle[EntityStorage]):
     def write(self) -> Iterator[Sample]:
         made = entities(0, self.rows)
         self.backend.prepare(made[:1])  # what it imports first is no part of a time
-        prepared, preparing = measured(lambda: self.backend.prepare(made))
+        prepared, preparing = measure(lambda: self.backend.prepare(made))
         writing = self._changing(lambda: self.backend.write(prepared))
         self._owe(("write", writing), ("write_from_dicts", preparing + writing))
         yield from ()

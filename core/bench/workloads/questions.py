@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.bench.engine.measure import Cost, Cycle, Sample, measured, measured_each
+from lamella.core.bench.engine.measure import Cost, Cycle, Sample, measure, measure_each
 from lamella.core.bench.systems.base import Question, QuestionBackend
 
 DIGITS = 9
@@ -30,7 +30,7 @@ def digest(answer: Any) -> str:
     return f"{len(told)}:{hashlib.sha256(chr(10).join(told).encode()).hexdigest()[:16]}"
 
 
-def together(told: Sequence[str]) -> str:
+def digest_in_order(told: Sequence[str]) -> str:
     """One text for several answers, in their order."""
     return digest([[number, text] for number, text in enumerate(told)])
 
@@ -77,7 +77,7 @@ class QuestionCycle(Cycle[QuestionBackend]):
     def fill(self) -> Iterator[Sample]:
         """Timed, its answer unchecked: the questions see whether it held."""
         self.backend.folder.mkdir(parents=True, exist_ok=True)
-        _, cost = measured(lambda: self.backend.fill(self.rows))
+        _, cost = measure(lambda: self.backend.fill(self.rows))
         if self.workload.has(FILL):
             yield Sample(FILL, cost, self.backend.disk_bytes(), digest(self.rows))
 
@@ -86,7 +86,7 @@ class QuestionCycle(Cycle[QuestionBackend]):
         question = self.backend.questions()[name]
         first, again, told = _of_each(question) if question.of else _of_the_same(question)
         self.backend.close()
-        size, checksum = self.backend.disk_bytes(), told[0] if len(set(told)) == 1 else together(told)
+        size, checksum = self.backend.disk_bytes(), told[0] if len(set(told)) == 1 else digest_in_order(told)
         yield Sample(name, replace(first, latencies=()), size, checksum, first=True)
         yield Sample(name, again, size, checksum, again=True)
 
@@ -94,31 +94,33 @@ class QuestionCycle(Cycle[QuestionBackend]):
         raise AssertionError("No question leaves a change behind that another read has to check")
 
 
-Asked = tuple[Cost, Cost, Sequence[str]]
+_Calls = tuple[Cost, Cost, Sequence[str]]
 """What the first call cost, and those after it, and what was answered."""
 
 
-def _of_each(question: Question) -> Asked:
+def _of_each(question: Question) -> _Calls:
     """One value after the other; of a single one, that one twice."""
     turns = [*question.of[:1], *(question.of[1:] or question.of)]
     works = [partial(question.ask, value) for value in turns]
-    first, cost = measured_each(works[:1], ENOUGH_SECONDS, question.before)
-    again, cost_again = measured_each(works[1:], ENOUGH_SECONDS, question.before)
+    first, cost = measure_each(works[:1], ENOUGH_SECONDS, question.before)
+    again, cost_again = measure_each(works[1:], ENOUGH_SECONDS, question.before)
     answers = [*first, *again]
     answers += _untimed(works[len(answers) :], question)
-    told = [_told(question, answer, (value,)) for answer, value in zip(answers, turns, strict=True)]
+    told = [
+        _comparable_digest(question, answer, (value,)) for answer, value in zip(answers, turns, strict=True)
+    ]
     return cost, cost_again, told
 
 
-def _of_the_same(question: Question) -> Asked:
+def _of_the_same(question: Question) -> _Calls:
     """Each answer is gone before the next call: those who ask again do not keep all that they had."""
     costs, told = list[Cost](), list[str]()
     while len(costs) < 2 or (len(costs) < CALLS and sum(c.seconds for c in costs[1:]) < ENOUGH_SECONDS):
         if question.before is not None:
             question.before()
-        answer, cost = measured(question.ask)
+        answer, cost = measure(question.ask)
         costs.append(cost)
-        told.append(_told(question, answer, ()))
+        told.append(_comparable_digest(question, answer, ()))
         del answer
     return costs[0], _mean(costs[1:]), told
 
@@ -137,5 +139,5 @@ def _untimed(works: Sequence[Callable[[], Any]], question: Question) -> Iterator
         yield work()
 
 
-def _told(question: Question, answer: Any, about: tuple[Any, ...]) -> str:
+def _comparable_digest(question: Question, answer: Any, about: tuple[Any, ...]) -> str:
     return digest(answer if question.told is None else question.told(answer, *about))

@@ -10,10 +10,10 @@ import numpy as np
 
 from lamella.core.bench.engine import place
 from lamella.core.bench.engine.judge import checksum
-from lamella.core.bench.engine.measure import ENOUGH_SECONDS, Cycle, Sample, measured, measured_each
+from lamella.core.bench.engine.measure import ENOUGH_SECONDS, Cycle, Sample, measure, measure_each
 from lamella.core.bench.systems.base import Rows, TableBackend
 from lamella.core.bench.workloads.model import Pick, Values
-from lamella.core.bench.workloads.table_rows import Numbers, blocks, picked, python_rows, rows_at
+from lamella.core.bench.workloads.table_rows import Numbers, blocks, pick_rows, python_rows, rows_at
 from lamella.core.bench.workloads.tables import CELL, GONE, GOT, ONE, SCATTERED_GONE, SCATTERED_ROWS, SOME
 
 
@@ -35,7 +35,7 @@ class TableCycle(Cycle[TableBackend]):
 
     def create(self) -> Iterator[Sample]:
         rows = python_rows(self.workload, self.rows)
-        prepared, preparation = measured(lambda: self.backend.prepare(rows))
+        prepared, preparation = measure(lambda: self.backend.prepare(rows))
         cost = self._changing(lambda: self.backend.create(prepared))
         self._owe(("create", cost), ("create_with_preparation", preparation + cost))
         yield from ()
@@ -48,14 +48,14 @@ class TableCycle(Cycle[TableBackend]):
 
     def refill(self) -> Iterator[Sample]:
         """Begin again with the rows as they were first."""
-        place.remove(self.backend.folder)
+        place.remove_folder(self.backend.folder)
         self._changing(lambda: self.backend.fill(blocks(self.workload, self.size)))
         yield from ()
 
     def index(self) -> Iterator[Sample]:
         self.backend.open(writing=True)
         column = self.workload.key or self.workload.data_columns[0]
-        made, cost = measured(lambda: self.backend.index(column))
+        made, cost = measure(lambda: self.backend.index(column))
         self.backend.close()
         if made:
             self._owe(("index", cost))
@@ -64,7 +64,7 @@ class TableCycle(Cycle[TableBackend]):
     def vacuum(self) -> Iterator[Sample]:
         yield from self.settle()
         self.backend.open(writing=True)
-        worked, cost = measured(self.backend.vacuum)
+        worked, cost = measure(self.backend.vacuum)
         self.backend.close()
         if worked:
             self._owe(("vacuum", cost))
@@ -72,12 +72,12 @@ class TableCycle(Cycle[TableBackend]):
     # ------------------------------------------------------------------ reading
 
     def get(self) -> Iterator[Sample]:
-        numbers = picked(GOT, self.workload, self.rows)
+        numbers = pick_rows(GOT, self.workload, self.rows)
         ids = self._row_ids(numbers)
         self.backend.open(writing=False)
         works = [partial(self.backend.get, row_id) for row_id in ids]
-        answers, cost = measured_each(works, float("inf"))
-        again, cost_again = measured_each(works, float("inf"))
+        answers, cost = measure_each(works, float("inf"))
+        again, cost_again = measure_each(works, float("inf"))
         first, second = self._digest_of_rows(answers), self._digest_of_rows(again)
         self.backend.close()
         size = self.backend.disk_bytes()
@@ -102,7 +102,7 @@ class TableCycle(Cycle[TableBackend]):
     def update_some_by_row_id(self) -> Iterator[Sample]:
         yield from self.settle()
         rows = self._picked_rows(SOME, version=2)
-        self._update_by_row_id("update_some_by_row_id", picked(SOME, self.workload, self.rows), rows)
+        self._update_by_row_id("update_some_by_row_id", pick_rows(SOME, self.workload, self.rows), rows)
 
     def update_one(self) -> Iterator[Sample]:
         yield from self._one_by_one("update_one", ONE, self._picked_rows(ONE, version=1))
@@ -113,23 +113,23 @@ class TableCycle(Cycle[TableBackend]):
 
     def delete_one(self) -> Iterator[Sample]:
         yield from self.settle()
-        ids = self._row_ids(picked(GONE, self.workload, self.rows))
+        ids = self._row_ids(pick_rows(GONE, self.workload, self.rows))
         self.backend.open(writing=True)
         works = [partial(self.backend.delete, [row_id]) for row_id in ids]
-        done, cost = measured_each(works, ENOUGH_SECONDS)
+        done, cost = measure_each(works, ENOUGH_SECONDS)
         if ids[len(done) :]:
             self.backend.delete(ids[len(done) :])
         self.backend.close()
         self._owe(("delete_one", cost))
 
     def scatter_updates(self) -> Iterator[Sample]:
-        numbers = picked(SCATTERED_ROWS, self.workload, self.rows)
+        numbers = pick_rows(SCATTERED_ROWS, self.workload, self.rows)
         rows = self._picked_rows(SCATTERED_ROWS, version=1)
         self._update_by_row_id("scatter_updates", numbers, rows)
         yield from ()
 
     def scatter_deletes(self) -> Iterator[Sample]:
-        ids = self._row_ids(picked(SCATTERED_GONE, self.workload, self.rows))
+        ids = self._row_ids(pick_rows(SCATTERED_GONE, self.workload, self.rows))
         self._changing(lambda: self.backend.delete(ids))
         yield from ()
 
@@ -145,7 +145,7 @@ class TableCycle(Cycle[TableBackend]):
         digest = self._digest(name, answer)
         del answer
         again = f"{name}_again"
-        seconds = measured(ask) if self.workload.has(again) else None
+        seconds = measure(ask) if self.workload.has(again) else None
         digest_again = self._digest(name, seconds[0]) if seconds else ""
         self.backend.close()
         size = self.backend.disk_bytes()
@@ -156,7 +156,7 @@ class TableCycle(Cycle[TableBackend]):
             yield from self._checked(digest)
 
     def _update_by_key(self, name: str, rows: Rows) -> None:
-        prepared, preparation = measured(lambda: self.backend.prepare_update(rows))
+        prepared, preparation = measure(lambda: self.backend.prepare_update(rows))
         cost = self._changing(lambda: self.backend.update(prepared))
         self._owe((name, cost), (f"{name}_with_preparation", preparation + cost))
 
@@ -168,18 +168,18 @@ class TableCycle(Cycle[TableBackend]):
     def _one_by_one(self, name: str, pick: Pick, rows: Rows) -> Iterator[Sample]:
         """Each row in a commit of its own, as many as there is time for; the rest at once."""
         yield from self.settle()
-        ids = self._row_ids(picked(pick, self.workload, self.rows))
+        ids = self._row_ids(pick_rows(pick, self.workload, self.rows))
         prepare, update = self.backend.prepare_update_by_row_id, self.backend.update_by_row_id
         works = [partial(update, prepare([row_id], [row])) for row_id, row in zip(ids, rows, strict=True)]
         self.backend.open(writing=True)
-        done, cost = measured_each(works, ENOUGH_SECONDS)
+        done, cost = measure_each(works, ENOUGH_SECONDS)
         if rows[len(done) :]:
             update(prepare(ids[len(done) :], rows[len(done) :]))
         self.backend.close()
         self._owe((name, cost))
 
     def _picked_rows(self, pick: Pick, version: int) -> Rows:
-        numbers = picked(pick, self.workload, self.rows)
+        numbers = pick_rows(pick, self.workload, self.rows)
         return rows_at(self.workload, self.size, version, numbers)
 
     def _without_key(self, rows: Rows) -> Rows:

@@ -46,7 +46,7 @@ def python_rows(workload: Workload, rows: int, version: int = 0) -> list[Row]:
     return [row for block in blocks(workload, rows, version) for row in dicts(block)]
 
 
-def picked(pick: Pick, workload: Workload, rows: int) -> Numbers:
+def pick_rows(pick: Pick, workload: Workload, rows: int) -> Numbers:
     """The numbers of the picked rows, in random order; of a table of one row, that row."""
     size = workload.size(rows)
     count = rows if pick.count is None else min(pick.count, max(1, size // 2))
@@ -99,9 +99,9 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
 
 def _right(workload: Workload, answer: Answer, rows: int) -> Iterator[Columns]:
     size = workload.size(rows)
-    changes = [(change, np.sort(picked(change.pick, workload, rows))) for change in answer.changed]
-    gone = picked(answer.gone, workload, rows) if answer.gone else None
-    only = picked(answer.only, workload, rows) if answer.only else None
+    changes = [(change, np.sort(pick_rows(change.pick, workload, rows))) for change in answer.changed]
+    gone = pick_rows(answer.gone, workload, rows) if answer.gone else None
+    only = pick_rows(answer.only, workload, rows) if answer.only else None
     for start in range(0, size, BLOCK_ROWS):
         block = block_at(workload, start, size, answer.version)
         for change, numbers in changes:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrays import from_numpy, from_values
-from lamella.core.bench.engine.measure import Sample, measured
+from lamella.core.bench.engine.measure import Sample, measure
 from lamella.core.bench.systems.base import Question, QuestionBackend
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.bench.workloads.questions import QuestionCycle, digest
@@ -522,7 +522,7 @@ class TaxiCycle(QuestionCycle):
         """Making the files is not timed, nor is reading some trips. The queries see whether all came."""
         make_files(self.backend.shared, self.rows)
         self.backend.folder.mkdir(parents=True, exist_ok=True)
-        _, cost = measured(lambda: self.backend.fill(self.rows))
+        _, cost = measure(lambda: self.backend.fill(self.rows))
         self.backend.open(writing=False)
         told = digest(self.backend.whole_trips(sampled(self.rows)))
         self.backend.close()

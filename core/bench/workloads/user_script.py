@@ -14,7 +14,7 @@ from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.errors import FileProblem
 
 
-class NotARace(Exception):
+class NotABenchmark(Exception):
     """What is missing or wrong, where (None for the file as a whole), and what to do; no full stops."""
 
     def __init__(self, line: int | None, what: str, fix: str) -> None:
@@ -36,11 +36,11 @@ class Outline:
 
 
 def outline(module: ast.Module) -> Outline:
-    """Raises NotARace."""
+    """Raises NotABenchmark."""
     given = _assigned(module)
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     if not any(isinstance(node, ast.FunctionDef) and node.name == "data" for node in module.body):
-        raise NotARace(None, "it has no function data(rows)", "Let one return a table of that many rows")
+        raise NotABenchmark(None, "it has no function data(rows)", "Let one return a table of that many rows")
     operations = _operations(given)
     systems = _systems(given)
     for name, class_name in systems.items():
@@ -72,13 +72,15 @@ def _operations(given: Mapping[str, ast.expr]) -> dict[str, str]:
     value = _literal(given, "OPERATIONS", None)
     fix = 'Write them out, such as OPERATIONS = ["look_up", "count"]'
     if value is None:
-        raise NotARace(None, "it has no OPERATIONS", fix)
+        raise NotABenchmark(None, "it has no OPERATIONS", fix)
     line = given["OPERATIONS"].lineno
     names = list(value) if isinstance(value, (list, tuple, dict)) else []
     if not names or not all(isinstance(name, str) and name.isidentifier() for name in names):
-        raise NotARace(line, "OPERATIONS are not names of methods", fix)
+        raise NotABenchmark(line, "OPERATIONS are not names of methods", fix)
     if taken := {"load", "open", "close"} & set(names):
-        raise NotARace(line, f"OPERATIONS name '{min(taken)}', which is a step of every race", "Leave it out")
+        raise NotABenchmark(
+            line, f"OPERATIONS name '{min(taken)}', which is a step of every race", "Leave it out"
+        )
     titles = value if isinstance(value, dict) else {}
     return {name: str(titles.get(name, name.replace("_", " ").capitalize())) for name in names}
 
@@ -88,15 +90,15 @@ def _systems(given: Mapping[str, ast.expr]) -> dict[str, str]:
     fix = 'Write them out, such as SYSTEMS = {"a list": InAList}'
     node = given.get("SYSTEMS")
     if node is None:
-        raise NotARace(None, "it has no SYSTEMS", fix)
+        raise NotABenchmark(None, "it has no SYSTEMS", fix)
     if not isinstance(node, ast.Dict) or not node.keys:
-        raise NotARace(node.lineno, "SYSTEMS is not a dict of classes by their names", fix)
+        raise NotABenchmark(node.lineno, "SYSTEMS is not a dict of classes by their names", fix)
     return dict(_system(key, value, fix) for key, value in zip(node.keys, node.values, strict=True))
 
 
 def _system(key: ast.expr | None, value: ast.expr, fix: str) -> tuple[str, str]:
     if not isinstance(key, ast.Constant) or not isinstance(key.value, str) or ":" in key.value:
-        raise NotARace(value.lineno, "a name in SYSTEMS is not a text without colons", fix)
+        raise NotABenchmark(value.lineno, "a name in SYSTEMS is not a text without colons", fix)
     return key.value, value.id if isinstance(value, ast.Name) else ""
 
 
@@ -107,7 +109,7 @@ def _check(name: str, node: ast.ClassDef, operations: Iterable[str]) -> None:
     has = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
     for method in ("load", *operations):
         if method not in has:
-            raise NotARace(
+            raise NotABenchmark(
                 node.lineno, f"{node.name}, the system '{name}', has no method {method}", f"Add {method}"
             )
 
@@ -118,7 +120,7 @@ def _rows(given: Mapping[str, ast.expr]) -> tuple[int, ...] | None:
         return None
     rows = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     if not rows or not all(isinstance(number, int) and number >= 1 for number in rows):
-        raise NotARace(
+        raise NotABenchmark(
             given["ROWS"].lineno, "ROWS are not whole numbers from 1 on", "Write ROWS = [1_000, 10_000]"
         )
     return rows
@@ -127,7 +129,7 @@ def _rows(given: Mapping[str, ast.expr]) -> tuple[int, ...] | None:
 def _repeats(given: Mapping[str, ast.expr]) -> int | None:
     value = _literal(given, "REPEATS", None)
     if value is not None and (not isinstance(value, int) or value < 1):
-        raise NotARace(
+        raise NotABenchmark(
             given["REPEATS"].lineno, "REPEATS is not a whole number from 1 on", "Write REPEATS = 3"
         )
     return value
@@ -139,7 +141,7 @@ def _literal(given: Mapping[str, ast.expr], name: str, otherwise: Any) -> Any:
     try:
         return ast.literal_eval(given[name])
     except ValueError:
-        raise NotARace(
+        raise NotABenchmark(
             given[name].lineno,
             f"{name} is computed, and the file is read without running it",
             f"Write {name} out",
@@ -202,7 +204,7 @@ def _outlined(place: Path) -> Outline:
     except OSError as error:
         why = error.strerror or str(error)
         raise OwnFileProblem(place, "this race's file cannot be read", why, "Check its name") from error
-    except NotARace as error:
+    except NotABenchmark as error:
         raise _problem(place, error.line, error.what, error.fix) from error
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.bench.engine.measure import Cycle, Sample, measured
+from lamella.core.bench.engine.measure import Cycle, Sample, measure
 from lamella.core.bench.systems.base import Backend, FileBackend
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.errors import LamellaError
@@ -60,7 +60,7 @@ UPDATE = Operation(
     resizes=True,
 )
 
-MINE = Workload(
+USER_TABLE = Workload(
     id=PREFIX,
     title="My table",
     about="The table or file that is open, with its filter and columns of the moment.",
@@ -72,7 +72,7 @@ MINE = Workload(
 )
 
 
-def as_asked(workload: Workload) -> Workload:
+def with_options(workload: Workload) -> Workload:
     """With only those steps that its options leave something to do for."""
     options = workload.options
     idle = {"filter"} if not options["where"] else set[str]()
@@ -88,15 +88,15 @@ def as_asked(workload: Workload) -> Workload:
     )
 
 
-def mine_named(name: str) -> Workload | None:
+def user_table_named(name: str) -> Workload | None:
     """What a race of "mine:flights-1a2b3c4d" was, as far as its name tells; None for another name."""
     prefix, colon, table = name.partition(":")
     if prefix != PREFIX or not colon:
         return None
     title = table.rpartition("-")[0] or table
     written = title.replace("{", "{{").replace("}", "}}")
-    operations = tuple(_of_table(operation, written) for operation in MINE.operations)
-    return replace(MINE, id=name, title=title, operations=operations)
+    operations = tuple(_of_table(operation, written) for operation in USER_TABLE.operations)
+    return replace(USER_TABLE, id=name, title=title, operations=operations)
 
 
 def _of_table(operation: Operation, table: str) -> Operation:
@@ -237,7 +237,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Copied:
+class TableCopy:
     """A Parquet file of plain types. `condition` is a filter as JSON; `nan` names the columns with a NaN in
     them."""
 
@@ -249,7 +249,7 @@ class Copied:
     nan: tuple[str, ...]
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Copied:
+    def of(cls, options: Mapping[str, Any]) -> TableCopy:
         """From a workload's options, as `options` makes them."""
         change = options["change"]
         return cls(
@@ -299,7 +299,7 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
     """What an operation ought to give, or leave behind, of the first `rows` of the copy."""
     import duckdb
 
-    copied = Copied.of(workload.options)
+    copied = TableCopy.of(workload.options)
     with duckdb.connect() as connection:
         fill(connection, copied, rows)
         return digest(connection.sql(_asked(copied, operation.id)).to_arrow_table(), copied.schema)
@@ -324,7 +324,7 @@ def _hashing() -> duckdb.DuckDBPyConnection:
     return duckdb.connect()
 
 
-def fill(connection: duckdb.DuckDBPyConnection, copied: Copied, rows: int) -> None:
+def fill(connection: duckdb.DuckDBPyConnection, copied: TableCopy, rows: int) -> None:
     """Make the table `mine`, its columns called by their place, since SQL does not tell the cases of names
     apart."""
     connection.execute("set temp_directory = $place", {"place": str(copied.path.parent / "spill")})
@@ -354,7 +354,7 @@ def change_sql(change: Change, schema: pa.Schema) -> tuple[str, str]:
     return column, f"{column} + {change.add}" if change.add else f"'{text}'"
 
 
-def _asked(copied: Copied, operation: str) -> str:
+def _asked(copied: TableCopy, operation: str) -> str:
     condition = condition_sql(copied.where, copied.schema)
     if operation.startswith("filter"):
         return f"select * from mine where {condition}"
@@ -375,7 +375,7 @@ def _countable(values: pa.ChunkedArray) -> pa.ChunkedArray:
 Row = tuple[Any, ...]
 
 
-def rows_of(copied: Copied, rows: int) -> Iterator[Row]:
+def rows_of(copied: TableCopy, rows: int) -> Iterator[Row]:
     """Streamed."""
     for batch in copied.batches(rows):
         yield from zip(*map(_plain, batch.columns), strict=True)
@@ -410,12 +410,12 @@ class CannotAsk(LamellaError):
     """A condition that a system has no means for."""
 
 
-class MineBackend(Backend):
+class UserTableBackend(Backend):
     """Answers are whatever the system gives; `as_table` makes Arrow of them, off the timers."""
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        self.copied = Copied.of(workload.options)
+        self.copied = TableCopy.of(workload.options)
 
     @property
     def columns(self) -> int:
@@ -456,7 +456,7 @@ class MineBackend(Backend):
         """The columns of an answer in the copy's order; their types need only to cast to the copy's."""
 
 
-class MineFile(FileBackend, MineBackend):
+class UserTableFile(FileBackend, UserTableBackend):
     """Keeps its rows in one file, which a change writes anew."""
 
     @property
@@ -467,7 +467,7 @@ class MineFile(FileBackend, MineBackend):
         return sound if self.copied.nan else True
 
 
-class MineCycle(Cycle[MineBackend]):
+class UserTableCycle(Cycle[UserTableBackend]):
     steps: ClassVar[tuple[str, ...]] = ("load", "read", "filter", "update")
 
     def load(self) -> Iterator[Sample]:
@@ -492,7 +492,7 @@ class MineCycle(Cycle[MineBackend]):
         answer, cost = self._opened(ask, writing=False)
         told = self._digest(answer)
         del answer
-        answer, cost_again = measured(ask)
+        answer, cost_again = measure(ask)
         told_again = self._digest(answer)
         self.backend.close()
         size = self.backend.disk_bytes()

@@ -18,7 +18,7 @@ from pyarrow import types as is_
 
 from lamella.core.bench.registry import FAMILIES, workload_given
 from lamella.core.bench.workloads.model import Workload
-from lamella.core.bench.workloads.user_table import PREFIX, Change, Copied, compared_type
+from lamella.core.bench.workloads.user_table import PREFIX, Change, TableCopy, compared_type
 from lamella.core.dataset import Dataset
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.options import Ragged
@@ -92,7 +92,7 @@ SAMPLE_ROWS = 1000
 LONGEST_WORDS = 60
 
 
-def mine(
+def user_table(
     dataset: Dataset,
     source: Source,
     columns: Sequence[str] | None = None,
@@ -122,7 +122,7 @@ def mine(
         "costs": costs_by_system(dataset.read(columns=raced, limit=SAMPLE_ROWS, job=job)),
     }
     options["title"] = _title(dataset.name, where)
-    options["about"] = f"{dataset.name}: {what(options)}."
+    options["about"] = f"{dataset.name}: {describe_benchmark(options)}."
     return workload_given(identity(options), None, options)
 
 
@@ -139,7 +139,7 @@ def words_of(workload: Workload) -> tuple[str, ...]:
     return (*Source.of(options["source"]).words, *where, "--columns", ",".join(options["columns"]))
 
 
-def what(options: dict[str, Any]) -> str:
+def describe_benchmark(options: dict[str, Any]) -> str:
     """ "3 columns, where delay is more than 60; the update adds 1 to distance" """
     count = len(options["columns"])
     told = f"{count:,} column" + ("" if count == 1 else "s")
@@ -227,7 +227,7 @@ def prepare(workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> 
             f"{options['name']} has {copied:,} rows now, and {needed:,} were to be raced",
             fix="Race as many as there are",
         )
-    table = Copied(path, options["name"], copied, options["where"], watch.change, tuple(sorted(watch.nan)))
+    table = TableCopy(path, options["name"], copied, options["where"], watch.change, tuple(sorted(watch.nan)))
     return replace(workload, options={**options, **table.options})
 
 

@@ -14,7 +14,7 @@ from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.protocol import Measured, Message
 from lamella.core.bench.registry import workload_named
 from lamella.core.bench.results.records import Record
-from lamella.core.bench.results.store import Kept
+from lamella.core.bench.results.store import SavedRuns
 from lamella.ui.bench.race_panel import RacePanel
 from lamella.ui.tasks import Tasks
 
@@ -29,8 +29,8 @@ def tasks(qapp: QApplication) -> Iterator[Tasks]:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
-    return Kept(tmp_path / "kept" / "races.sqlite")
+def kept(tmp_path: Path) -> SavedRuns:
+    return SavedRuns(tmp_path / "kept" / "races.sqlite")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def panel(tasks: Tasks, kept: Kept, folder: Path) -> Iterator[RacePanel]:
+def panel(tasks: Tasks, kept: SavedRuns, folder: Path) -> Iterator[RacePanel]:
     made = RacePanel(tasks, folder, kept)
     made.resize(1200, 800)
     made.show()

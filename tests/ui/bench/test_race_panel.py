@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.registry import WORKLOADS
-from lamella.core.bench.results.store import Kept
+from lamella.core.bench.results.store import SavedRuns
 from lamella.ui.bench.race_panel import BUSY, RacePanel
 from tests.bench.processes import workers
 
@@ -32,7 +32,12 @@ def test_before_a_race_the_published_lines_are_there_and_what_to_do_is_said(pane
 
 
 def test_a_race_draws_live_points_ends_in_sentences_and_is_kept(
-    panel: RacePanel, choose: Choose, finished: Callable[[], None], qtbot: QtBot, kept: Kept, folder: Path
+    panel: RacePanel,
+    choose: Choose,
+    finished: Callable[[], None],
+    qtbot: QtBot,
+    kept: SavedRuns,
+    folder: Path,
 ) -> None:
     choose({1, 10}, {"lamella", "sqlite"}, repeats=2)
     operations = panel.view.display.operation
@@ -55,7 +60,7 @@ def test_a_race_draws_live_points_ends_in_sentences_and_is_kept(
 
 
 def test_repeats_added_to_a_race_join_its_samples_and_its_kept_run(
-    panel: RacePanel, choose: Choose, finished: Callable[[], None], kept: Kept
+    panel: RacePanel, choose: Choose, finished: Callable[[], None], kept: SavedRuns
 ) -> None:
     choose({1}, {"sqlite"})
     panel.start()
@@ -84,7 +89,12 @@ def test_a_paused_race_goes_no_further_until_it_is_resumed(
 
 
 def test_stop_ends_a_paused_race_and_keeps_what_was_measured(
-    panel: RacePanel, choose: Choose, finished: Callable[[], None], qtbot: QtBot, folder: Path, kept: Kept
+    panel: RacePanel,
+    choose: Choose,
+    finished: Callable[[], None],
+    qtbot: QtBot,
+    folder: Path,
+    kept: SavedRuns,
 ) -> None:
     choose({1, 10, 100, 1000}, {"sqlite", "sqlite-wal"}, repeats=100)
     panel.bar.start.click()

@@ -16,8 +16,8 @@ from pytestqt.qtbot import QtBot
 from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.registry import workload_named
 from lamella.core.bench.results.records import Record
-from lamella.core.bench.results.run import KeptRun
-from lamella.core.bench.results.store import Kept
+from lamella.core.bench.results.run import SavedRun
+from lamella.core.bench.results.store import SavedRuns
 from lamella.ui import theme
 from lamella.ui.bench.comparison_view import ComparisonView, VerdictSeries
 from lamella.ui.bench.kept_table import NOTE, RUN
@@ -49,11 +49,11 @@ def records(factors: Speeds, samples: int = 5) -> tuple[Record, ...]:
     )
 
 
-def run(hours: int, factors: Speeds | None = None, samples: int = 5, note: str = "") -> KeptRun:
+def run(hours: int, factors: Speeds | None = None, samples: int = 5, note: str = "") -> SavedRun:
     choice = Choice((part_of(workload_named("small"), SYSTEMS, [100], samples),), seed=1)
     began = BEGAN + timedelta(hours=hours)
     made = records(factors or {}, samples)
-    return KeptRun(began, choice.title, "lamella bench", 3.0, choice, made, note=note)
+    return SavedRun(began, choice.title, "lamella bench", 3.0, choice, made, note=note)
 
 
 @pytest.fixture
@@ -64,11 +64,11 @@ def tasks(qapp: QApplication) -> Iterator[Tasks]:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
-    return Kept(tmp_path / "races.sqlite")
+def kept(tmp_path: Path) -> SavedRuns:
+    return SavedRuns(tmp_path / "races.sqlite")
 
 
-def opened(qtbot: QtBot, tasks: Tasks, kept: Kept) -> ResultsBrowser:
+def opened(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> ResultsBrowser:
     made = ResultsBrowser(kept, tasks)
     qtbot.addWidget(made)
     made.show()
@@ -78,7 +78,7 @@ def opened(qtbot: QtBot, tasks: Tasks, kept: Kept) -> ResultsBrowser:
 
 
 @pytest.fixture
-def browser(qtbot: QtBot, tasks: Tasks, kept: Kept) -> ResultsBrowser:
+def browser(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> ResultsBrowser:
     for hours, faster in enumerate((1.0, 0.9, 0.5)):
         kept.save(run(hours, {("lamella", "read"): faster, ("sqlite", "create"): 1 + hours}))
     made = opened(qtbot, tasks, kept)
@@ -86,7 +86,7 @@ def browser(qtbot: QtBot, tasks: Tasks, kept: Kept) -> ResultsBrowser:
     return made
 
 
-def test_without_runs_it_says_what_to_do(qtbot: QtBot, tasks: Tasks, kept: Kept) -> None:
+def test_without_runs_it_says_what_to_do(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> None:
     browser = opened(qtbot, tasks, kept)
     qtbot.waitUntil(lambda: "No race is kept yet" in browser.hint.title.text(), timeout=WAIT)
     assert browser.hint.isVisible() and not browser.delete.isVisible()
@@ -163,7 +163,7 @@ def test_one_measurement_is_followed_over_all_runs(qtbot: QtBot, browser: Result
     assert {spot.series.system for spot in view.plot.spots} == {"sqlite"}
 
 
-def test_a_note_is_written_in_place(qtbot: QtBot, browser: ResultsBrowser, kept: Kept) -> None:
+def test_a_note_is_written_in_place(qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns) -> None:
     browser.table.edit_note(1)
     (editor,) = browser.table.findChildren(QLineEdit)
     qtbot.keyClicks(editor, "new disk")
@@ -175,7 +175,7 @@ def test_a_note_is_written_in_place(qtbot: QtBot, browser: ResultsBrowser, kept:
     assert numbers == [run.id for run in kept.runs()], "as the command line calls them"
 
 
-def test_what_was_deleted_comes_back_whole(qtbot: QtBot, browser: ResultsBrowser, kept: Kept) -> None:
+def test_what_was_deleted_comes_back_whole(qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns) -> None:
     before = [replace(kept.run(one.id), id=0) for one in kept.runs()]
     browser.table.choose([0, 1])
     assert browser.delete.text() == "Delete 2"
@@ -195,7 +195,7 @@ def test_a_run_is_raced_again_as_it_was_asked(qtbot: QtBot, browser: ResultsBrow
 
 
 def test_a_run_of_a_workload_that_is_gone_is_still_there(
-    qtbot: QtBot, tasks: Tasks, kept: Kept, tmp_path: Path
+    qtbot: QtBot, tasks: Tasks, kept: SavedRuns, tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone.py"
     gone.write_text(OWN, encoding="utf-8")
@@ -220,7 +220,7 @@ def test_results_are_exported(browser: ResultsBrowser, tmp_path: Path) -> None:
     assert "absent" in browser.run.news.label.text()
 
 
-def test_a_damaged_file_is_told_with_a_way_out(qtbot: QtBot, tasks: Tasks, kept: Kept) -> None:
+def test_a_damaged_file_is_told_with_a_way_out(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> None:
     kept.path.write_bytes(b"nonsense" * 500)
     browser = ResultsBrowser(kept, tasks)
     qtbot.addWidget(browser)
