@@ -13,8 +13,8 @@ Words = Callable[[str], list[str]]
 Number = Callable[[str], int]
 
 ABOUT = (
-    "Race systems against each other: each in processes of its own, in shuffled order, with the same data,"
-    " and with answers that must agree. What is measured is kept, unless --no-save says otherwise."
+    "Measure systems against each other: each in processes of its own, in shuffled order, with the same data,"
+    " and with answers that must agree. What is measured is saved, unless --no-save says otherwise."
 )
 STATUSES = (
     "exit status: 0 when all went well; 1 when a system failed, crashed or answered wrongly, when nothing was"
@@ -27,10 +27,10 @@ UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 def of_bench(parser: argparse.ArgumentParser, names: Words, number: Number) -> None:
     parser.description, parser.epilog = ABOUT, STATUSES
-    _what(parser.add_argument_group("what is raced"), names, number)
+    _what(parser.add_argument_group("what is measured"), names, number)
     _how(parser.add_argument_group("how"), names, number)
     _results(parser.add_argument_group("results"))
-    _kept(parser.add_argument_group("instead of a race"), number)
+    _kept(parser.add_argument_group("instead of a benchmark"), number)
 
 
 def _what(group: argparse._ArgumentGroup, names: Words, number: Number) -> None:
@@ -95,35 +95,35 @@ def _results(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--report", type=Path, metavar="OUT.md", help="write tables, machine, versions and the command to it"
     )
-    group.add_argument("--quiet", action="store_true", help="nothing is said before the race is over")
+    group.add_argument("--quiet", action="store_true", help="nothing is said before the benchmark is over")
     group.add_argument(
         "--no-save",
         dest="save",
         action="store_false",
         help="do not keep the run, so that --runs, --show, --again and --compare never have it",
     )
-    group.add_argument("--note", metavar="TEXT", help="kept with the run; with --show, with that one")
+    group.add_argument("--note", metavar="TEXT", help="saved with the run; with --show, with that one")
 
 
 def _kept(group: argparse._ArgumentGroup, number: Number) -> None:
     one = group.add_mutually_exclusive_group()
     one.add_argument("--list", action="store_true", help="the workloads, and the systems with what they need")
-    one.add_argument("--runs", action="store_true", help="the runs that were kept, newest first")
+    one.add_argument("--runs", action="store_true", help="the runs that were saved, newest first")
     one.add_argument(
         "--show",
         type=number,
         nargs="+",
         metavar="RUN",
-        help="report a kept run, or several in one: of each workload and size the last that has it;"
+        help="report a saved run, or several in one: of each workload and size the last that has it;"
         " --json and --report write it",
     )
-    one.add_argument("--again", type=number, metavar="RUN", help="race what a kept run raced once more")
-    one.add_argument("--delete", type=number, nargs="+", metavar="RUN", help="forget kept runs")
+    one.add_argument("--again", type=number, metavar="RUN", help="run once more what a saved run measured")
+    one.add_argument("--delete", type=number, nargs="+", metavar="RUN", help="forget saved runs")
     one.add_argument(
         "--compare",
         nargs=2,
         metavar=("BEFORE", "AFTER"),
-        help="numbers of kept runs, or files of --json: slower is what has medians more than 5%% apart and"
+        help="numbers of saved runs, or files of --json: slower is what has medians more than 5%% apart and"
         " middle halves of at least 3 samples that do not overlap",
     )
 

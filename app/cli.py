@@ -227,7 +227,7 @@ def _command_parser(name: str) -> argparse.ArgumentParser:
 
 
 COMMANDS = {
-    "bench": ("race the store against other systems", options.bench, _bench),
+    "bench": ("measure the store against other systems", options.bench, _bench),
     "import": ("copy a file into a table of a store", options.import_file, _import),
     "query": ("ask a store or files, in SQL or by a condition", options.query, _query),
     "index": ("list, make and drop the indexes of a table", options.index, _index),

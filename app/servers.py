@@ -1,4 +1,4 @@
-"""The servers that a race may ask, as the settings say."""
+"""The servers that a benchmark may ask, as the settings say."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ SETTINGS = (
             "the machine has", low=0, high=1_048_576),
     Setting("default_store", "", "The folder of the store that imports go to; empty is 'My tables' in the "
             "user's data folder"),
-    Setting("mongodb_uri", "mongodb://localhost:27017", "The MongoDB server that a race may ask"),
+    Setting("mongodb_uri", "mongodb://localhost:27017", "The MongoDB server that a benchmark may ask"),
 )  # fmt: skip
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 

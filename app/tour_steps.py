@@ -102,9 +102,9 @@ def race(tour: Tour) -> None:
     panel.controls.size_choice.choose(RACE_ROWS)
     panel.controls.repeats.setValue(2)
     panel.bar.start.click()
-    tour.wait("the race is over", lambda: not panel.running)
-    tour.check("What failed in the race", panel.results.failures, [])
-    tour.check("Systems in the race", {r.backend for r in panel.results.records}, {"lamella", "sqlite"})
+    tour.wait("the benchmark is over", lambda: not panel.running)
+    tour.check("What failed in the benchmark", panel.results.failures, [])
+    tour.check("Systems in the benchmark", {r.backend for r in panel.results.records}, {"lamella", "sqlite"})
     tour.camera.take(tour.window, "race")
 
 

@@ -94,7 +94,7 @@ class MainWindow(QMainWindow):
 
     @cached_property
     def kept(self) -> SavedRuns:
-        """The races that are kept; what they need is imported when it is first asked for."""
+        """The runs that are saved; what they need is imported when it is first asked for."""
         from lamella.core.bench.results.store import SavedRuns
 
         return SavedRuns(self.memory.races)
@@ -110,7 +110,7 @@ class MainWindow(QMainWindow):
             self.race.kept_asked.connect(lambda: show_kept(self))
             self.race.file_asked.connect(lambda: ask_race_file(self))
             self.race.destroyed.connect(self._race_closed)
-            self.tabs.add(self.race, "Race", "race", "Measure systems against each other")
+            self.tabs.add(self.race, "Benchmark", "race", "Measure systems against each other")
         else:
             self.tabs.show_tab(self.race)
 

@@ -1,4 +1,4 @@
-"""`lamella bench`: races in the terminal, kept and reported."""
+"""`lamella bench`: benchmarks in the terminal, kept and reported."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _choice(arguments: argparse.Namespace, kept: SavedRuns) -> Choice:
         return choice_of(arguments)
     choice = kept.run(arguments.again).choice
     if choice is None:
-        raise LamellaError(f"Run {arguments.again} raced a workload that this version does not have")
+        raise LamellaError(f"Run {arguments.again} measured a workload that this version does not have")
     return choice
 
 
@@ -96,4 +96,4 @@ def _save(kept: SavedRuns, done: SavedRun, note: str | None, stopped: bool) -> N
     said = note or ("Stopped before its end" if stopped else "")
     if said:
         kept.note(number, said)
-    print(f"Kept as run {number}: lamella bench --runs lists them, --compare puts two beside each other.")
+    print(f"Saved as run {number}: lamella bench --runs lists them, --compare puts two beside each other.")

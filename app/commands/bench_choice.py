@@ -18,7 +18,8 @@ DEFAULT_WORKLOAD, DEFAULT_SYSTEMS = "small", ("lamella", "sqlite")
 
 
 def choice_of(arguments: argparse.Namespace) -> Choice:
-    """Raises UnknownWorkload and LamellaError; names of systems are looked at when the race is checked."""
+    """Raises UnknownWorkload and LamellaError; names of systems are looked at when the benchmark is
+    checked."""
     return Choice(
         parts=tuple(_parts(arguments)),
         fresh=arguments.fresh,
@@ -51,7 +52,8 @@ def _workloads(arguments: argparse.Namespace) -> list[Workload]:
 
 
 def _systems(asked: Sequence[str] | None, workload: Workload) -> list[str]:
-    """A race's own file brings its systems, called as in the file: all of them, unless some are named."""
+    """A benchmark's own file brings its systems, called as in the file: all of them, unless some are
+    named."""
     if workload.family == "own":
         own = system_names(workload)
         everybody = not asked or ALL in asked

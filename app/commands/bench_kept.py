@@ -1,4 +1,4 @@
-"""`lamella bench --runs`, `--show`, `--delete` and `--compare`: the races that were kept."""
+"""`lamella bench --runs`, `--show`, `--delete` and `--compare`: the runs that were saved."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ OK, REGRESSION = 0, 1
 def show_runs(kept: SavedRuns) -> int:
     found = kept.runs()
     if not found:
-        print(f"No run is kept in {kept.path}.")
+        print(f"No run is saved in {kept.path}.")
         return OK
     header = ("run", "started", "took", "samples", "failed", "what", "note")
-    print(ReportTable(f"Kept in {kept.path}", header, tuple(map(_line, found))).as_text())
+    print(ReportTable(f"Saved in {kept.path}", header, tuple(map(_line, found))).as_text())
     return OK
 
 
@@ -57,7 +57,7 @@ def compare(kept: SavedRuns, before: str, after: str) -> int:
 
 
 def _records(kept: SavedRuns, named: str) -> Sequence[Record]:
-    """A number is a kept run, unless there is a file of that name."""
+    """A number is a saved run, unless there is a file of that name."""
     if named.isdecimal() and not Path(named).exists():
         return kept.run(int(named)).records
     return read_json(Path(named))

@@ -1,4 +1,4 @@
-"""`lamella bench --list`: what can be raced here."""
+"""`lamella bench --list`: what can be measured here."""
 
 from __future__ import annotations
 

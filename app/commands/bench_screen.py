@@ -1,4 +1,4 @@
-"""A race in a terminal: one line of progress where that can be, or else a line for each step."""
+"""A benchmark in a terminal: one line of progress where that can be, or else a line for each step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lamella.core.jobs import Progress
 
 BAR = 20
 CREDIBLE = 0.05
-"""Of a race: before so much is done, its pace says less than the estimate."""
+"""Of a benchmark: before so much is done, its pace says less than the estimate."""
 
 
 class Screen:

@@ -1,4 +1,4 @@
-"""`lamella bench --table`: a race on somebody's own table."""
+"""`lamella bench --table`: a benchmark on somebody's own table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _only_table(place: Path) -> str:
         names = store.tables
     if len(names) != 1:
         raise LamellaError(
-            f"{place}: nothing says which table to race",
+            f"{place}: nothing says which table to measure",
             fix=f"Give {place}:TABLE; there are {', '.join(names)}",
         )
     return names[0]

@@ -1,1 +1,1 @@
-"""The race: workloads, systems under test, one child process each, and published figures."""
+"""The benchmark: workloads, systems under test, one child process each, and published figures."""

@@ -1,8 +1,7 @@
 """The systems under test and the workloads that they are asked: one table of each.
 
-Everything is named by place (`module:name`) and imported when it is asked for, so that a race of two systems
-loads two. To add a system or a workload is to write its module and its lines here.
-"""
+Everything is named by place (`module:name`) and imported when it is asked for, so that a benchmark of two
+systems loads two. To add a system or a workload is to write its module and its lines here."""
 
 from __future__ import annotations
 
@@ -299,7 +298,7 @@ Expected = Callable[[Workload, Operation, int], str]
 class Family:
     """What the workloads of one family share: how they run and their right answers, by place.
 
-    `prepares` makes ready what all systems of a race are given. Without `answers` nobody knows the right
+    `prepares` makes ready what all systems of a benchmark are given. Without `answers` nobody knows the right
     answer beforehand, and the systems have to agree.
     """
 
@@ -309,7 +308,7 @@ class Family:
     prepares: str | None = None
 
     def prepared(self, workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> Workload:
-        """With what has to be made ready in the race's folder before any system is timed."""
+        """With what has to be made ready in the benchmark's folder before any system is timed."""
         if self.prepares is None:
             return workload
         made: Workload = loaded(_HERE + self.prepares)(workload, rows, folder, job)
@@ -422,10 +421,10 @@ ALL = "all"
 
 
 def workload_named(name: str) -> Workload:
-    """One of the table, a race on somebody's own table ("mine:…"), or the one in a Python file.
+    """One of the table, a benchmark on somebody's own table ("mine:…"), or the one in a Python file.
 
     Raises UnknownWorkload, with the nearest name, for one that does not exist, and FileProblem for a file
-    that holds no race.
+    that holds no benchmark.
     """
     own = _own(name)
     if own is not None:

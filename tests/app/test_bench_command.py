@@ -1,4 +1,4 @@
-"""`lamella bench` as people type it. Races are real, with few rows; each test has a home of its own."""
+"""`lamella bench` as people type it. Benchmarks are real, with few rows; each test has a home of its own."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_race_inside_a_smaller_table(bench: Said) -> None:
 def test_a_system_that_answers_wrongly_ends_it_with_1(bench: Said) -> None:
     status, said, _ = bench(*FEW[:4], "--backends", f"{ODD}Liar,sqlite", "--repeats", 1, "--quiet")
     assert status == 1
-    assert "Wrong answer: 2 rows" in said and "Kept as run 1" in said
+    assert "Wrong answer: 2 rows" in said and "Saved as run 1" in said
 
 
 def test_a_limit_that_is_passed_is_a_result(bench: Said) -> None:
@@ -94,10 +94,10 @@ def test_a_limit_that_is_passed_is_a_result(bench: Said) -> None:
 def test_kept_runs_are_listed_shown_noted_raced_again_compared_and_forgotten(
     bench: Said, tmp_path: Path
 ) -> None:
-    assert "No run is kept" in bench("--runs")[1]
+    assert "No run is saved" in bench("--runs")[1]
     bench(*FEW[:4], "--backends", "sqlite", "--repeats", 3, "--seed", 1)
     status, said, _ = bench("--again", 1, "--quiet")
-    assert status == 0 and "Kept as run 2" in said
+    assert status == 0 and "Saved as run 2" in said
     first, second = SavedRuns(paths.races()).run(1), SavedRuns(paths.races()).run(2)
     assert first.choice == second.choice
     status, said, _ = bench("--show", 1, "--note", "before", "--json", tmp_path / "one.json")
@@ -113,7 +113,7 @@ def test_kept_runs_are_listed_shown_noted_raced_again_compared_and_forgotten(
     status, said, _ = bench("--compare", 1, tmp_path / "one.json")
     assert status == 0 and "6 measured in both: 6 same." in said
     assert bench("--delete", 1, 2)[0] == 0
-    assert "No run is kept" in bench("--runs")[1]
+    assert "No run is saved" in bench("--runs")[1]
 
 
 def test_compare_ends_with_1_when_something_became_slower(bench: Said, tmp_path: Path) -> None:
@@ -135,10 +135,10 @@ def test_compare_ends_with_1_when_something_became_slower(bench: Said, tmp_path:
         (("--table-rows", "20"), "--table-rows 20 means nothing here"),
         (("--where", "a > 1"), "Name it with --table"),
         (("--json", "/nowhere/out.json"), "/nowhere/out.json: cannot be written"),
-        (("--rows", "1e12"), "This race does not fit on this computer"),
-        (("--show", "7"), "No kept run has the number 7"),
-        (("--again", "7"), "No kept run has the number 7"),
-        (("--compare", "7", "8"), "No kept run has the number 7"),
+        (("--rows", "1e12"), "This benchmark does not fit on this computer"),
+        (("--show", "7"), "No saved run has the number 7"),
+        (("--again", "7"), "No saved run has the number 7"),
+        (("--compare", "7", "8"), "No saved run has the number 7"),
         (("--compare", "absent.json", "8"), "absent.json: cannot be read"),
     ],
 )

@@ -29,7 +29,7 @@ def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def mongodb(mongodb_uri: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URI of a server that races find, too."""
+    """The URI of a server that benchmarks find, too."""
     monkeypatch.setenv(servers.MONGODB_URI, mongodb_uri)
     return mongodb_uri
 

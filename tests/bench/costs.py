@@ -1,4 +1,4 @@
-"""Writes what races of this computer took into the file that estimates start from.
+"""Writes what benchmarks of this computer took into the file that estimates start from.
 
     lamella bench --workload all --scale small --backends all
     python -m tests.bench.costs KEPT.sqlite
@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("kept", type=Path, help="of kept runs: races.sqlite in the user's data folder")
+    parser.add_argument("kept", type=Path, help="of saved runs: races.sqlite in the user's data folder")
     parser.add_argument("--out", type=Path, default=resources.path("bench", "costs.json"))
     arguments = parser.parse_args(argv)
     found = [one for one in SavedRuns(arguments.kept).ended() if not one.workload.startswith("mine:")]

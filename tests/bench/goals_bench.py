@@ -114,7 +114,8 @@ class Told:
 
 
 def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | None) -> None:
-    """Race after race. `out` is written anew after each, and when a race is broken off in between."""
+    """Benchmark after benchmark. `out` is written anew after each, and when a benchmark is broken off in
+    between."""
     for plan in plans:
         told.say(f"== {plan.workload.title}: {', '.join(plan.systems)}")
         try:
@@ -134,7 +135,7 @@ def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | 
 
 
 def recall(files: Sequence[Path], told: Told) -> None:
-    """What earlier races wrote."""
+    """What earlier benchmarks wrote."""
     for file in files:
         told.records += read_json(file)
         beside = file.with_suffix(".environment.json")
@@ -195,7 +196,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
     parser.add_argument("--json", type=Path, metavar="OUT", help="every sample")
     parser.add_argument(
-        "--of", type=Path, nargs="+", metavar="FILE.json", help="judge what earlier races wrote instead"
+        "--of", type=Path, nargs="+", metavar="FILE.json", help="judge what earlier benchmarks wrote instead"
     )
     parser.add_argument("--report", type=Path, metavar="PAGE.md", help="the page whose measured part it is")
     parser.add_argument("--tiny", action="store_true", help="few rows, one repeat: only to see that it runs")

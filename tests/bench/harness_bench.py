@@ -2,12 +2,11 @@
 
     python -m tests.bench.harness_bench
 
-First a backend that does nothing is raced, in processes of its own as any other: what its operations take is
-what the harness adds, beside the bare call. Then one that adds up 50,000 numbers in each operation goes
+First a backend that does nothing is measured, in processes of its own as any other: what its operations take
+is what the harness adds, beside the bare call. Then one that adds up 50,000 numbers in each operation goes
 through the steps of a workload in this process, and after each does the same once more, bare: on a computer
 that has other things to do, only neighbours can be compared. Less than 50 microseconds or 2% is little, by
-medians; exit status 1 when it is more.
-"""
+medians; exit status 1 when it is more."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ class Added:
 
 
 def added_to_nothing(workload: Workload, repeats: int, folder: Path | None = None) -> Iterator[Added]:
-    """By a race. Raises RuntimeError where it fails: that says nothing of the harness."""
+    """By a benchmark. Raises RuntimeError where it fails: that says nothing of the harness."""
     heard: list[Message] = []
     records = run_workload(workload, [ROWS], [f"{NoOp.__module__}:NoOp"], repeats, folder, heard.append)
     for message in heard:
@@ -89,7 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--repeats", type=int, default=7, help="of each race; work is done 30 times as often")
+    parser.add_argument(
+        "--repeats", type=int, default=7, help="of each benchmark; work is done 30 times as often"
+    )
     parser.add_argument("--folder", type=Path)
     arguments = parser.parse_args(sys.argv[1:] if argv is None else argv)
     raced = [one for w in RACED for one in added_to_nothing(w, arguments.repeats, arguments.folder)]

@@ -1,4 +1,4 @@
-"""Records without a race."""
+"""Records without a benchmark."""
 
 from __future__ import annotations
 

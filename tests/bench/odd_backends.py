@@ -1,4 +1,4 @@
-"""Systems that go wrong in one way each; a race reaches them by `module:Class`."""
+"""Systems that go wrong in one way each; a benchmark reaches them by `module:Class`."""
 
 from __future__ import annotations
 

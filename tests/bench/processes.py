@@ -1,4 +1,4 @@
-"""The child processes of races that run in this process."""
+"""The child processes of benchmarks that run in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a race is asked, written as the command that asks it again."""
+"""What a benchmark is asked, written as the command that asks it again."""
 
 from __future__ import annotations
 

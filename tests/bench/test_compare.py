@@ -1,4 +1,4 @@
-"""Two races beside each other: faster and slower only where the spreads do not overlap."""
+"""Two benchmarks beside each other: faster and slower only where the spreads do not overlap."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from lamella.core.bridge import row_groups
 
 SIZES = {ENTITY_INDEXES.id: 400, ENTITY_TEXT.id: 600, ENTITY_RELATIONS.id: 400, BRIDGE.id: 400}
 COMPLETE = {ENTITY_INDEXES.id: "sqlite", BRIDGE.id: "sqlite"}
-"""Lamella does everything but in the race of others over its files."""
+"""Lamella does everything but in the benchmark of others over its files."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""What a race will take: known costs scaled, and what does not fit refused beforehand."""
+"""What a benchmark will take: known costs scaled, and what does not fit refused beforehand."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_runs_are_noted_and_deleted_with_their_samples(kept: SavedRuns) -> None:
 
 def test_a_number_that_no_run_has_is_refused_and_nothing_is_deleted(kept: SavedRuns) -> None:
     number = kept.save(recorded())
-    with pytest.raises(UnknownRun, match="No kept run has the number 99"):
+    with pytest.raises(UnknownRun, match="No saved run has the number 99"):
         kept.delete([number, 99])
     with pytest.raises(UnknownRun):
         kept.run(99)
@@ -149,7 +149,7 @@ def _cut_short(path: Path) -> None:
     [
         (_damaged, "Move the file away"),
         (_of_later_version, r"later version.*99.*Use that version"),
-        (_of_another_program, "not of kept runs"),
+        (_of_another_program, "not of saved runs"),
         (_cut_short, "Move the file away"),
     ],
 )
@@ -167,7 +167,7 @@ def test_a_file_that_is_no_good_is_named_and_never_overwritten(tmp_path: Path, m
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(FileProblem, match="runs cannot be kept here"):
+    with pytest.raises(FileProblem, match="runs cannot be saved here"):
         SavedRuns(tmp_path / "file" / "races.sqlite").save(recorded())
 
 

@@ -1,4 +1,4 @@
-"""A race on somebody's own table: the right rows in every system, or a reason why it cannot."""
+"""A benchmark on somebody's own table: the right rows in every system, or a reason why it cannot."""
 
 from __future__ import annotations
 
@@ -238,10 +238,10 @@ def test_values_that_nobody_compares_stay_out_and_are_named(tmp_path: Path) -> N
     path = table_in(tmp_path, {"n": PLAIN["n"], "span": pa.array(list(range(ROWS)), pa.duration("us"))})
     assert user_table(open_dataset(path), Source(str(path))).options["left_out"] == ["span"]
     alone = table_in(tmp_path, {"span": pa.array([1], pa.duration("us"))})
-    with pytest.raises(LamellaError, match="no column to race"):
+    with pytest.raises(LamellaError, match="no column to measure"):
         user_table(open_dataset(alone), Source(str(alone)))
     empty = table_in(tmp_path, {"n": pa.array([], pa.int64())})
-    with pytest.raises(LamellaError, match="no rows to race"):
+    with pytest.raises(LamellaError, match="no rows to measure"):
         user_table(open_dataset(empty), Source(str(empty)))
 
 
@@ -286,7 +286,7 @@ def test_a_store_of_several_tables_asks_for_the_name(tmp_path: Path) -> None:
     assert source_of(str(place)) == source_of(f"{place}:flights") == Source(str(place), "flights")
     with Store.open(place) as store:
         store.create_table("airlines", {"n": [1]})
-    with pytest.raises(LamellaError, match=r"which table to race.*airlines, flights"):
+    with pytest.raises(LamellaError, match=r"which table to measure.*airlines, flights"):
         source_of(str(place))
 
 
@@ -299,14 +299,14 @@ def test_a_race_is_kept_and_repeated_as_it_was_asked(tmp_path: Path) -> None:
     assert f"--table {path} --where 'n > 3' --columns n" in command
     assert workload_named(workload.id).title == "flights"
     other = user_table(open_dataset(path), Source(str(path)), ["n"], parse("n > 4"))
-    assert other.id != workload.id, "races of other rows are not compared with it"
+    assert other.id != workload.id, "benchmarks of other rows are not compared with it"
 
 
 def test_a_table_that_has_become_smaller_is_refused_before_anything_runs(tmp_path: Path) -> None:
     path = table_in(tmp_path, PLAIN)
     workload = user_table(open_dataset(path), Source(str(path)))
     pq.write_table(pa.table(PLAIN).slice(0, 10), path)
-    with pytest.raises(LamellaError, match="has 10 rows now, and 600 were to be raced"):
+    with pytest.raises(LamellaError, match="has 10 rows now, and 600 were to be measured"):
         runner.run(Choice((part_of(workload, ["sqlite"], repeats=1),), folder=tmp_path))
     assert [place.name for place in tmp_path.iterdir()] == ["flights.parquet"]
 

@@ -1,4 +1,4 @@
-"""MongoDB in a race: found by the settings, labelled by its name, and left as it was."""
+"""MongoDB in a benchmark: found by the settings, labelled by its name, and left as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A race in somebody's own file: it runs as docs/race.md says, and what is wrong is told with its line."""
+"""A benchmark in somebody's own file: it runs as docs/benchmark.md says, and what is wrong is told with its
+line."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from lamella.core.bench.systems.user_script import as_rows
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_script import OwnFileProblem, load_file, system_names
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "race.md").read_text(encoding="utf8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "benchmark.md").read_text(encoding="utf8")
 (EXAMPLE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
@@ -101,7 +102,7 @@ def test_an_error_while_it_runs_names_file_and_line(tmp_path: Path) -> None:
         ('"a list":', '"a:list":', "line 26: a name in SYSTEMS is not a text without colons"),
         ("OPERATIONS =", "OPERATION =", "it has no OPERATIONS"),
         ('["look_up"]', '["look up"]', "line 6: OPERATIONS are not names of methods"),
-        ('["look_up"]', '["load"]', "line 6: OPERATIONS name 'load', which is a step of every race"),
+        ('["look_up"]', '["load"]', "line 6: OPERATIONS name 'load', which is a step of every benchmark"),
         ('["look_up"]', 'list("ab")', "line 6: OPERATIONS is computed"),
         ("def look_up", "def look_for", "line 13: InAList, the system 'a list', has no method look_up"),
         ('"Membership"', '"Membership"\nROWS = 0', "line 6: ROWS are not whole numbers"),
@@ -115,7 +116,7 @@ def test_what_is_wrong_with_the_file_is_told_with_its_line(
     path = file_in(tmp_path, EXAMPLE.replace(before, after, 1))
     with pytest.raises(OwnFileProblem, match=told) as problem:
         load_file(path)
-    assert str(path) in str(problem.value) and "docs/race.md" in str(problem.value)
+    assert str(path) in str(problem.value) and "docs/benchmark.md" in str(problem.value)
 
 
 def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:

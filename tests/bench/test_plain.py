@@ -30,7 +30,7 @@ ROWS = 300
 
 @pytest.fixture
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Our own Python by another name: with our packages, and another interpreter for a race."""
+    """Our own Python by another name: with our packages, and another interpreter for a benchmark."""
     if sys.platform == "win32":
         pytest.skip("The other name is a shell script")
     script = tmp_path_factory.mktemp("elsewhere") / "python-elsewhere"

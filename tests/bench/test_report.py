@@ -1,4 +1,4 @@
-"""Races as tables and as a page: what was won, what was lost, and how it was measured."""
+"""Benchmarks as tables and as a page: what was won, what was lost, and how it was measured."""
 
 from __future__ import annotations
 

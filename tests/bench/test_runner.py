@@ -1,4 +1,4 @@
-"""Real races in real child processes, with few rows."""
+"""Real benchmarks in real child processes, with few rows."""
 
 from __future__ import annotations
 

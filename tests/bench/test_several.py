@@ -1,4 +1,4 @@
-"""Races of several workloads, paused, added to and abandoned: real child processes, few rows."""
+"""Benchmarks of several workloads, paused, added to and abandoned: real child processes, few rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main job, end to end, in the real window: import, filter, edit, undo, race."""
+"""The main job, end to end, in the real window: import, filter, edit, undo, benchmark."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from lamella.ui.tasks import Handle, Tasks
 
 
 class Asking(QObject):
-    """`heard` comes for one system after the other. A race that begins ends it by `stop`."""
+    """`heard` comes for one system after the other. A benchmark that begins ends it by `stop`."""
 
     heard = Signal(Introduction)
     failed = Signal(Exception)

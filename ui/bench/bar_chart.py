@@ -35,7 +35,7 @@ class BarChart(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName("Bars of the race")
+        self.setAccessibleName("Bars of the benchmark")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self.bars = Bars(())
         self.places: list[Place] = []

@@ -1,4 +1,4 @@
-"""Under which conditions a race runs: limits, processes, disk and interpreter."""
+"""Under which conditions a benchmark runs: limits, processes, disk and interpreter."""
 
 from __future__ import annotations
 

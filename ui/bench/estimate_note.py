@@ -1,4 +1,4 @@
-"""What a race will take, told before it starts; what does not fit is told in red, with a way out."""
+"""What a benchmark will take, told before it starts; what does not fit is told in red, with a way out."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class EstimateNote(QFrame):
 
     @property
     def refusal(self) -> str:
-        """Why the race does not fit here; empty when it does, or while that is not known."""
+        """Why the benchmark does not fit here; empty when it does, or while that is not known."""
         problems = self.estimate.problems if self.estimate else ()
         more = len(problems) - SHOWN_PROBLEMS
         told = [*problems[:SHOWN_PROBLEMS], *([f"{more:,} more do not fit"] if more > 0 else [])]
         return "".join(f"{line}. " for line in told).strip()
 
     def show_choice(self, choice: Choice | None, problem: str) -> None:
-        """`problem` is what is missing for a race; there is none then."""
+        """`problem` is what is missing for a benchmark; there is none then."""
         known = self.words.text() if self.estimate else "Estimating …"
         self._choice, self.estimate = choice, None
         self.words.tell(problem or known)

@@ -1,4 +1,4 @@
-"""A race as a file: its report, its samples, its picture."""
+"""A benchmark as a file: its report, its samples, its picture."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DOTS_PER_POINT = 2
 
 def ask_path(parent: QWidget, suffix: str, name: str) -> Path | None:
     """Where to write; None when the user thought better of it."""
-    chosen, _ = QFileDialog.getSaveFileName(parent, "Export the race", name + suffix, FORMATS[suffix])
+    chosen, _ = QFileDialog.getSaveFileName(parent, "Export the benchmark", name + suffix, FORMATS[suffix])
     return Path(chosen).with_suffix(suffix) if chosen else None
 
 
@@ -91,7 +91,7 @@ def _write_svg(path: Path, picture: QWidget) -> None:
     drawing.setResolution(picture.logicalDpiX())
     drawing.setSize(whole.size())
     drawing.setViewBox(whole)
-    drawing.setTitle("Lamella: a race")
+    drawing.setTitle("Lamella: a benchmark")
     painter = QPainter(drawing)
     painter.fillRect(whole, theme.current().color("surface"))
     picture.render(painter, QPoint(0, 0))

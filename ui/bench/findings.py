@@ -1,4 +1,4 @@
-"""A race in sentences: what went wrong, who was faster, and what could not be asked."""
+"""A benchmark in sentences: what went wrong, who was faster, and what could not be asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentences of a race, each with its verdict."""
+"""The sentences of a benchmark, each with its verdict."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class InterpreterChoice(QWidget):
             self.box.setItemData(self.box.count() - 1, path, Qt.ItemDataRole.ToolTipRole)
         self.box.addItem("Another …", BROWSE)
         self.box.setToolTip(
-            "Which Python runs the systems. One that is not the program's own, such as PyPy, can race"
+            "Which Python runs the systems. One that is not the program's own, such as PyPy, can take part"
             f" only the workload “{FLOATS.title}”."
         )
         self.box.setMinimumContentsLength(12)

@@ -1,4 +1,4 @@
-"""Keeps every race that ended, and gives the costs of earlier ones."""
+"""Keeps every benchmark that ended, and gives the costs of earlier ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Keeping(QObject):
         self._saved: tuple[Recording, int] | None = None
 
     def save(self, recording: Recording) -> None:
-        """A race that measured something; one that grew takes the place of what was kept of it before."""
+        """A benchmark that measured something; one that grew takes the place of what was saved of it
+        before."""
         kept, saved = self._kept, self._saved
         if kept is None or not (recording.records or recording.failures):
             return
@@ -40,10 +41,10 @@ class Keeping(QObject):
             self._saved = (recording, number)
             self.saved.emit(number)
 
-        self._tasks.write(work, done, self.failed.emit, owner=self, text="Keeping the race")
+        self._tasks.write(work, done, self.failed.emit, owner=self, text="Saving the run")
 
     def costs(self) -> Costs:
-        """Blocks. Of the races that were kept, or as shipped where these cannot be read."""
+        """Blocks. Of the runs that were saved, or as shipped where these cannot be read."""
         try:
             return self._kept.costs() if self._kept else shipped_costs()
         except FileProblem:

@@ -1,4 +1,4 @@
-"""What stands where no run is shown: what to do, or why the kept runs cannot be read and the way out."""
+"""What stands where no run is shown: what to do, or why the saved runs cannot be read and the way out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class KeptHint(QWidget):
 
     def show_problem(self, error: LamellaError, path: Path) -> None:
         self._path = path
-        self._show("The kept races cannot be shown", str(error), problem=True)
+        self._show("The saved runs cannot be shown", str(error), problem=True)
 
     def _show(self, title: str, words: str, problem: bool) -> None:
         self.title.setText(title)
@@ -42,7 +42,9 @@ class KeptHint(QWidget):
     def _build(self) -> None:
         theme.variant(self.title, "title")
         theme.variant(self.move, "primary")
-        self.move.setToolTip("It gets another name, and the next race begins a new one: nothing is deleted")
+        self.move.setToolTip(
+            "It gets another name, and the next benchmark begins a new one: nothing is deleted"
+        )
         self.words.setWordWrap(True)
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         for label in (self.title, self.words):

@@ -1,4 +1,4 @@
-"""The kept runs as a list: their numbers, when, what, and a note that is written in place."""
+"""The saved runs as a list: their numbers, when, what, and a note that is written in place."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class KeptTable(QTableView):
         super().__init__(parent)
         self.kept = KeptModel(self)
         self.setModel(self.kept)
-        self.setAccessibleName("Kept runs")
+        self.setAccessibleName("Saved runs")
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setEditTriggers(

@@ -1,4 +1,4 @@
-"""The top of the race: start, pause, stop, more of the same, and what is going on."""
+"""The top of the benchmark: start, pause, stop, more of the same, and what is going on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MORE = 5
 
 
 class RaceBar(QFrame):
-    """Shows one race at a time; the owner says when it starts and ends."""
+    """Shows one benchmark at a time; the owner says when it starts and ends."""
 
     start_asked = Signal()
     pause_asked = Signal(bool)
@@ -31,7 +31,7 @@ class RaceBar(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.start, self.pause, self.stop = QPushButton("Start"), QPushButton("Pause"), QPushButton("Stop")
-        self.more, self.results = QPushButton(f"{MORE} more repeats"), QPushButton("Kept runs …")
+        self.more, self.results = QPushButton(f"{MORE} more repeats"), QPushButton("Saved runs …")
         self.status = QLabel("Press Start to measure on this machine.")
         self.progress = QProgressBar(minimum=0, maximum=1000, textVisible=False)
         self._watch, self._tick = Stopwatch(), QTimer(self, interval=TICK_MILLISECONDS)
@@ -58,7 +58,7 @@ class RaceBar(QFrame):
         (self.pause if running else self.start).setFocus()
 
     def set_more(self, title: str) -> None:
-        """Which race repeats can be added to; empty for none."""
+        """Which benchmark repeats can be added to; empty for none."""
         self.more.setVisible(bool(title))
         self.more.setToolTip(f"Measure again and add to what is there. {title}")
 
@@ -73,7 +73,7 @@ class RaceBar(QFrame):
         self._tell()
 
     def expect(self, seconds: float) -> None:
-        """What the race was estimated to take; without it, nobody says how much is left at first."""
+        """What the benchmark was estimated to take; without it, nobody says how much is left at first."""
         self._estimate = seconds
         self._tell()
 
@@ -133,7 +133,9 @@ class RaceBar(QFrame):
         self.pause.setCheckable(True)
         self.pause.setToolTip("Wait before the next step; nothing that is being timed is touched")
         self.stop.setToolTip("End at once; what was measured stays")
-        self.results.setToolTip("Every race that was finished: compare two, see how one changed over time")
+        self.results.setToolTip(
+            "Every benchmark that was finished: compare two, see how one changed over time"
+        )
         self.progress.setFixedWidth(140)
         self.status.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         layout = QHBoxLayout(self)

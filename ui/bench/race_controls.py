@@ -1,4 +1,4 @@
-"""What to race: workloads, sizes, systems, how often, and under which conditions."""
+"""What to measure: workloads, sizes, systems, how often, and under which conditions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RaceControls(QWidget):
 
     @property
     def choice(self) -> Choice:
-        """What would be raced; only where there is no `problem`."""
+        """What would be measured; only where there is no `problem`."""
         form = self.conditions
         return Choice(
             parts=tuple(part for part in map(self._part, self.workloads) if part.systems),

@@ -1,4 +1,5 @@
-"""How the race in somebody's own file is to be run: its systems, sizes and repeats, and what it will take."""
+"""How the benchmark in somebody's own file is to be run: its systems, sizes and repeats, and what it will
+take."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ class RaceOwnFile(QDialog):
     ) -> None:
         super().__init__(parent)
         self._workload = workload
-        self.setWindowTitle(f"Race {workload.title}")
+        self.setWindowTitle(f"Benchmark {workload.title}")
         self.systems = {name: QCheckBox(title_of(name), checked=True) for name in system_names(workload)}
         self.rows = QLineEdit(", ".join(f"{rows}" for rows in workload.default_rows), accessibleName="Rows")
         self.repeats = QSpinBox(

@@ -1,4 +1,4 @@
-"""The Race: systems measured on this machine, live, beside what others published."""
+"""The Benchmark: systems measured on this machine, live, beside what others published."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
 LEFT_WIDTH, RIGHT_WIDTH = 320, 900
-BUSY = "A race is running. Another can begin when it is over."
+BUSY = "A benchmark is running. Another can begin when it is over."
 EMPTY = "Nothing is measured here yet. Choose a workload and systems on the left and press Start."
 
 
 class RacePanel(QWidget):
-    """Runs one race at a time through `tasks`, and keeps it in `kept` where there is such a file.
+    """Runs one benchmark at a time through `tasks`, and keeps it in `kept` where there is such a file.
 
-    `kept_asked` wants the kept runs to be shown, `file_asked` a file with a race to be chosen.
+    `kept_asked` wants the saved runs to be shown, `file_asked` a file with a benchmark to be chosen.
     """
 
     kept_asked = Signal()
@@ -80,17 +80,17 @@ class RacePanel(QWidget):
         systems.server.show_uri(uri)
         systems.server.changed.connect(take)
 
-    # --------------------------------------------------------------------- racing
+    # --------------------------------------------------------------------- measuring
 
     def start(self) -> None:
-        """Race what is chosen, replacing the results of the same workloads."""
+        """Benchmark what is chosen, replacing the results of the same workloads."""
         if not self.running and not self.controls.problem:
             self.race(self.controls.choice)
             estimate = self.controls.note.estimate
             self.bar.expect(estimate.seconds if estimate else 0.0)
 
     def race(self, choice: Choice) -> None:
-        """Race this, whatever the controls say; while another race runs, that is told instead."""
+        """Benchmark this, whatever the controls say; while another benchmark runs, that is told instead."""
         if self.running:
             self.news.say(BUSY)
             return
@@ -99,7 +99,7 @@ class RacePanel(QWidget):
         self.show_workload(choice.parts[0].workload)
 
     def add_repeats(self, repeats: int) -> None:
-        """Race the same once more and add to what is there."""
+        """Run the same once more and add to what is there."""
         recording = self.races.last
         if self.running or recording is None:
             return
@@ -116,7 +116,7 @@ class RacePanel(QWidget):
             self._race.stop()
 
     def _begin(self, choice: Choice, first_repeat: int = 0) -> None:
-        self.controls.systems.asking.stop()  # what runs beside a race is measured with it
+        self.controls.systems.asking.stop()  # what runs beside a benchmark is measured with it
         self.news.clear()
         self.bar.begin()
         self.controls.setEnabled(False)
@@ -158,9 +158,9 @@ class RacePanel(QWidget):
 
     def _say_saved(self, number: int) -> None:
         self.news.say(
-            f"Kept as run {number}.",
+            f"Saved as run {number}.",
             ("Save a report …", lambda: self._export(".md")),
-            ("Kept runs …", self.kept_asked.emit),
+            ("Saved runs …", self.kept_asked.emit),
             kind="message-success",
         )
 
@@ -185,12 +185,12 @@ class RacePanel(QWidget):
     # ------------------------------------------------------------------- exporting
 
     def _export(self, suffix: str) -> None:
-        path = export.ask_path(self, suffix, f"race-{self.results.workload.id}")
+        path = export.ask_path(self, suffix, f"benchmark-{self.results.workload.id}")
         if path is not None:
             self.export(path)
 
     def export(self, path: Path) -> None:
-        """Write the race whose results are shown; a problem is said above them."""
+        """Write the benchmark whose results are shown; a problem is said above them."""
         recording = self.races.recording_of(self.results.workload)
         if recording is not None:
             export.export_telling(path, recording.run(), self.view.picture, self.news)
@@ -226,7 +226,7 @@ class RacePanel(QWidget):
         self.controls.changed.connect(lambda: self.bar.set_problem(self.controls.problem))
         self.keeping.saved.connect(self._say_saved)
         self.keeping.failed.connect(
-            lambda error: self.news.say(f"The race was not kept. {error}", kind="message-danger")
+            lambda error: self.news.say(f"The run was not saved. {error}", kind="message-danger")
         )
         self.view.display.export_asked.connect(self._export)
         self.view.display.workload_asked.connect(lambda name: self.show_workload(self.races.workload(name)))

@@ -1,4 +1,4 @@
-"""The picture of a race: lines over rows or bars by operation, and beside them whose they are."""
+"""The picture of a benchmark: lines over rows or bars by operation, and beside them whose they are."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RacePlot(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName("Plot of the race")
+        self.setAccessibleName("Plot of the benchmark")
         self.setMinimumSize(320, LEAST_HEIGHT)
         self.legend, self.bars = Legend(), BarChart()
         self.log = LineCanvas(log=True)
@@ -50,7 +50,7 @@ class RacePlot(QWidget):
 
     @cached_property
     def even(self) -> WithInset:
-        """Made when it is first wanted: most races are only looked at by powers of ten."""
+        """Made when it is first wanted: most benchmarks are only looked at by powers of ten."""
         made = WithInset()
         self._stack.addWidget(made)
         return made

@@ -1,4 +1,4 @@
-"""What one race of a workload has told so far."""
+"""What one benchmark of a workload has told so far."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RaceResults:
 
     @classmethod
     def of(cls, workload: Workload, told: Iterable[Message]) -> RaceResults:
-        """Of what a race told of this workload."""
+        """Of what a benchmark told of this workload."""
         made = cls(workload)
         for message in told:
             made.take(message)

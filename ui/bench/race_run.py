@@ -1,4 +1,4 @@
-"""One race under way: what it tells, collected between two looks, and how it ended."""
+"""One benchmark under way: what it tells, collected between two looks, and how it ended."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RaceRun(QObject):
         self._look.timeout.connect(self._empty_inbox)
 
     def start(self, costs: Callable[[], Costs], first_repeat: int = 0) -> None:
-        """`first_repeat` counts on from an earlier race that this one adds to."""
+        """`first_repeat` counts on from an earlier benchmark that this one adds to."""
         choice, pause, inbox = self.choice, self.pause, self._inbox
 
         def work(job: Job) -> list[Record]:
@@ -57,7 +57,7 @@ class RaceRun(QObject):
             progress=self._progress,
             stopped=lambda: self._end(End.STOPPED),
             owner=self,
-            text="Race",
+            text="Benchmark",
         )
         self.destroyed.connect(self._handle.cancel)
 

@@ -1,4 +1,5 @@
-"""What will be raced of the table that is open: its rows, columns and filter, the systems, what it takes."""
+"""What will be measured of the table that is open: its rows, columns and filter, the systems, what it
+takes."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ from lamella.ui.dialogs.error_dialog import sentences
 from lamella.ui.tasks import Handle, Tasks
 
 MOST_REPEATS = 1000
-NOT_COMPARED = "Values of the type {type} are not compared, so nobody races them"
+NOT_COMPARED = "Values of the type {type} are not compared, so nobody measures them"
 
 
 class RaceThisTable(QDialog):
@@ -57,7 +58,7 @@ class RaceThisTable(QDialog):
         self._dataset, self._source, self._tasks, self._where = dataset, source, tasks, where
         self._workload: Workload | None = None
         self._reading: Handle | None = None
-        self.setWindowTitle(f"Race {dataset.name}")
+        self.setWindowTitle(f"Benchmark {dataset.name}")
         self.summary, self.rule, self.columns = QLabel(), Caption(), QListWidget(accessibleName="Columns")
         self.systems, self.note = TableSystems(), EstimateNote(tasks, costs)
         self.repeats = QSpinBox(minimum=1, maximum=MOST_REPEATS, value=3, accessibleName="Repeats")
@@ -86,7 +87,7 @@ class RaceThisTable(QDialog):
     # --------------------------------------------------------------------- reading
 
     def _read(self) -> None:
-        """Find out what these columns make of a race."""
+        """Find out what these columns make of a benchmark."""
         if self._reading is not None:
             self._reading.cancel()
         self._workload = None
@@ -116,7 +117,7 @@ class RaceThisTable(QDialog):
 
     def _fail(self, error: Exception) -> None:
         self._reading = None
-        self.summary.setText("This cannot be raced")
+        self.summary.setText("This cannot be measured")
         self.rule.tell(" ".join(sentences(error)).strip())
         self._tell()
 

@@ -1,4 +1,4 @@
-"""The races of this session: the results of each workload, and the recording that they belong to."""
+"""The benchmarks of this session: the results of each workload, and the recording that they belong to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lamella.ui.bench.race_results import RaceResults
 
 
 class Races:
-    """Results stay until the same workload is raced again."""
+    """Results stay until the same workload is measured again."""
 
     def __init__(self) -> None:
         self.last: Recording | None = None
@@ -27,7 +27,7 @@ class Races:
             self._recordings[part.workload.id] = self.last
 
     def take(self, message: Message) -> None:
-        """Of the last race; `title` is of the workload that it is at."""
+        """Of the last benchmark; `title` is of the workload that it is at."""
         assert self.last is not None
         self.last.hear(message)
         results = self._results.get(_workload_of(message))
@@ -42,12 +42,12 @@ class Races:
         return self._recordings.get(workload.id)
 
     def workload(self, workload_id: str) -> Workload:
-        """As it was raced, or as it is known."""
+        """As it was measured, or as it is known."""
         raced = self._results.get(workload_id)
         return raced.workload if raced else WORKLOADS[workload_id]
 
     def shown_with(self, chosen: tuple[Workload, ...], shown: Workload) -> list[Workload]:
-        """The workloads to choose from while one is shown: those chosen, or those of the last race."""
+        """The workloads to choose from while one is shown: those chosen, or those of the last benchmark."""
         raced = [part.workload for part in self.last.choice.parts] if self.last else []
         if shown.id in [workload.id for workload in raced] and len(chosen) < len(raced):
             return raced

@@ -1,4 +1,4 @@
-"""The runs that were kept: looked at, compared, followed over time, raced again, noted, deleted."""
+"""The runs that were saved: looked at, compared, followed over time, measured again, noted, deleted."""
 
 from __future__ import annotations
 
@@ -32,14 +32,18 @@ from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
 LIST_WIDTH = 480
-NO_RUNS = ("No race is kept yet", "Every race that you run is kept here: come back after the first one.")
+NO_RUNS = (
+    "No run is saved yet",
+    "Every benchmark that you run is saved here: come back after the first one.",
+)
 NONE_CHOSEN = ("Choose a run", "Choose two with Ctrl to compare them, or as many as you like to delete them.")
 MANY_CHOSEN = ("{count} runs are chosen", "Two can be compared; any number can be deleted.")
-UNKNOWN = "It raced what is not known here any more"
+UNKNOWN = "It measured what is not known here any more"
 
 
 class ResultsBrowser(QDialog):
-    """`race_asked` carries what a kept run raced, to be raced again. All reading is off the GUI thread."""
+    """`race_asked` carries what a saved run measured, to be measured again. All reading is off the GUI
+    thread."""
 
     race_asked = Signal(Choice)
 
@@ -49,10 +53,10 @@ class ResultsBrowser(QDialog):
         self._reading: Handle | None = None
         self._asked: tuple[int, ...] = ()
         self._open: tuple[SavedRun, ...] = ()
-        self.setWindowTitle("Kept races")
+        self.setWindowTitle("Saved runs")
         self.table, self.news, self.hint = KeptTable(), MessageBar(), KeptHint()
         self.run, self.comparison, self.trends = RunView(), ComparisonView(), TrendView(kept, tasks)
-        self.again, self.delete = QPushButton("Race again"), QPushButton("Delete")
+        self.again, self.delete = QPushButton("Run again"), QPushButton("Delete")
         self.pages, self.tabs = QStackedWidget(), QTabWidget()
         self._build()
         self._connect()
@@ -113,7 +117,7 @@ class ResultsBrowser(QDialog):
         known = ready and self._open[0].choice is not None
         self.again.setEnabled(known)
         self.again.setToolTip(
-            UNKNOWN if ready and not known else "Race the same once more, with the same seed"
+            UNKNOWN if ready and not known else "Run the same once more, with the same seed"
         )
 
     def _fail(self, error: Exception) -> None:
@@ -169,16 +173,18 @@ class ResultsBrowser(QDialog):
         self._tasks.write(work, over, self._fail, owner=self, text=text)
 
     def _move_aside(self) -> None:
-        """The damaged file gets another name, so that the next race begins a new one."""
+        """The damaged file gets another name, so that the next benchmark begins a new one."""
         path = self._kept.path
 
         def work(job: Job) -> str:
             return self._kept.move_aside().name
 
         def told(name: str) -> None:
-            self.news.say(f"{path.name} is called {name} now. The next race begins a new file.", stays=True)
+            self.news.say(
+                f"{path.name} is called {name} now. The next benchmark begins a new file.", stays=True
+            )
 
-        self._change(work, "Moving the kept races aside", told)
+        self._change(work, "Moving the saved runs aside", told)
 
     # -------------------------------------------------------------------- building
 

@@ -1,4 +1,4 @@
-"""The results of a race as they are looked at: the picture or the table, and the sentences under it."""
+"""The results of a benchmark as they are looked at: the picture or the table, and the sentences under it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class ResultsView(QWidget):
 
     def _reference(self, results: RaceResults) -> str:
         name = reference_of(results.tally.summaries())
-        return f"1 is {title_of(name)}, measured in this race." if name else ""
+        return f"1 is {title_of(name)}, measured in this benchmark." if name else ""
 
     def _shows_published(self) -> bool:
         if self.plot.shows_bars:

@@ -1,4 +1,4 @@
-"""One kept run as it is looked at: its results, on which machine, and the command that repeats it."""
+"""One saved run as it is looked at: its results, on which machine, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RunView(QWidget):
         self.view.show_results(results)
 
     def _export(self, suffix: str) -> None:
-        name = f"race-{self.run.id}" if self.run else "race"
+        name = f"benchmark-{self.run.id}" if self.run else "benchmark"
         path = export.ask_path(self, suffix, name)
         if path is not None:
             self.export(path)
@@ -79,7 +79,7 @@ class RunView(QWidget):
 
 
 def _workloads_of(run: SavedRun) -> list[Workload]:
-    """In the order in which they were raced; those that nothing is known of here are left out."""
+    """In the order in which they were measured; those that nothing is known of here are left out."""
     if run.choice is not None:
         return [part.workload for part in run.choice.parts]
     found = []

@@ -26,7 +26,7 @@ HATCHES = (
 """Of bars, which have no marker: systems of one colour differ in these."""
 
 FIRST = ("lamella", "sqlite", "sqlite-wal", "parquetdb", "pyarrow", "duckdb", "polars")
-"""Who is raced most often: these never share a colour."""
+"""Who is measured most often: these never share a colour."""
 
 
 @dataclass(frozen=True)

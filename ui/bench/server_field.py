@@ -1,4 +1,4 @@
-"""Where the MongoDB server of a race is."""
+"""Where the MongoDB server of a benchmark is."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ServerField(QWidget):
         layout.setSpacing(theme.S)
         layout.addWidget(label)
         layout.addWidget(self.uri, 1)
-        self.uri.setToolTip("mongodb://user:password@host:port; a race makes databases of its own there")
+        self.uri.setToolTip("mongodb://user:password@host:port; a benchmark makes databases of its own there")
         self.uri.editingFinished.connect(self._take)
 
     def show_uri(self, uri: str) -> None:

@@ -36,11 +36,11 @@ class SystemRow(QWidget):
 
     @property
     def ready(self) -> bool:
-        """Whether it can be ticked, also while a race runs and all choices are off."""
+        """Whether it can be ticked, also while a benchmark runs and all choices are off."""
         return not (self._missing or self._part)
 
     def set_part(self, reason: str) -> None:
-        """Why it takes no part in what is raced; empty when it does."""
+        """Why it takes no part in what is measured; empty when it does."""
         self._part = reason
         self._tell()
 

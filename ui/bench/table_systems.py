@@ -1,4 +1,4 @@
-"""The systems that a table can be raced in; those that cannot hold it say why."""
+"""The systems that a table can be measured in; those that cannot hold it say why."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TableSystems(QScrollArea):
         for name, box in self.boxes.items():
             unfit = cannot_hold(name, schema, ())
             reason = ENTRIES[name].missing or unfit
-            self.reasons[name].tell(f"{unfit}. Leave these columns out to race it." if unfit else reason)
+            self.reasons[name].tell(f"{unfit}. Leave these columns out to measure it." if unfit else reason)
             box.blockSignals(True)
             box.setEnabled(not reason)
             box.setChecked(not reason and name in self._wanted)

@@ -30,7 +30,7 @@ ROOM = 0.15
 class TrendPlot(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName("Times over the kept runs")
+        self.setAccessibleName("Times over the saved runs")
         self.spots: list[Spot] = []
         self._series: Sequence[Series] = ()
         self._moments: Sequence[datetime] = ()

@@ -1,4 +1,4 @@
-"""One measurement over all the runs that were kept: a line for each system, oldest run first."""
+"""One measurement over all the runs that were saved: a line for each system, oldest run first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lamella.ui.bench.trend_plot import TrendPlot
 from lamella.ui.tasks import Handle, Tasks
 
 Trends = Mapping[str, Sequence[TrendPoint]]
-TOO_FEW = "There is nothing to follow yet: race the same workload and size at least twice."
+TOO_FEW = "There is nothing to follow yet: measure the same workload and size at least twice."
 
 
 class TrendView(QWidget):
@@ -46,7 +46,7 @@ class TrendView(QWidget):
         self._build()
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
-        """What can be followed: workloads of the kept runs, those raced most often first."""
+        """What can be followed: workloads of the saved runs, those measured most often first."""
         self._runs = runs
         names = list(chain.from_iterable(run.workloads for run in runs))
         known = {name: found for name in names if (found := _known(name)) is not None}

@@ -1,4 +1,4 @@
-"""The ways to look at a race, and which of them a workload begins with."""
+"""The ways to look at a benchmark, and which of them a workload begins with."""
 
 from __future__ import annotations
 

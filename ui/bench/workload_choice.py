@@ -1,4 +1,4 @@
-"""What is raced: one workload, or several at a scale."""
+"""What is measured: one workload, or several at a scale."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LISTED_LINES = 7
 class WorkloadChoice(QWidget):
     """One is chosen by name; a group, or all of them, opens a list in which some can be left out.
 
-    `own_asked` wants a race in a file of the user's own.
+    `own_asked` wants a benchmark in a file of the user's own.
     """
 
     changed = Signal()
@@ -31,14 +31,14 @@ class WorkloadChoice(QWidget):
         super().__init__(parent)
         self.box = QComboBox(accessibleName="Workload")
         self.scale = QComboBox(accessibleName="Scale")
-        self.list = QListWidget(accessibleName="Workloads of the race")
+        self.list = QListWidget(accessibleName="Workloads of the benchmark")
         self.about, self.own = Caption(), QPushButton("A file of your own …")
         self._build()
         self._take()
 
     @property
     def workloads(self) -> tuple[Workload, ...]:
-        """Those to be raced, in the table's order; none where every one of several is left out."""
+        """Those to be measured, in the table's order; none where every one of several is left out."""
         named = workloads_named(self.box.currentData())
         if not self.several:
             return named

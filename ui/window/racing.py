@@ -1,4 +1,5 @@
-"""Ways into the race from the rest of the window: with the open table, with a file, with a kept race."""
+"""Ways into the benchmark from the rest of the window: with the open table, with a file, with a kept
+benchmark."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from lamella.ui.bench.results_browser import ResultsBrowser
     from lamella.ui.main_window import MainWindow
 
-BUSY = "A race is running. Another can begin when it is over."
+BUSY = "A benchmark is running. Another can begin when it is over."
 
 
 def race_table(window: MainWindow, tab: DatasetTab) -> RaceThisTable | None:
-    """Ask what is to be raced of the rows and columns that the tab shows; None while a race runs."""
+    """Ask what is to be measured of the rows and columns that the tab shows; None while a benchmark runs."""
     from lamella.ui.bench.race_this_table import RaceThisTable
 
     if window.race is not None and window.race.running:
@@ -39,13 +40,13 @@ def race_table(window: MainWindow, tab: DatasetTab) -> RaceThisTable | None:
 
 
 def ask_race_file(window: MainWindow) -> None:
-    path, _ = QFileDialog.getOpenFileName(window, "Race a file of your own", "", "Python files (*.py)")
+    path, _ = QFileDialog.getOpenFileName(window, "Run a benchmark of your own", "", "Python files (*.py)")
     if path:
         race_file(window, Path(path))
 
 
 def race_file(window: MainWindow, path: Path) -> RaceOwnFile | None:
-    """Ask how the race in a Python file is to be run; what is wrong with the file is told."""
+    """Ask how the benchmark in a Python file is to be run; what is wrong with the file is told."""
     from lamella.core.bench.workloads.user_script import load_file
     from lamella.ui.bench.race_own_file import RaceOwnFile
 
@@ -72,7 +73,7 @@ def show_kept(window: MainWindow) -> ResultsBrowser:
 
 
 def race(window: MainWindow, choice: Choice) -> None:
-    """In the race's tab; nothing is begun while another race runs, which is told there."""
+    """In the benchmark's tab; nothing is begun while another benchmark runs, which is told there."""
     window.show_race()
     assert window.race is not None
     window.race.race(choice)

@@ -1,1 +1,1 @@
-"""How races are run: child processes, their limits, and the judge of their answers."""
+"""How benchmarks are run: child processes, their limits, and the judge of their answers."""

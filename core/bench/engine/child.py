@@ -1,5 +1,5 @@
-"""The child processes of a race, from their start to their end, however they end: one that measures a system,
-and one in which systems say what they are."""
+"""The child processes of a benchmark, from their start to their end, however they end: one that measures a
+system, and one in which systems say what they are."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a race is asked, as plain data: it can be run, kept, written as a command, and asked again; and which
-child processes it needs, in which order."""
+"""What a benchmark is asked, as plain data: it can be run, saved, written as a command, and asked again; and
+which child processes it needs, in which order."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SEEDS = 2**32
 
 
 def new_seed() -> int:
-    """Of the shuffled order of a race."""
+    """Of the shuffled order of a benchmark."""
     return random.SystemRandom().randrange(SEEDS)
 
 
 @dataclass(frozen=True)
 class Part:
-    """One workload of a race.
+    """One workload of a benchmark.
 
     `words` are how the command line names it where `--workload` does not, as for a table of one's own.
     """

@@ -1,5 +1,5 @@
-"""What a race will take, by what child processes of earlier races took: time, memory and room on the disk.
-What will not fit is refused.
+"""What a benchmark will take, by what child processes of earlier benchmarks took: time, memory and room on
+the disk. What will not fit is refused.
 
 Known are points: a workload and a backend at a size. Between two of them everything grows with the rows, and
 beyond the last as it did between the last two. Small sizes say little of a row: there, and where nothing was
@@ -159,7 +159,8 @@ def _slope(line: Line, of_row: float) -> float:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of a whole race: `memory_bytes` and `disk_bytes` are of its largest child, since one runs at a time.
+    """Of a whole benchmark: `memory_bytes` and `disk_bytes` are of its largest child, since one runs at a
+    time.
 
     `problems` say what does not fit, without a full stop; `fitting_rows` are the sizes that do.
     """
@@ -172,7 +173,7 @@ class Estimate:
 
 
 def estimate(choice: Choice, costs: Costs | None = None) -> Estimate:
-    """Reads how much memory and disk is free now, and no data. `costs` may know of kept runs."""
+    """Reads how much memory and disk is free now, and no data. `costs` may know of saved runs."""
     known = costs or shipped_costs()
     trials = [
         trial for trial in planned_trials(choice) if entry_named(trial.backend).takes(trial.workload.family)
@@ -198,9 +199,9 @@ def refuse_what_does_not_fit(choice: Choice, costs: Costs | None = None) -> Esti
     more = len(found.problems) - SHOWN_PROBLEMS
     told = [*found.problems[:SHOWN_PROBLEMS], *([f"{more:,} more do not fit"] if more > 0 else [])]
     raise LamellaError(
-        "This race does not fit on this computer",
+        "This benchmark does not fit on this computer",
         "; ".join(told),
-        f"Leave those sizes or systems out: {fitting} rows fit" if fitting else "Race fewer rows",
+        f"Leave those sizes or systems out: {fitting} rows fit" if fitting else "Measure fewer rows",
     )
 
 
@@ -244,7 +245,7 @@ def _memory_problem(trial: Trial, costs: Costs) -> str:
 def _disk_problem(trial: Trial, folder: Path | None, costs: Costs) -> str:
     place = folder or Path(tempfile.gettempdir())
     if not place.exists():
-        return ""  # the race itself says so
+        return ""  # the benchmark itself says so
     free, needed = psutil.disk_usage(str(place)).free, costs.disk_bytes(trial)
     return _lack("room on the disk", trial, needed, free, f"is free in {place}")
 

@@ -1,5 +1,5 @@
-"""What one step of one system at one size may take, the watch that ends a child that takes more, and a race
-that waits for as long as somebody wants it to."""
+"""What one step of one system at one size may take, the watch that ends a child that takes more, and a
+benchmark that waits for as long as somebody wants it to."""
 
 from __future__ import annotations
 
@@ -43,10 +43,9 @@ def most_memory() -> int:
 class Watch:
     """Looks at a child from a thread of its own and calls `end` once when a limit is passed.
 
-    Nothing is looked at before `begin` and after `rest`, so a race that is paused does not run out of time.
-    Memory is what the process holds, looked at ten times a second, and its children, every other second:
-    to find them takes a hundred times longer.
-    """
+    Nothing is looked at before `begin` and after `rest`, so a benchmark that is paused does not run out of
+    time. Memory is what the process holds, looked at ten times a second, and its children, every other
+    second: to find them takes a hundred times longer."""
 
     def __init__(self, pid: int, limits: Limits, end: Callable[[], None]) -> None:
         self.passed = ""
@@ -57,7 +56,7 @@ class Watch:
         self._looking = self._over = False
         self._family: list[psutil.Process] = []
         self._looks = 0
-        self._thread = threading.Thread(target=self._watch, name="limits of a race", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="limits of a benchmark", daemon=True)
 
     def __enter__(self) -> Watch:
         if self._limits:
@@ -134,7 +133,7 @@ def _resident(process: psutil.Process) -> int:
 class Pause:
     """Give it to `core.bench.engine.runner.run` or `runner.run`; any thread may call `pause` and `resume`.
 
-    Nothing that is being timed is touched: the race waits before the next step.
+    Nothing that is being timed is touched: the benchmark waits before the next step.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""The folder that a race makes its databases in, and the databases that a server keeps for it: they go with
-the race, however that ends.
+"""The folder that a benchmark makes its databases in, and the databases that a server keeps for it: they go
+with the benchmark, however that ends.
 
-A race that was killed cannot remove its folder: the next one in the same place does.
+A benchmark that was killed cannot remove its folder: the next one in the same place does.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def benchmark_folder(parent: Path | None) -> Iterator[Path]:
 
 
 def remove_abandoned(where: Path) -> list[Path]:
-    """Remove what races left here whose process is gone from this computer; what was removed."""
+    """Remove what benchmarks left here whose process is gone from this computer; what was removed."""
     left = [folder for folder in where.glob(f"{PREFIX}*") if _is_abandoned(folder)]
     for folder in left:
-        remove_folder(folder, ignore_errors=True)  # two races may remove the same
+        remove_folder(folder, ignore_errors=True)  # two benchmarks may remove the same
     return left
 
 

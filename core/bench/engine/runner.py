@@ -1,8 +1,8 @@
-"""Runs races of one workload or several, one after the other, with one job and one listener: one child
+"""Runs benchmarks of one workload or several, one after the other, with one job and one listener: one child
 process per system and size, results as they come.
 
 A system that fails, crashes or answers wrongly is a result and the others go on. Blocking; the listener is
-called on the thread that runs the race.
+called on the thread that runs the benchmark.
 """
 
 from __future__ import annotations
@@ -51,12 +51,11 @@ def run(
 ) -> list[Record]:
     """The samples of all workloads, those with a wrong answer left out; failures go to `on_event`.
 
-    Progress of the job is of the whole, by `costs`: what is known of kept runs beside what is shipped.
-    `first_repeat` numbers the repeats of a race that adds some to an earlier one. Raises UnknownBackend and
-    LamellaError before anything starts, FileProblem, and Cancelled when the job is told to stop, which ends
-    the child process at once: what was measured until then the listener has heard. Without a limit of memory
-    it is nine tenths of what is free.
-    """
+    Progress of the job is of the whole, by `costs`: what is known of saved runs beside what is shipped.
+    `first_repeat` numbers the repeats of a benchmark that adds some to an earlier one. Raises UnknownBackend
+    and LamellaError before anything starts, FileProblem, and Cancelled when the job is told to stop, which
+    ends the child process at once: what was measured until then the listener has heard. Without a limit of
+    memory it is nine tenths of what is free."""
     job, known = job or Job(), costs or shipped_costs()
     check_choice(choice)
     planned = planned_trials_by_part(choice, first_repeat)
@@ -111,7 +110,7 @@ def _clock(job: Job, planned: Sequence[list[Trial]], costs: Costs) -> Clock:
     return Clock(job, trials, [costs.seconds(trial) for trial in trials])
 
 
-def run_workload(  # noqa: PLR0913, PLR0917 -- all that can be asked of a race, by keyword
+def run_workload(  # noqa: PLR0913, PLR0917 -- all that can be asked of a benchmark, by keyword
     workload: str | Workload,
     rows: Sequence[int],
     backends: Sequence[str],
@@ -127,7 +126,7 @@ def run_workload(  # noqa: PLR0913, PLR0917 -- all that can be asked of a race, 
     first_repeat: int = 0,
     interpreter: Path | str | None = None,
 ) -> list[Record]:
-    """The samples of a race, those with a wrong answer left out; failures go to `on_event`.
+    """The samples of a benchmark, those with a wrong answer left out; failures go to `on_event`.
 
     `folder` chooses the disk: the databases are made in a new folder inside it, which is removed
     whatever happens. A workload given whole may have a `table_rows` of its own. A step that takes more
@@ -158,7 +157,8 @@ Problem = Callable[[Trial], str]
 
 @dataclass(frozen=True)
 class Conditions:
-    """What holds for every child process of a race. `problem` says why a trial cannot be tried, if so."""
+    """What holds for every child process of a benchmark. `problem` says why a trial cannot be tried, if
+    so."""
 
     job: Job
     clock: Clock

@@ -1,4 +1,4 @@
-"""The child process of a race: one backend, one size, a fresh interpreter.
+"""The child process of a benchmark: one backend, one size, a fresh interpreter.
 
 It reads a `Spec` from standard input, where leave to begin each step follows, and writes messages to standard
 output, one JSON object a line. What a backend prints goes to standard error.
@@ -39,7 +39,7 @@ from lamella.core.bench.workloads.model import Workload
 def main() -> NoReturn:
     """Exit status 0 unless the process itself breaks: a backend that fails is a message.
 
-    Ends the process: to free all that was imported would take longer than many a race.
+    Ends the process: to free all that was imported would take longer than many a benchmark.
     """
     gate = StepGate()
     spec = Spec.from_json(gate.spec)

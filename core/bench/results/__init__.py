@@ -1,1 +1,1 @@
-"""What races measured: records, statistics, reports, and the runs that are kept."""
+"""What benchmarks measured: records, statistics, reports, and the runs that are saved."""

@@ -1,4 +1,4 @@
-"""What the documents that this race goes back to claim, and whether a run bears it out.
+"""What the documents that this benchmark goes back to claim, and whether a run bears it out.
 
 The claims are data: each says where its document contradicts itself, and what can be asked of measurements.
 """

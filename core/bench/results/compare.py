@@ -1,8 +1,7 @@
-"""Systems against each other, and two races of the same things: who was faster and by how much.
+"""Systems against each other, and two benchmarks of the same things: who was faster and by how much.
 
-Two races differ where spreads do not overlap: the middle halves of the samples (from their 25th to their 75th
-percentile), of three samples or more on each side, and medians further apart than 5%.
-"""
+Two benchmarks differ where spreads do not overlap: the middle halves of the samples (from their 25th to their
+75th percentile), of three samples or more on each side, and medians further apart than 5%."""
 
 from __future__ import annotations
 
@@ -286,7 +285,7 @@ class Comparison:
 
 
 def compare(before: Sequence[Record], after: Sequence[Record]) -> list[Comparison]:
-    """Of every point that both races measured, by workload, operation, system and size."""
+    """Of every point that both benchmarks measured, by workload, operation, system and size."""
     old, new = by_workload(before), by_workload(after)
     return [found for name in old if name in new for found in _of_workload(name, old[name], new[name])]
 

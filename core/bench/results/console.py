@@ -1,4 +1,4 @@
-"""A race as it is told on the command line: what happens as it comes, then the report and the files."""
+"""A benchmark as it is told on the command line: what happens as it comes, then the report and the files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lamella.core.bench.results.run import SavedRun, by_backend, describe_surrou
 
 
 class Console:
-    """Give `hear` to a race as its listener. Every line goes to `say`."""
+    """Give `hear` to a benchmark as its listener. Every line goes to `say`."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say

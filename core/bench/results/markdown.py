@@ -1,5 +1,5 @@
-"""A race as Markdown: how to run it again, the machine, how each system was set up, what was won and lost;
-then for each workload a table per size, and what went wrong."""
+"""A benchmark as Markdown: how to run it again, the machine, how each system was set up, what was won and
+lost; then for each workload a table per size, and what went wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOW_TO_READ = (
     " system) is compared with each: ÷ 3.1 beside a time says that Lamella takes that time divided by 3.1,"
     " × 2.0 that it takes twice that time, so that the other is quicker, and ≈ that they are within 5 %."
     " *First* is the first call of a question since its database was opened, *again* are those after it."
-    " – was not measured: it was not raced at this size, or the reason stands below the tables."
+    " – was not measured: it was not measured at this size, or the reason stands below the tables."
 )
 
 
@@ -50,7 +50,7 @@ def _claims(records: Sequence[Record]) -> str:
     table = claims_table(records)
     if not table.lines:
         return ""
-    about = "What the documents say that this race goes back to, of those that this run touches."
+    about = "What the documents say that this benchmark goes back to, of those that this run touches."
     return f"## Claims of the documents\n\n{about}\n\n{table.as_markdown()}"
 
 

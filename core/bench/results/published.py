@@ -1,4 +1,4 @@
-"""Times that others published, as data: what the dashed lines of the race are drawn from."""
+"""Times that others published, as data: what the dashed lines of the benchmark are drawn from."""
 
 from __future__ import annotations
 

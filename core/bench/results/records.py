@@ -1,4 +1,4 @@
-"""Records of a race: one per timed operation, all samples kept, and statistics over them.
+"""Records of a benchmark: one per timed operation, all samples kept, and statistics over them.
 
 A workload of questions has, of each repeat, one sample of the first call and one that holds the latencies of
 those after it: two quantities, never one.
@@ -93,7 +93,7 @@ def read_json(path: Path) -> list[Record]:
     except (OSError, UnicodeDecodeError) as error:
         raise FileProblem(path, "cannot be read", str(error), "Choose another file") from error
     except BadData as error:
-        raise FileProblem(path, "these are no results of a race", str(error).rstrip(".")) from error
+        raise FileProblem(path, "these are no results of a benchmark", str(error).rstrip(".")) from error
 
 
 def write_json(records: Iterable[Record], path: Path) -> None:

@@ -1,5 +1,5 @@
-"""A race as tables. Of each workload: times by size, then once for all sizes latencies where calls were timed
-one by one, memory, sizes on disk, and where no right answer was known beforehand who agreed."""
+"""A benchmark as tables. Of each workload: times by size, then once for all sizes latencies where calls were
+timed one by one, memory, sizes on disk, and where no right answer was known beforehand who agreed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A race as it is kept: what was asked, everything it told, and when."""
+"""A benchmark as it is saved: what was asked, everything it told, and when."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lamella.core.bench.results.records import Record
 class SavedRun:
     """`id` is 0 until it is saved. `choice` is None where this version no longer knows its workloads.
 
-    `ended` are the child processes of the race, from which later ones are estimated.
+    `ended` are the child processes of the benchmark, from which later ones are estimated.
     """
 
     started: datetime
@@ -36,7 +36,7 @@ class SavedRun:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A kept run in one line: `samples` and `failures` are counts, `sizes` are rows."""
+    """A saved run in one line: `samples` and `failures` are counts, `sizes` are rows."""
 
     id: int
     started: datetime
@@ -54,7 +54,7 @@ class RunSummary:
 
 @dataclass
 class Recording:
-    """Collects a race for `SavedRuns.save`: give `hear` to it as its listener, or call that from one."""
+    """Collects a benchmark for `SavedRuns.save`: give `hear` to it as its listener, or call that from one."""
 
     choice: Choice
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -79,7 +79,7 @@ class Recording:
                 self.ended.append(message)
 
     def run(self) -> SavedRun:
-        """As it is now: the race may be over or have been stopped."""
+        """As it is now: the benchmark may be over or have been stopped."""
         return SavedRun(
             started=self.started,
             title=self.choice.title,
@@ -100,7 +100,7 @@ class Recording:
 
 
 def combine(runs: Sequence[SavedRun]) -> SavedRun:
-    """One run of them all: of each workload and size what the last of them has that raced it, so that
+    """One run of them all: of each workload and size what the last of them has that measured it, so that
     everything that is compared was measured in one run."""
     if len(runs) == 1:
         return runs[0]
@@ -110,7 +110,7 @@ def combine(runs: Sequence[SavedRun]) -> SavedRun:
         last |= {(one.workload, one.rows): run for one in measured}
     return SavedRun(
         started=min(run.started for run in runs),
-        title=f"{len(runs)} races together",
+        title=f"{len(runs)} benchmarks together",
         command="\n".join(run.command for run in runs),
         seconds=sum(run.seconds for run in runs),
         choice=None,

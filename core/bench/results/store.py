@@ -1,4 +1,4 @@
-"""The runs that were kept: a SQLite file of races, each with all its samples.
+"""The runs that were saved: a SQLite file of benchmarks, each with all its samples.
 
 Every method opens the file and closes it, so any thread or process may use it beside others. The file and its
 folder are made by the first `save`.
@@ -26,7 +26,7 @@ from lamella.core.errors import FileProblem, LamellaError
 
 VERSION = 1
 APPLICATION = 0x6C616D72  # "lamr"
-WAY_OUT = "Move the file away, or delete it: the next race begins a new one"
+WAY_OUT = "Move the file away, or delete it: the next benchmark begins a new one"
 _POINT = "workload TEXT NOT NULL, backend TEXT NOT NULL"
 _OF_RUN = "run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE"
 
@@ -81,14 +81,14 @@ def is_there(connection: sqlite3.Connection, path: Path) -> bool:
     )
     if application != APPLICATION:
         if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-            raise FileProblem(path, "this is a database, but not of kept runs", fix=WAY_OUT)
+            raise FileProblem(path, "this is a database, but not of saved runs", fix=WAY_OUT)
         return False
     if version > VERSION:
         raise FileProblem(
             path,
-            "the kept runs were written by a later version of the program",
+            "the saved runs were written by a later version of the program",
             f"The file has version {version}, and {VERSION} is the latest known here",
-            "Use that version, or move the file away: the next race begins a new one",
+            "Use that version, or move the file away: the next benchmark begins a new one",
         )
     return True
 
@@ -118,7 +118,7 @@ BUSY_SECONDS = 30.0
 
 
 class UnknownRun(LamellaError):
-    """A number that no kept run has."""
+    """A number that no saved run has."""
 
 
 class SavedRuns:
@@ -142,7 +142,7 @@ class SavedRuns:
         return number
 
     def runs(self) -> list[RunSummary]:
-        """Newest first; none where nothing was ever kept."""
+        """Newest first; none where nothing was ever saved."""
         return [_summary(row) for row in self._rows(SUMMARIES)]
 
     def run(self, number: int) -> SavedRun:
@@ -188,11 +188,11 @@ class SavedRuns:
         return [(number, started, records) for (number, started), records in found.items()]
 
     def costs(self) -> Costs:
-        """What the children of all kept runs took, over what is known without any."""
+        """What the children of all saved runs took, over what is known without any."""
         return shipped_costs(self.ended())
 
     def ended(self) -> list[Ended]:
-        """The child processes of all kept runs, oldest first."""
+        """The child processes of all saved runs, oldest first."""
         rows = self._rows(ENDED)
         return [Ended(**{name: row[name] for name in row if name != "run"}) for row in rows]
 
@@ -248,15 +248,15 @@ class SavedRuns:
             yield
         except sqlite3.OperationalError as error:
             what, fix = (
-                "the kept runs cannot be used now",
+                "the saved runs cannot be used now",
                 "Check the folder, the disk's space and who has it open",
             )
             raise FileProblem(self.path, what, str(error), fix) from error
         except sqlite3.DatabaseError as error:
-            raise FileProblem(self.path, "the kept runs cannot be read", str(error), WAY_OUT) from error
+            raise FileProblem(self.path, "the saved runs cannot be read", str(error), WAY_OUT) from error
         except OSError as error:
             why = error.strerror or str(error)
-            raise FileProblem(self.path, "runs cannot be kept here", why, "Choose another place") from error
+            raise FileProblem(self.path, "runs cannot be saved here", why, "Choose another place") from error
 
     def _need(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
         there = {row["id"] for row in connection.execute("SELECT id FROM runs")}
@@ -265,7 +265,7 @@ class SavedRuns:
 
     def _unknown(self, numbers: Sequence[int]) -> UnknownRun:
         named = ", ".join(map(str, numbers))
-        return UnknownRun(f"No kept run has the number {named}", fix="`lamella bench --runs` lists them")
+        return UnknownRun(f"No saved run has the number {named}", fix="`lamella bench --runs` lists them")
 
 
 def _run_row(run: SavedRun) -> dict[str, Any]:

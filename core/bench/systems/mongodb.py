@@ -1,4 +1,5 @@
-"""MongoDB through pymongo: a document for each row; the server, and the databases that a race makes on it."""
+"""MongoDB through pymongo: a document for each row; the server, and the databases that a benchmark makes on
+it."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def database_of(folder: Path) -> str:
 
 
 def drop(name: str) -> None:
-    """A database that a race made and no other. One that is out of reach stays, which is logged."""
+    """A database that a benchmark made and no other. One that is out of reach stays, which is logged."""
     if not _OURS.fullmatch(name):
         return
     try:

@@ -34,7 +34,7 @@ class ParquetDBFolder(Backend):
         os.environ["XDG_CONFIG_HOME"] = str(folder.parent)
         with chdir(
             folder.parent
-        ):  # its import leaves a file of settings and a log, and both go with the race
+        ):  # its import leaves a file of settings and a log, and both go with the benchmark
             self._class = import_module("parquetdb").ParquetDB
 
     @classmethod

@@ -46,7 +46,7 @@ class SqliteOperand(SystemOperand[str]):
         return f"{self.column} in ({', '.join(values)})"
 
     def is_nan(self) -> str:
-        return "0"  # a column with one is not raced here
+        return "0"  # a column with one is not measured here
 
     def is_null(self) -> str:
         return f"{self.raw} is null"

@@ -23,7 +23,7 @@ class TantivyText(entity_text.TextBackend):
     tokenizers = {entity_text.STEMS: "en_stem", entity_text.WORDS: "default"}  # noqa: RUF012
     cannot = dict.fromkeys(
         (entity_text.ROWS, entity_text.FILTERED, entity_text.AFTER_COMMIT),
-        "Words alone are raced here: a library keeps no tables of rows",
+        "Words alone are measured here: a library keeps no tables of rows",
     )
     description = "documents in memory beforehand, as many threads as it chooses; every commit is durable"
     columns = 1

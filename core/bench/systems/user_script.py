@@ -1,5 +1,5 @@
-"""A class of somebody's own file as a system under test, and the steps of such a race. Only child processes
-of a race come here: they run the file."""
+"""A class of somebody's own file as a system under test, and the steps of such a benchmark. Only child
+processes of a benchmark come here: they run the file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MODULE = "race_of_ones_own"
 
 
 class ScriptFailed(LamellaError):
-    """The code in a race's file raised something."""
+    """The code in a benchmark's file raised something."""
 
 
 class ScriptBackend(QuestionBackend):

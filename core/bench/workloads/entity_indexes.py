@@ -25,7 +25,7 @@ SCANS = {
     "range": "20 rows by a range of numbers",
     "prefix": "20 rows by how their codes begin",
 }
-"""Lookups that are raced without an index too."""
+"""Lookups that are measured without an index too."""
 
 LOOKUPS = {
     **SCANS,

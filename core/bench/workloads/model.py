@@ -68,16 +68,14 @@ class Operation:
 class Workload:
     """`steps` run in order on one database; each step times one operation or several.
 
-    `opens_inside` says whether opening the database is part of each operation's time.
-    `key` is the integer column, beside `data_columns`, that tells the rows apart.
-    `table_rows` is the size of the table where a workload's sizes count something else: the rows it changes.
-    `needle` puts one row of -1 into the first column.
-    `floats` says that the columns hold random numbers from 0 to 1 instead of integers.
-    `small_rows` and `published_rows` are the sizes of those scales; `small_repeats` and `small_table_rows` go
-    with the first.
-    `asks_only` says that the steps after the first change nothing: where one of them fails, the others go on.
-    `options` is what a race of somebody's own data needs besides: plain data, given to every child process.
-    """
+    `opens_inside` says whether opening the database is part of each operation's time. `key` is the integer
+    column, beside `data_columns`, that tells the rows apart. `table_rows` is the size of the table where a
+    workload's sizes count something else: the rows it changes. `needle` puts one row of -1 into the first
+    column. `floats` says that the columns hold random numbers from 0 to 1 instead of integers. `small_rows`
+    and `published_rows` are the sizes of those scales; `small_repeats` and `small_table_rows` go with the
+    first. `asks_only` says that the steps after the first change nothing: where one of them fails, the others
+    go on. `options` is what a benchmark of somebody's own data needs besides: plain data, given to every
+    child process."""
 
     id: str
     title: str

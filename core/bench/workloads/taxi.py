@@ -475,13 +475,13 @@ def _rows(counts: Counter[tuple[Any, ...]]) -> list[list[Any]]:
 
 
 class TaxiBackend(QuestionBackend):
-    """`fill` imports the gzipped CSV files that were made before, once for all systems of a race."""
+    """`fill` imports the gzipped CSV files that were made before, once for all systems of a benchmark."""
 
     columns = len(TRIP_SCHEMA)
 
     @property
     def shared(self) -> Path:
-        """The folder of the race: in it, each system has one with a database for each repeat."""
+        """The folder of the benchmark: in it, each system has one with a database for each repeat."""
         return self.folder.parents[1]
 
     def files(self, rows: int) -> Sequence[Path]:

@@ -1,5 +1,5 @@
-"""A race that somebody wrote: one Python file with its data, its systems and what they are asked. It is read
-here without running it: only child processes of a race do that."""
+"""A benchmark that somebody wrote: one Python file with its data, its systems and what they are asked. It is
+read here without running it: only child processes of a benchmark do that."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _operations(given: Mapping[str, ast.expr]) -> dict[str, str]:
         raise NotABenchmark(line, "OPERATIONS are not names of methods", fix)
     if taken := {"load", "open", "close"} & set(names):
         raise NotABenchmark(
-            line, f"OPERATIONS name '{min(taken)}', which is a step of every race", "Leave it out"
+            line, f"OPERATIONS name '{min(taken)}', which is a step of every benchmark", "Leave it out"
         )
     titles = value if isinstance(value, dict) else {}
     return {name: str(titles.get(name, name.replace("_", " ").capitalize())) for name in names}
@@ -103,7 +103,7 @@ def _system(key: ast.expr | None, value: ast.expr, fix: str) -> tuple[str, str]:
 
 
 def _check(name: str, node: ast.ClassDef, operations: Iterable[str]) -> None:
-    """What it inherits is not known here: then only the race will tell."""
+    """What it inherits is not known here: then only the benchmark will tell."""
     if node.bases:
         return
     has = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
@@ -151,11 +151,11 @@ def _literal(given: Mapping[str, ast.expr], name: str, otherwise: Any) -> Any:
 SUFFIX = ".py"
 LOAD = "load"
 DEFAULT_ROWS, DEFAULT_REPEATS = (1_000, 10_000, 100_000), 3
-EXAMPLE = "docs/race.md has one that works"
+EXAMPLE = "docs/benchmark.md has one that works"
 
 
 class OwnFileProblem(FileProblem):
-    """A race's file that cannot be read as one."""
+    """A benchmark's file that cannot be read as one."""
 
 
 def is_own(name: str) -> bool:
@@ -164,13 +164,14 @@ def is_own(name: str) -> bool:
 
 
 def load_file(path: str | Path) -> Workload:
-    """The race in a Python file; its id is the file's absolute path. Raises OwnFileProblem with the line."""
+    """The benchmark in a Python file; its id is the file's absolute path. Raises OwnFileProblem with the
+    line."""
     place = Path(path).expanduser().absolute()
     try:
         stamp = place.stat().st_mtime_ns
     except OSError as error:
         why = error.strerror or str(error)
-        raise OwnFileProblem(place, "this race's file cannot be read", why, "Check its name") from error
+        raise OwnFileProblem(place, "this benchmark's file cannot be read", why, "Check its name") from error
     return _loaded(place, stamp)
 
 
@@ -203,7 +204,7 @@ def _outlined(place: Path) -> Outline:
         raise _problem(place, error.lineno, error.msg, "Correct the line") from error
     except OSError as error:
         why = error.strerror or str(error)
-        raise OwnFileProblem(place, "this race's file cannot be read", why, "Check its name") from error
+        raise OwnFileProblem(place, "this benchmark's file cannot be read", why, "Check its name") from error
     except NotABenchmark as error:
         raise _problem(place, error.line, error.what, error.fix) from error
 

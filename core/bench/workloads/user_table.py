@@ -1,5 +1,5 @@
-"""A race on somebody's own table: a copy of what is open, with its filter and columns, in every system that
-can hold it."""
+"""A benchmark on somebody's own table: a copy of what is open, with its filter and columns, in every system
+that can hold it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def with_options(workload: Workload) -> Workload:
 
 
 def user_table_named(name: str) -> Workload | None:
-    """What a race of "mine:flights-1a2b3c4d" was, as far as its name tells; None for another name."""
+    """What a benchmark of "mine:flights-1a2b3c4d" was, as far as its name tells; None for another name."""
     prefix, colon, table = name.partition(":")
     if prefix != PREFIX or not colon:
         return None

@@ -1,4 +1,4 @@
-"""What is to be raced of somebody's own table, as a workload that is plain data, and the copy of the table
+"""What is to be measured of somebody's own table, as a workload that is plain data, and the copy of the table
 that is made before any system is timed."""
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ def user_table(
     where: Filter | None = None,
     job: Job | None = None,
 ) -> Workload:
-    """A race on all rows of `dataset`, which `source` opens again when the race is run.
+    """A benchmark on all rows of `dataset`, which `source` opens again when the benchmark is run.
 
     Columns that the filter asks for come along, and those whose values cannot be compared stay out. Its
-    option `left_out` names these, `columns` what is raced. Reads a sample of the rows, and counts them.
-    Raises BadFilter, UnknownColumn, and LamellaError where nothing is left to race."""
+    option `left_out` names these, `columns` what is measured. Reads a sample of the rows, and counts them.
+    Raises BadFilter, UnknownColumn, and LamellaError where nothing is left to measure."""
     rows, schema = dataset.count(job=job), dataset.schema
     chosen = _chosen(dataset.name, schema, columns, where)
     raced = [name for name in chosen if compared_type(schema.field(name).type) is not None]
@@ -127,7 +127,7 @@ def user_table(
 
 
 def identity(options: dict[str, Any]) -> str:
-    """Only races of the same table, columns and filter share one, and are compared with each other."""
+    """Only benchmarks of the same table, columns and filter share one, and are compared with each other."""
     told_apart = json.dumps([options[name] for name in ("source", "columns", "where")])
     return f"{PREFIX}:{options['name']}-{hashlib.sha256(told_apart.encode()).hexdigest()[:8]}"
 
@@ -202,10 +202,10 @@ def _asked_columns(schema: pa.Schema, where: Filter | None) -> list[str]:
 def _refuse_nothing(name: str, rows: int, raced: Sequence[str]) -> None:
     if not raced:
         raise LamellaError(
-            f"{name}: there is no column to race", fix="Choose columns of numbers, text or times"
+            f"{name}: there is no column to measure", fix="Choose columns of numbers, text or times"
         )
     if not rows:
-        raise LamellaError(f"{name}: there are no rows to race", fix="Open a table that has some")
+        raise LamellaError(f"{name}: there are no rows to measure", fix="Open a table that has some")
 
 
 FILE = "copy.parquet"
@@ -213,7 +213,7 @@ GROUP_ROWS = 131_072
 
 
 def prepare(workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> Workload:
-    """The same with a copy of the table in `folder`, of as many rows as the race needs; streamed.
+    """The same with a copy of the table in `folder`, of as many rows as the benchmark needs; streamed.
 
     Raises LamellaError where the table has become smaller since, and what opening and writing it raise.
     """
@@ -224,8 +224,8 @@ def prepare(workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> 
         copied = _copy(dataset, options["columns"], needed, path, watch, job)
     if copied < needed:
         raise LamellaError(
-            f"{options['name']} has {copied:,} rows now, and {needed:,} were to be raced",
-            fix="Race as many as there are",
+            f"{options['name']} has {copied:,} rows now, and {needed:,} were to be measured",
+            fix="Measure as many as there are",
         )
     table = TableCopy(path, options["name"], copied, options["where"], watch.change, tuple(sorted(watch.nan)))
     return replace(workload, options={**options, **table.options})
@@ -245,7 +245,9 @@ def _copy(dataset: Dataset, names: list[str], rows: int, path: Path, watch: _Wat
                 done += batch.num_rows
     except OSError as error:
         why = error.strerror or str(error)
-        raise FileProblem(path, "the copy to race cannot be written", why, "Choose another folder") from error
+        raise FileProblem(
+            path, "the copy to measure cannot be written", why, "Choose another folder"
+        ) from error
     return done
 
 

@@ -35,7 +35,7 @@ def kept(tmp_path: Path) -> SavedRuns:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """For the databases of a race."""
+    """For the databases of a benchmark."""
     made = tmp_path / "disk"
     made.mkdir()
     return made
@@ -65,7 +65,7 @@ def choose(panel: RacePanel) -> Callable[..., None]:
 
 @pytest.fixture
 def finished(panel: RacePanel, qtbot: QtBot) -> Callable[[], None]:
-    """Waits until no race runs, and what it told is kept."""
+    """Waits until no benchmark runs, and what it told is kept."""
 
     def finished() -> None:
         qtbot.waitUntil(lambda: not panel.running and not panel._tasks.writing, timeout=RACE_MILLISECONDS)
@@ -75,7 +75,7 @@ def finished(panel: RacePanel, qtbot: QtBot) -> Callable[[], None]:
 
 @pytest.fixture
 def tell(panel: RacePanel) -> Callable[..., None]:
-    """Lets the panel hear messages, as if a race of this workload had told them."""
+    """Lets the panel hear messages, as if a benchmark of this workload had told them."""
 
     def tell(*told: Message, workload: str = "small") -> None:
         last = panel.races.last

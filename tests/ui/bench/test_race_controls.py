@@ -1,4 +1,4 @@
-"""What can be chosen for a race, what cannot and why, and what it will take."""
+"""What can be chosen for a benchmark, what cannot and why, and what it will take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A race as a user runs it: real windows, real child processes, few rows."""
+"""A benchmark as a user runs it: real windows, real child processes, few rows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_race_draws_live_points_ends_in_sentences_and_is_kept(
     assert list(folder.iterdir()) == []
     (run,) = kept.runs()
     assert (run.samples, run.failures, run.systems) == (48, 0, ("lamella", "sqlite"))
-    qtbot.waitUntil(lambda: "Kept as run" in panel.news.label.text())
+    qtbot.waitUntil(lambda: "Saved as run" in panel.news.label.text())
 
 
 def test_repeats_added_to_a_race_join_its_samples_and_its_kept_run(
@@ -172,7 +172,7 @@ def test_a_race_that_cannot_be_kept_says_so(
     (tmp_path / "kept").write_text("in the way", encoding="utf-8")
     tell(measured("sqlite"))
     panel.keeping.save(panel.races.last)
-    qtbot.waitUntil(lambda: panel.news.label.text().startswith("The race was not kept."))
+    qtbot.waitUntil(lambda: panel.news.label.text().startswith("The run was not saved."))
 
 
 def test_each_workload_keeps_its_own_results(panel: RacePanel, tell: Choose, measured: Choose) -> None:

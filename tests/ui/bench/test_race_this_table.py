@@ -108,7 +108,7 @@ def test_a_system_that_cannot_hold_a_column_says_so_until_the_column_is_left_out
 def test_nothing_can_be_started_without_columns_or_systems(qtbot: QtBot, tasks: Tasks, path: Path) -> None:
     dialog = dialog_of(qtbot, tasks, path, ["delay"])
     tick(dialog, "delay", on=False)
-    qtbot.waitUntil(lambda: "no column to race" in dialog.rule.text(), timeout=WAIT)
+    qtbot.waitUntil(lambda: "no column to measure" in dialog.rule.text(), timeout=WAIT)
     assert not dialog.start.isEnabled()
     tick(dialog, "delay", on=True)
     qtbot.waitUntil(lambda: dialog.choice is not None, timeout=WAIT)
@@ -173,12 +173,12 @@ def test_the_table_on_screen_is_raced_kept_and_shown(qtbot: QtBot, window: MainW
     dialog.start.click()
     panel = window.race
     assert panel is not None and panel.running and window.tabs.current is panel
-    assert race_table(window, tab) is None, "one race at a time"
+    assert race_table(window, tab) is None, "one benchmark at a time"
     qtbot.waitUntil(lambda: not panel.running, timeout=WAIT)
     assert panel.results.workload.title == "flights where delay is more than 60"
     assert {record.operation for record in panel.results.records} >= {"load", "filter_again", "update"}
     assert any("Lamella filters 300 rows of flights" in text for text in panel.view.table.sentences())
-    assert panel.bar.start.isEnabled(), "what is chosen on the left can be raced next"
+    assert panel.bar.start.isEnabled(), "what is chosen on the left can be measured next"
     assert panel.view.display.about.told.startswith("flights where delay is more than 60: ")
     qtbot.waitUntil(lambda: len(window.kept.runs()) == 1, timeout=WAIT)
 

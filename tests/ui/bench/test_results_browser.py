@@ -1,4 +1,4 @@
-"""The kept runs as a user meets them: looked at, compared, followed, noted, deleted and brought back."""
+"""The saved runs as a user meets them: looked at, compared, followed, noted, deleted and brought back."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def browser(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> ResultsBrowser:
 
 def test_without_runs_it_says_what_to_do(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> None:
     browser = opened(qtbot, tasks, kept)
-    qtbot.waitUntil(lambda: "No race is kept yet" in browser.hint.title.text(), timeout=WAIT)
+    qtbot.waitUntil(lambda: "No run is saved yet" in browser.hint.title.text(), timeout=WAIT)
     assert browser.hint.isVisible() and not browser.delete.isVisible()
 
 
@@ -214,8 +214,8 @@ def test_a_run_of_a_workload_that_is_gone_is_still_there(
 
 def test_results_are_exported(browser: ResultsBrowser, tmp_path: Path) -> None:
     for suffix in (".md", ".csv", ".png"):
-        browser.run.export(tmp_path / f"race{suffix}")
-        assert (tmp_path / f"race{suffix}").stat().st_size > 0
+        browser.run.export(tmp_path / f"benchmark{suffix}")
+        assert (tmp_path / f"benchmark{suffix}").stat().st_size > 0
     browser.run.export(tmp_path / "absent" / "race.md")
     assert "absent" in browser.run.news.label.text()
 
@@ -228,6 +228,6 @@ def test_a_damaged_file_is_told_with_a_way_out(qtbot: QtBot, tasks: Tasks, kept:
     qtbot.waitUntil(browser.hint.move.isVisible, timeout=WAIT)
     assert "races.sqlite" in browser.hint.words.text() and "cannot be read" in browser.hint.words.text()
     browser.hint.move.click()
-    qtbot.waitUntil(lambda: "No race is kept yet" in browser.hint.title.text(), timeout=WAIT)
+    qtbot.waitUntil(lambda: "No run is saved yet" in browser.hint.title.text(), timeout=WAIT)
     assert not kept.path.exists() and "races-1.sqlite" in browser.news.label.text()
     assert kept.path.with_name("races-1.sqlite").read_bytes() == b"nonsense" * 500

@@ -1,4 +1,4 @@
-"""What is drawn of a race's results, and what is written of them."""
+"""What is drawn of a benchmark's results, and what is written of them."""
 
 from __future__ import annotations
 

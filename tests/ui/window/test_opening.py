@@ -40,7 +40,7 @@ def test_a_file_opens_in_a_tab_and_is_remembered(window, file_tab, file, memory,
 def test_opening_it_again_comes_back_to_its_tab(window, file_tab, file) -> None:
     window.show_race()
     window.open_paths([file])
-    assert titles(window) == ["flights.parquet", "Race"]
+    assert titles(window) == ["flights.parquet", "Benchmark"]
     assert window.tabs.dataset_tab is file_tab
 
 
@@ -57,7 +57,7 @@ def test_the_race_tab_can_be_closed_and_opened_again(window, qtbot) -> None:
     window.commands["close_tab"].trigger()
     qtbot.waitUntil(lambda: window.race is None)
     window.commands["race"].trigger()
-    assert titles(window) == ["Race"]
+    assert titles(window) == ["Benchmark"]
 
 
 def test_a_broken_file_says_so_and_the_window_goes_on(window, tmp_path, file, qtbot, settled) -> None:
