@@ -1,10 +1,11 @@
-"""The rows of the workload, which the runner wrote as raw doubles, row after row."""
+"""The rows of the workload, which the runner wrote as raw doubles, row after row, and their checksum, which
+is `core.bench.engine.judge.checksum` of rows of floats in plain Python."""
 
 from __future__ import annotations
 
 from array import array
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, Iterable, List, Sequence
 
 Row = Dict[str, float]
 
@@ -19,3 +20,37 @@ def read_rows(path: Path, columns: List[str]) -> List[Row]:
         values.frombytes(file.read())
     flat = values.tolist()
     return [dict(zip(columns, flat[start : start + width])) for start in range(0, len(flat), width)]
+
+
+STEP = 0x9E3779B97F4A7C15
+FIRST = 0xBF58476D1CE4E5B9
+SECOND = 0x94D049BB133111EB
+WORD = 2**64 - 1
+
+
+def checksum(rows: Iterable[Sequence[float]]) -> str:
+    """Rows count in any order; the columns' places and every value count."""
+    count, total = 0, 0
+    for row in rows:
+        count += 1
+        total += _mixed(_sum_of_row(row))
+    return "%d:%016x" % (count, total & WORD)
+
+
+def _sum_of_row(row: Sequence[float]) -> int:
+    found = 0
+    for place, bits in enumerate(_bits(row), start=1):
+        found += _mixed((bits + place * STEP) & WORD)
+    return found & WORD
+
+
+def _bits(row: Sequence[float]) -> array[int]:
+    """-0.0 counts as 0.0, and every NaN as the same one."""
+    floats = array("d", [value + 0.0 if value == value else float("nan") for value in row])
+    return array("Q", floats.tobytes())
+
+
+def _mixed(value: int) -> int:
+    value = ((value ^ (value >> 30)) * FIRST) & WORD
+    value = ((value ^ (value >> 27)) * SECOND) & WORD
+    return value ^ (value >> 31)

@@ -15,10 +15,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Dict, List, TextIO, Tuple
 
-from .checksum import checksum
 from .described import PLACES
 from .measure import Cost, measured
-from .rows import DATA, read_rows
+from .rows import DATA, checksum, read_rows
 from .step_gate import StepGate
 from .systems import System
 

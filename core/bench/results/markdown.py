@@ -10,8 +10,8 @@ from typing import Any
 from lamella.core.bench.engine.machine import sentence
 from lamella.core.bench.engine.protocol import Failure, Unsupported
 from lamella.core.bench.registry import entry_named
-from lamella.core.bench.results.claims import claims_table
 from lamella.core.bench.results.figures import in_order, workload_about, workload_title
+from lamella.core.bench.results.published import claims_table
 from lamella.core.bench.results.records import Record, by_workload
 from lamella.core.bench.results.report import overview_table, report_tables
 from lamella.core.bench.results.run import SavedRun, by_backend

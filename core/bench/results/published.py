@@ -1,14 +1,26 @@
-"""Times that others published, as data: what the dashed lines of the benchmark are drawn from."""
+"""What others published, as data: times, which the dashed lines are drawn from, and claims, with whether a
+run bears them out. Each claim says where its document contradicts itself, and what can be asked of
+measurements."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
-from lamella.core.bench.registry import workload_named
+from lamella.core.bench.registry import entry_named, workload_named
+from lamella.core.bench.results.figures import (
+    ReportTable,
+    shown_bytes,
+    shown_factor,
+    shown_rows,
+    shown_seconds,
+)
+from lamella.core.bench.results.records import Record, Tally, by_workload
 
 
 @dataclass(frozen=True)
@@ -56,7 +68,7 @@ def published(workload: str) -> tuple[PublishedLine, ...]:
     if not source.is_file():
         return ()
     document = json.loads(source.read_text(encoding="utf-8"))
-    return tuple(_line(document, item) for item in document["lines"])
+    return tuple(_published_line(document, item) for item in document["lines"])
 
 
 def published_lines(workload: str, operation: str, quantity: str = "seconds") -> list[PublishedLine]:
@@ -65,7 +77,7 @@ def published_lines(workload: str, operation: str, quantity: str = "seconds") ->
     ]
 
 
-def _line(document: dict[str, Any], item: dict[str, Any]) -> PublishedLine:
+def _published_line(document: dict[str, Any], item: dict[str, Any]) -> PublishedLine:
     return PublishedLine(
         workload=document["workload"],
         system=item["system"],
@@ -91,3 +103,161 @@ def _point(point: dict[str, Any]) -> PublishedPoint:
         below_resolution=point.get("below_resolution", False),
         note=point.get("note", ""),
     )
+
+
+REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
+PARTLY, NOT_MEASURED, CANNOT = "in part", "not measured in this run", "cannot be asked here"
+
+GROWS_LIKE_ROWS = (0.5, 2.0)
+"""Time over rows from one size to the next, where time is said to grow in proportion."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`itself` is where the document contradicts itself or compares what cannot be; `cannot` why nothing can
+    be asked here; `tests` are plain data, each of a `kind` that TESTS knows."""
+
+    document: str
+    claim: str
+    itself: str
+    cannot: str
+    tests: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Of one test: whether the claim holds, and what was measured, in words."""
+
+    holds: bool
+    measured: str
+
+
+@cache
+def claims() -> tuple[Claim, ...]:
+    items = json.loads((files("lamella.resources") / "claims.json").read_text(encoding="utf-8"))
+    return tuple(Claim(**(item | {"tests": tuple(item["tests"])})) for item in items)
+
+
+def claims_table(records: Sequence[Record]) -> ReportTable:
+    """What a run says of every claim, and what its own document does: of documents that the run touches."""
+    tallies = {name: Tally(group) for name, group in by_workload(records).items()}
+    found = [(claim, *judge_claim(claim, tallies)) for claim in claims()]
+    touched = {claim.document for claim, verdict, _ in found if verdict not in (NOT_MEASURED, CANNOT)}
+    lines = [
+        (claim.document, claim.claim, verdict, measured or "–", claim.itself or "–")
+        for claim, verdict, measured in found
+        if claim.document in touched
+    ]
+    header = ("document", "it claims", "here", "measured here", "what its own figures say")
+    return ReportTable("Claims of the documents", header, tuple(lines))
+
+
+def judge_claim(claim: Claim, tallies: Mapping[str, Tally]) -> tuple[str, str]:
+    """The verdict, and what it rests on. `tallies` are by workload."""
+    if not claim.tests:
+        return CANNOT, claim.cannot
+    found = [found for test in claim.tests if (found := _found(test, tallies)) is not None]
+    if not found:
+        return NOT_MEASURED, ""
+    held = {finding.holds for finding in found}
+    verdict = PARTLY if len(held) > 1 else REPRODUCED if held == {True} else NOT_REPRODUCED
+    return verdict, "; ".join(finding.measured for finding in found)
+
+
+def _found(test: Mapping[str, Any], tallies: Mapping[str, Tally]) -> Finding | None:
+    tally = tallies.get(test["workload"])
+    return None if tally is None else TESTS[test["kind"]](test, tally)
+
+
+def _ratio(test: Mapping[str, Any], tally: Tally) -> Finding | None:
+    """At the size told, or else the largest that both have."""
+    slow, fast, quantity = test["slow"], test["fast"], test.get("quantity", "seconds")
+    sizes = [n for n in tally.rows if _value(tally, slow, n, quantity) and _value(tally, fast, n, quantity)]
+    rows = test.get("rows", max(sizes, default=None))
+    if rows not in sizes:
+        return None
+    above, below = _value(tally, slow, rows, quantity), _value(tally, fast, rows, quantity)
+    assert above is not None and below is not None
+    factor = above / below
+    shown = shown_bytes if quantity == "disk_bytes" else shown_seconds
+    told = (
+        f"{_named(test, slow)} {shown(above)}, {_named(test, fast)} {shown(below)}: "
+        f"× {shown_factor(factor)} at {shown_rows(rows)}"
+    )
+    return Finding(test["least"] <= factor <= test.get("most", float("inf")), told)
+
+
+def _order(test: Mapping[str, Any], tally: Tally) -> Finding | None:
+    """Fastest first, at every size that all of them have."""
+    told, holds = [], True
+    for rows in tally.rows:
+        sides = [{"backend": name, "operation": test["operation"]} for name in test["backends"]]
+        values = [_value(tally, side, rows) for side in sides]
+        if any(value is None for value in values):
+            continue
+        times = [value for value in values if value is not None]
+        holds = holds and times == sorted(times)
+        names = (entry_named(name).title for name in test["backends"])
+        each = ", ".join(f"{name} {shown_seconds(time)}" for name, time in zip(names, times, strict=True))
+        told.append(f"{shown_rows(rows)}: {each}")
+    return Finding(holds, "; ".join(told)) if told else None
+
+
+def _flat(test: Mapping[str, Any], tally: Tally) -> Finding | None:
+    """The slowest size takes at most so many times what the quickest takes."""
+    points = _line(test, tally)
+    if len(points) < 2:
+        return None
+    times = [seconds for _, seconds in points]
+    (first, _), (last, _) = points[0], points[-1]
+    told = f"{shown_seconds(min(times))} to {shown_seconds(max(times))} from {first:,} to {shown_rows(last)}"
+    return Finding(max(times) / min(times) <= test["factor"], f"{_named(test, test)} {told}")
+
+
+def _linear(test: Mapping[str, Any], tally: Tally) -> Finding | None:
+    """From the second largest size to the largest."""
+    steps = list(pairwise(_line(test, tally)))
+    if not steps:
+        return None
+    (few, before), (many, after) = steps[-1]
+    growth = (after / before) / (many / few)
+    low, high = GROWS_LIKE_ROWS
+    told = f"{shown_seconds(before)} at {few:,}, {shown_seconds(after)} at {shown_rows(many)}"
+    return Finding(low <= growth <= high, f"{_named(test, test)} {told}")
+
+
+def _below(test: Mapping[str, Any], tally: Tally) -> Finding | None:
+    """A percentile of one operation's samples is at most so many seconds."""
+    points = dict(_line(test, tally, test.get("percent", 50)))
+    rows = test.get("rows", max(points, default=None))
+    if rows not in points:
+        return None
+    told = f"{_named(test, test)} {shown_seconds(points[rows])} at {shown_rows(rows)}"
+    return Finding(points[rows] <= test["seconds"], told)
+
+
+TESTS: dict[str, Callable[[Mapping[str, Any], Tally], Finding | None]] = {
+    "ratio": _ratio,
+    "order": _order,
+    "flat": _flat,
+    "linear": _linear,
+    "below": _below,
+}
+
+
+def _line(side: Mapping[str, Any], tally: Tally, percent: float = 50) -> list[tuple[int, float]]:
+    """Rows and seconds, ascending."""
+    found = ((rows, _value(tally, side, rows, percent=percent)) for rows in tally.rows)
+    return [(rows, seconds) for rows, seconds in found if seconds is not None]
+
+
+def _value(
+    tally: Tally, side: Mapping[str, Any], rows: int, quantity: str = "seconds", percent: float = 50
+) -> float | None:
+    summary = tally.summary((side["operation"], side["backend"], rows), quantity)
+    return None if summary is None else summary.percentile(percent)
+
+
+def _named(test: Mapping[str, Any], side: Mapping[str, Any]) -> str:
+    title = workload_named(test["workload"]).operation(side["operation"]).title
+    return f"{entry_named(side['backend']).title} {title[:1].lower()}{title[1:]}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from lamella.core.bench.engine.measure import Cycle, Sample, measure_each
 from lamella.core.bench.systems.base import CatalogBackend, Entity, ObjectBackend
@@ -384,11 +384,7 @@ class ObjectSteps(Sampling):
 class CatalogCycle(EntitySteps, ObjectSteps):
     """The database is open for all calls of a step, but for those of `open_cold`."""
 
-    steps: ClassVar[tuple[str, ...]] = (
-        *("fill", "open_cold", "warm_get", "catalog_query", "warm_create", "warm_update", "crud_cycle"),
-        *(f"{verb}_{prefix}" for prefix in SIZES for verb in ("put", "get")),
-        *("head", "list_10", "commit_then_put", "commit_and_put", "one_by_one_100", "batched_100"),
-    )
+    steps = CATALOG.steps
 
     def step(self, name: str) -> Iterator[Sample]:
         verb, _, prefix = name.partition("_")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import blake2b
 from random import Random
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 
@@ -278,11 +278,7 @@ _UPDATES: dict[str, tuple[Pick, Callable[[Entity], Entity]]] = {
 
 
 class EntityCycle(Cycle[EntityBackend]):
-    steps: ClassVar[tuple[str, ...]] = (
-        *("fill", "get", "create_one", "update_set", "update_inc", "update_push"),
-        *("update_set_several", "update_add_to_set", "update_pull", "update_unset"),
-        *("delete_one", "create_hundred", "create_thousand", "create_batch", "delete_hundred"),
-    )
+    steps = ENTITY_CHANGES.steps
 
     def fill(self) -> Iterator[Sample]:
         """Nothing is timed."""

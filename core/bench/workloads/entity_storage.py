@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 
@@ -74,7 +74,7 @@ class EntityStorage(Backend):
 
 
 class StorageCycle(Cycle[EntityStorage]):
-    steps: ClassVar[tuple[str, ...]] = ("write", "read")
+    steps = ENTITY_STORAGE.steps
 
     def write(self) -> Iterator[Sample]:
         made = entities(0, self.rows)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import types as is_
@@ -468,7 +468,7 @@ class UserTableFile(FileBackend, UserTableBackend):
 
 
 class UserTableCycle(Cycle[UserTableBackend]):
-    steps: ClassVar[tuple[str, ...]] = ("load", "read", "filter", "update")
+    steps = USER_TABLE.steps
 
     def load(self) -> Iterator[Sample]:
         cost = self._changing(lambda: self.backend.load(self.rows))
