@@ -269,13 +269,13 @@ def load(name: str, family: str = "table") -> type[Backend]:
     if not entry.takes(family):
         raise MissingBackend(f"{entry.title} takes no part in workloads of the kind '{family}'")
     try:
-        backend: type[Backend] = loaded(entry.place(family))
+        backend: type[Backend] = load_place(entry.place(family))
     except (ImportError, AttributeError) as error:
         raise MissingBackend(f"The backend {name} cannot be loaded", str(error)) from error
     return backend
 
 
-def loaded(place: str) -> Any:
+def load_place(place: str) -> Any:
     """What stands at `module:name`, or a system of somebody's own file at `race.py:name`.
 
     Raises ImportError or AttributeError where nothing does, and ScriptFailed where the file does not run.
@@ -311,17 +311,17 @@ class Family:
         """With what has to be made ready in the benchmark's folder before any system is timed."""
         if self.prepares is None:
             return workload
-        made: Workload = loaded(_HERE + self.prepares)(workload, rows, folder, job)
+        made: Workload = load_place(_HERE + self.prepares)(workload, rows, folder, job)
         return made
 
     @property
     def cycle(self) -> type[Cycle[Any]]:
-        found: type[Cycle[Any]] = loaded(_HERE + self.runs)
+        found: type[Cycle[Any]] = load_place(_HERE + self.runs)
         return found
 
     @property
     def expected(self) -> Expected | None:
-        return loaded(_HERE + self.answers) if self.answers else None
+        return load_place(_HERE + self.answers) if self.answers else None
 
     @property
     def places(self) -> Mapping[str, str]:
@@ -377,7 +377,7 @@ class _Workloads(Mapping[str, Workload]):
         self._places = places
 
     def __getitem__(self, name: str) -> Workload:
-        workload: Workload = loaded(f"{_HERE}workloads.{self._places[name]}")
+        workload: Workload = load_place(f"{_HERE}workloads.{self._places[name]}")
         return workload
 
     def __iter__(self) -> Iterator[str]:
@@ -434,7 +434,7 @@ def workload_named(name: str) -> Workload:
     return WORKLOADS[name]
 
 
-def workload_given(name: str, table_rows: int | None, options: Mapping[str, Any]) -> Workload:
+def workload_with_options(name: str, table_rows: int | None, options: Mapping[str, Any]) -> Workload:
     """One by its name with what was asked of it instead of its own. Raises UnknownWorkload."""
     given = replace(workload_named(name), table_rows=table_rows, options=options)
     if given.family != "mine" or not options:

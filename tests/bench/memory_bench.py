@@ -25,7 +25,7 @@ from lamella.core.bench.engine.machine import environment, sentence
 from lamella.core.bench.engine.measure import measure
 from lamella.core.bench.results.figures import ReportTable, shown_bytes, shown_seconds
 from lamella.core.bench.results.records import write_text
-from lamella.core.bench.systems.rows import batches
+from lamella.core.bench.systems.rows import to_batches
 from lamella.core.bench.workloads.table_rows import blocks
 from lamella.core.bench.workloads.tables import SMALL
 from lamella.core.transfer.importing import import_file
@@ -60,7 +60,7 @@ class Measurement:
 
 def reader(kind: str, rows: int) -> pa.RecordBatchReader:
     if kind == "wide":
-        return batches(blocks(SMALL, rows))
+        return to_batches(blocks(SMALL, rows))
     return pa.RecordBatchReader.from_batches(MIXED, _mixed(rows))
 
 

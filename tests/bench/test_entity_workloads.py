@@ -18,7 +18,7 @@ from lamella.core.bench.systems.base import QuestionBackend
 from lamella.core.bench.systems.lamella_indexes import LamellaIndexes, LamellaText
 from lamella.core.bench.systems.sqlite_parquet import BridgeOverParquet
 from lamella.core.bench.workloads import entity_relations as related
-from lamella.core.bench.workloads.bridge import BRIDGE, FILES, GROUPS, as_sums
+from lamella.core.bench.workloads.bridge import BRIDGE, FILES, GROUPS, means_to_sums
 from lamella.core.bench.workloads.entity_indexes import (
     ENTITY_INDEXES,
     INDEXED,
@@ -29,7 +29,7 @@ from lamella.core.bench.workloads.entity_indexes import (
     scanned,
 )
 from lamella.core.bench.workloads.entity_relations import ENTITY_RELATIONS
-from lamella.core.bench.workloads.entity_text import CHANGED, ENTITY_TEXT, compared, documents
+from lamella.core.bench.workloads.entity_text import CHANGED, ENTITY_TEXT, compare_ids, documents
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.questions import digest
 from lamella.core.bridge import row_groups
@@ -172,9 +172,9 @@ def test_figures_are_the_pages(
 
 
 def test_a_best_document_that_does_not_match_is_noticed() -> None:
-    assert compared([1, 2], [1, 2, 3]) != compared([1, 9], [1, 2, 3])
-    assert compared([1, 2], [1, 2, 3]) != compared([1, 2], [1, 2, 4])
-    assert compared([1, 2], [1, 2, 3]) == compared([3, 1], [3, 2, 1]), "ranks differ between systems"
+    assert compare_ids([1, 2], [1, 2, 3]) != compare_ids([1, 9], [1, 2, 3])
+    assert compare_ids([1, 2], [1, 2, 3]) != compare_ids([1, 2], [1, 2, 4])
+    assert compare_ids([1, 2], [1, 2, 3]) == compare_ids([3, 1], [3, 2, 1]), "ranks differ between systems"
 
 
 def test_documents_begin_with_those_of_fewer() -> None:
@@ -245,8 +245,12 @@ def _page(folder: Path, operation: str) -> list[Any]:
 def test_means_are_compared_by_what_they_add_up_to() -> None:
     half_way, added_otherwise = 11.71984375, 11.719843749999999
     assert digest([(half_way,)]) != digest([(added_otherwise,)])
-    assert as_sums([("a", 512, half_way)]) == as_sums([("a", 512, added_otherwise)]) == [("a", 512, 6000.56)]
-    assert as_sums([("a", 512, half_way)]) != as_sums([("a", 512, half_way + 0.01 / 512)])
+    assert (
+        means_to_sums([("a", 512, half_way)])
+        == means_to_sums([("a", 512, added_otherwise)])
+        == [("a", 512, 6000.56)]
+    )
+    assert means_to_sums([("a", 512, half_way)]) != means_to_sums([("a", 512, half_way + 0.01 / 512)])
 
 
 def test_what_is_in_order_is_found_without_reading_all_files(tmp_path: Path) -> None:

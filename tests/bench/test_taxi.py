@@ -34,7 +34,7 @@ from lamella.core.bench.workloads.taxi import (
     TRIP_SCHEMA,
     TaxiBackend,
     TaxiCycle,
-    comparable,
+    comparable_rows,
     expected,
     files_of,
     make_files,
@@ -117,7 +117,7 @@ def test_the_answers_are_those_of_plain_python_over_the_files(race_folder: Path)
         "Q4": [(*key, count) for key, count in Counter(keys).items()],
     }
     for query, answer in answers.items():
-        assert digest(comparable(query, answer)) == expected(TAXI, TAXI.operation(query), ROWS)
+        assert digest(comparable_rows(query, answer)) == expected(TAXI, TAXI.operation(query), ROWS)
 
 
 def _read(files: list[Path]) -> Iterator[dict[str, str]]:
@@ -165,14 +165,14 @@ def test_what_a_killed_process_left_half_made_is_made_anew(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("tie", [16.00000005, 31.24999995, 12.34567895])
 def test_averages_on_either_side_of_a_tie_are_the_same(tie: float) -> None:
-    low, high = (comparable("Q2", [(1, tie * (1 + by))]) for by in (-1e-15, 1e-15))
+    low, high = (comparable_rows("Q2", [(1, tie * (1 + by))]) for by in (-1e-15, 1e-15))
     assert digest(low) == digest(high)
-    assert digest(low) != digest(comparable("Q2", [(1, tie * (1 - 1e-8))]))
+    assert digest(low) != digest(comparable_rows("Q2", [(1, tie * (1 - 1e-8))]))
 
 
 def test_a_year_may_be_a_text_or_a_number_and_must_be_the_right_one() -> None:
-    assert digest(comparable("Q3", [(1, "2009", 5)])) == digest(comparable("Q3", [(1, 2009, 5)]))
-    assert digest(comparable("Q3", [(1, 2009, 5)])) != digest(comparable("Q3", [(1, 2010, 5)]))
+    assert digest(comparable_rows("Q3", [(1, "2009", 5)])) == digest(comparable_rows("Q3", [(1, 2009, 5)]))
+    assert digest(comparable_rows("Q3", [(1, 2009, 5)])) != digest(comparable_rows("Q3", [(1, 2010, 5)]))
 
 
 def test_values_far_in_a_file_may_widen_the_columns_of_lamellas_table(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from lamella.core.bench.registry import ENTRIES, Entry, entry_named, workload_given, workload_named
+from lamella.core.bench.registry import ENTRIES, Entry, entry_named, workload_named, workload_with_options
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_script import system_names
 
@@ -47,7 +47,7 @@ class Part:
     @classmethod
     def from_dict(cls, item: dict[str, Any]) -> Part:
         """Raises UnknownWorkload for a workload that this version does not have."""
-        own = workload_given(item["workload"], item["table_rows"], item["options"])
+        own = workload_with_options(item["workload"], item["table_rows"], item["options"])
         rows, systems, words = (tuple(item[name]) for name in ("rows", "systems", "words"))
         return cls(own, rows, systems, item["repeats"], words)
 

@@ -30,7 +30,7 @@ from lamella.core.bench.engine.protocol import (
     to_line,
 )
 from lamella.core.bench.plain.step_gate import StepGate
-from lamella.core.bench.registry import Family, family_of, workload_given, workload_named
+from lamella.core.bench.registry import Family, family_of, workload_named, workload_with_options
 from lamella.core.bench.results.records import COLD, WARM, Record
 from lamella.core.bench.systems.base import Backend, NotReady
 from lamella.core.bench.workloads.model import Workload
@@ -81,7 +81,7 @@ class Worker:
     def _workload(self) -> Workload:
         named = workload_named(self.spec.workload)
         table_rows = self.spec.table_rows or named.table_rows
-        return workload_given(named.id, table_rows, self.spec.options)
+        return workload_with_options(named.id, table_rows, self.spec.options)
 
     @property
     def _family(self) -> Family:

@@ -71,7 +71,7 @@ SAMPLES_OF = """
 ENDED = "SELECT ended.* FROM ended JOIN runs ON runs.id = ended.run ORDER BY runs.started, runs.id"
 
 
-def is_there(connection: sqlite3.Connection, path: Path) -> bool:
+def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
     """Whether the file has our tables; False for one that is empty.
 
     Raises FileProblem for a file of another program or of a later version.
@@ -93,7 +93,7 @@ def is_there(connection: sqlite3.Connection, path: Path) -> bool:
     return True
 
 
-def make(connection: sqlite3.Connection) -> None:
+def create_tables(connection: sqlite3.Connection) -> None:
     """Inside the transaction that is open."""
     for statement in TABLES:
         connection.execute(statement)
@@ -101,7 +101,7 @@ def make(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def insert(connection: sqlite3.Connection, table: str, items: Sequence[Mapping[str, Any]]) -> int:
+def insert_rows(connection: sqlite3.Connection, table: str, items: Sequence[Mapping[str, Any]]) -> int:
     """Rows of the same columns; the number of the last one, 0 for none."""
     if not items:
         return 0
@@ -130,7 +130,7 @@ class SavedRuns:
     def save(self, run: SavedRun) -> int:
         """The number it has from now on; `run.id` is not looked at."""
         with self._writing() as connection:
-            number = insert(connection, "runs", [_run_row(run)])
+            number = insert_rows(connection, "runs", [_run_row(run)])
             for table, items in (
                 ("samples", [_sample_row(record) for record in run.records]),
                 ("failures", [vars(failure) for failure in run.failures]),
@@ -138,7 +138,7 @@ class SavedRuns:
                 ("surroundings", [_surroundings_row(found) for found in run.surroundings]),
                 ("ended", [vars(one) for one in run.ended]),
             ):
-                insert(connection, table, [{"run": number, **item} for item in items])
+                insert_rows(connection, table, [{"run": number, **item} for item in items])
         return number
 
     def runs(self) -> list[RunSummary]:
@@ -215,7 +215,7 @@ class SavedRuns:
         if not self.path.exists():
             return []
         with self._problems_named(), closing(self._connected("ro")) as connection:
-            if not is_there(connection, self.path):
+            if not has_tables(connection, self.path):
                 return []
             return [dict(row) for row in connection.execute(sql, values)]
 
@@ -226,8 +226,8 @@ class SavedRuns:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(self._connected("rwc")) as connection:
                 connection.execute("BEGIN IMMEDIATE")
-                if not is_there(connection, self.path):
-                    make(connection)
+                if not has_tables(connection, self.path):
+                    create_tables(connection)
                 yield connection
                 connection.execute("COMMIT")
 

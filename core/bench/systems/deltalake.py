@@ -15,7 +15,7 @@ from deltalake.table import TableMerger
 
 from lamella.core.bench.systems.base import Rows
 from lamella.core.bench.systems.pyarrow import from_rows, with_ids
-from lamella.core.bench.systems.rows import ArrowTable, batches
+from lamella.core.bench.systems.rows import ArrowTable, to_batches
 from lamella.core.bench.workloads.model import Columns
 
 SAME_ROW = "target.id = source.id"
@@ -54,7 +54,7 @@ class DeltaLake(ArrowTable):
         write_deltalake(self.path, from_rows(prepared))
 
     def fill(self, made: Iterable[Columns]) -> None:
-        write_deltalake(self.path, with_ids(batches(made).read_all()))
+        write_deltalake(self.path, with_ids(to_batches(made).read_all()))
 
     def read(self) -> pa.Table:
         return self._table.to_pyarrow_table()

@@ -20,7 +20,7 @@ from lamella.core.bench.systems.base import (
     Questions,
     Rows,
 )
-from lamella.core.bench.systems.rows import ArrowTable, batches, names_of
+from lamella.core.bench.systems.rows import ArrowTable, names_of, to_batches
 from lamella.core.bench.systems.sql import (
     COUNT_ITEMS,
     SHARED_CONDITIONS,
@@ -29,7 +29,7 @@ from lamella.core.bench.systems.sql import (
     SQLEntityQueries,
     sql_questions,
 )
-from lamella.core.bench.workloads.bridge import COLUMN_COUNT, GROUP, as_sums, statements, trips, zones
+from lamella.core.bench.workloads.bridge import COLUMN_COUNT, GROUP, means_to_sums, statements, trips, zones
 from lamella.core.bench.workloads.entities import SCHEMA
 from lamella.core.bench.workloads.entity_indexes import ITEM_TYPES, items
 from lamella.core.bench.workloads.entity_memory import EntityMemory
@@ -39,7 +39,7 @@ from lamella.core.bench.workloads.entity_storage import EntityStorage
 from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiBackend
-from lamella.core.bench.workloads.user_table import UserTableBackend, change_sql, condition_sql
+from lamella.core.bench.workloads.user_table import UserTableBackend, change_to_sql, condition_to_sql
 
 
 class DuckDBFile(Backend):
@@ -92,7 +92,7 @@ class DuckDB(DuckDBFile, ArrowTable):
         self._create(pa.Table.from_pylist(prepared))
 
     def fill(self, made: Iterable[Columns]) -> None:
-        self._create(batches(made))
+        self._create(to_batches(made))
 
     def read(self) -> pa.Table:
         return self._answer(f"SELECT {self._all} FROM benchmark")
@@ -380,7 +380,7 @@ class DuckDBTable(DuckDBQuestions):
         ((rows,),) = self.plain("SELECT count(*) FROM trips")
         asked = statements(rows, rowid="rowid + 1")
         return {
-            name: Question(partial(self.plain, text), told=as_sums if name == GROUP else _as_in_sqlite)
+            name: Question(partial(self.plain, text), told=means_to_sums if name == GROUP else _as_in_sqlite)
             for name, text in asked
         }
 
@@ -471,11 +471,11 @@ class DuckDBUserTable(DuckDBFile, UserTableBackend):
 
     def update(self) -> None:
         assert self.copied.change is not None
-        column, value = change_sql(self.copied.change, self.copied.schema)
+        column, value = change_to_sql(self.copied.change, self.copied.schema)
         self._connection.execute(f"update mine set {column} = {value} where {self.condition()}")
 
     def as_table(self, answer: pa.Table) -> pa.Table:
         return answer
 
     def condition(self) -> str:
-        return condition_sql(self.copied.where, self.copied.schema)
+        return condition_to_sql(self.copied.where, self.copied.schema)

@@ -12,7 +12,14 @@ import numpy as np
 
 from lamella.core.bench.systems import rows
 from lamella.core.bench.systems.base import Rows, TableBackend
-from lamella.core.bench.systems.rows import Table, from_blocks, from_dicts, names_of, places_of, queried
+from lamella.core.bench.systems.rows import (
+    Table,
+    blocks_to_arrays,
+    names_of,
+    places_of,
+    query_mask,
+    rows_to_array,
+)
 from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 
@@ -61,7 +68,7 @@ class H5py(TableBackend):
         self._file.close()
 
     def prepare(self, rows: Rows) -> Table:
-        return from_dicts(rows, self.workload)
+        return rows_to_array(rows, self.workload)
 
     def create(self, prepared: Table) -> None:
         self._file.create_dataset(DATASET, data=prepared)
@@ -69,7 +76,7 @@ class H5py(TableBackend):
 
     def fill(self, made: Iterable[Columns]) -> None:
         """A contiguous dataset is as long as it is made: the blocks are put together first."""
-        self.create(np.concatenate(list(from_blocks(made, self.workload))))
+        self.create(np.concatenate(list(blocks_to_arrays(made, self.workload))))
 
     def read(self) -> Table:
         table: Table = self._table[:]
@@ -78,7 +85,7 @@ class H5py(TableBackend):
     def query(self) -> Table:
         """One read of everything: rows lie together, so that two columns alone take as long."""
         table = self.read()
-        return table[queried(table, self.names)]
+        return table[query_mask(table, self.names)]
 
     def find(self) -> Table:
         column = self._table[:, self.names.index("col0")]
@@ -93,7 +100,7 @@ class H5py(TableBackend):
         return dict(zip(self.names, answer.tolist(), strict=True))
 
     def prepare_update(self, rows: Rows) -> Table:
-        return from_dicts(rows, self.workload)
+        return rows_to_array(rows, self.workload)
 
     def update(self, prepared: Table) -> None:
         rows = places_of(self._table[:, 0], prepared[:, 0])
@@ -102,7 +109,7 @@ class H5py(TableBackend):
 
     def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Update:
         order = np.argsort(row_ids)
-        values = from_dicts(rows, self.workload)[order]
+        values = rows_to_array(rows, self.workload)[order]
         places = np.array([self.names.index(name) for name in rows[0]])
         return Update(np.array(row_ids)[order], places, values)
 
@@ -111,7 +118,7 @@ class H5py(TableBackend):
 
     def blocks(self, answer: Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
         held = self.names if answer.shape[1] == self.columns else names
-        return rows.blocks(answer, held, names)
+        return rows.array_blocks(answer, held, names)
 
     def contents(self, names: Sequence[str]) -> Iterator[Sequence[Values]]:
         for part in _slices(len(self._table)):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from lamella.core.agg import count, mean
 from lamella.core.bench.systems.base import Backend, CatalogBackend, Entity, OperatorEntities, Rows
 from lamella.core.bench.systems.folder import Files
-from lamella.core.bench.systems.rows import ArrowTable, batches
+from lamella.core.bench.systems.rows import ArrowTable, to_batches
 from lamella.core.bench.workloads.entities import entities
 from lamella.core.bench.workloads.entity_memory import EntityMemory
 from lamella.core.bench.workloads.entity_queries import COLUMNS, PAGE, PAGE_ORDER, EntityQueries
@@ -90,7 +90,7 @@ class Lamella(LamellaStore, ArrowTable):
         self._store.create_table(NAME, prepared)
 
     def fill(self, made: Iterable[Columns]) -> None:
-        self._store.create_table(NAME, batches(made))
+        self._store.create_table(NAME, to_batches(made))
 
     def read(self) -> pa.Table:
         return self._store[NAME].read()

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from lamella.core.bench.systems.base import Backend, Rows
 from lamella.core.bench.systems.pyarrow import answer_trips, trip_options
-from lamella.core.bench.systems.rows import ArrowTable, batches
+from lamella.core.bench.systems.rows import ArrowTable, to_batches
 from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
 
@@ -63,7 +63,7 @@ class ParquetDB(ParquetDBFolder, ArrowTable):
         self._db.create(prepared)
 
     def fill(self, made: Iterable[Columns]) -> None:
-        table = batches(made).read_all()
+        table = to_batches(made).read_all()
         self._db.create(table.drop_columns(["id"]) if "id" in table.column_names else table)
 
     def read(self) -> pa.Table:

@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 
 from lamella.core.arrays import from_numpy
 from lamella.core.bench.systems.base import Backend, FileBackend, Rows
-from lamella.core.bench.systems.rows import ArrowTable, batches
+from lamella.core.bench.systems.rows import ArrowTable, to_batches
 from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
 from lamella.core.bench.workloads.user_table import Change, UserTableFile
 
 ROWS_A_GROUP = 100_000
 
-CHANGES = (
+CHANGING_STEPS = (
     *("update", "update_by_row_id", "update_some", "update_some_by_row_id", "update_one", "update_cell"),
     *("delete_one", "scatter_updates", "read_updated", "scatter_deletes", "read_deleted"),
 )
@@ -42,7 +42,7 @@ class ParquetFile(PyArrow, FileBackend, ArrowTable):
 
     file_name = "0.parquet"
     cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        CHANGES, "PyArrow has no update or delete: a Parquet file can only be written anew"
+        CHANGING_STEPS, "PyArrow has no update or delete: a Parquet file can only be written anew"
     )
 
     @property
@@ -50,7 +50,7 @@ class ParquetFile(PyArrow, FileBackend, ArrowTable):
         return len(self.workload.data_columns) + 1
 
     def fill(self, made: Iterable[Columns]) -> None:
-        reader, start = batches(made), 0
+        reader, start = to_batches(made), 0
         schema = pa.schema([pa.field("id", pa.int64()), *(f for f in reader.schema if f.name != "id")])
         with self._writer(schema) as writer:
             for batch in _groups(reader):

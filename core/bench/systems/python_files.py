@@ -20,15 +20,15 @@ from lamella.core.bench.systems.rows import (
     Table,
     Tuples,
     WholeFile,
-    cannot,
+    blocks_to_arrays,
     dict_blocks,
-    from_blocks,
-    from_dicts,
     object_blocks,
     places_of,
-    queried,
+    query_mask,
+    rows_to_array,
     tuple_blocks,
     tuples_of,
+    whole_file_limits,
 )
 from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row, dicts, tuples
@@ -44,7 +44,7 @@ class PythonFile(WholeFile):
 
 class CSV(PythonFile):
     id = "csv"
-    cannot: ClassVar[Mapping[str, str]] = cannot("A CSV file")
+    cannot: ClassVar[Mapping[str, str]] = whole_file_limits("A CSV file")
     file_name = "benchmark.csv"
     description = (
         "lines written with str and join, read by a loop over the file, split, and int or float; every "
@@ -130,7 +130,7 @@ def _line(row: tuple[Any, ...]) -> str:
 
 class CSVNumPy(WholeFile):
     id = "csv-numpy"
-    cannot: ClassVar[Mapping[str, str]] = cannot("A CSV file")
+    cannot: ClassVar[Mapping[str, str]] = whole_file_limits("A CSV file")
     file_name = "benchmark.csv"
     description = (
         "savetxt (integers as %d, floats in its own format of 19 digits) and loadtxt; every question "
@@ -143,20 +143,20 @@ class CSVNumPy(WholeFile):
         return f"NumPy {np.__version__}"
 
     def prepare(self, rows: Rows) -> Table:
-        return from_dicts(rows, self.workload)
+        return rows_to_array(rows, self.workload)
 
     def create(self, prepared: Table) -> None:
         self._save(self.path, [prepared])
 
     def fill(self, made: Iterable[Columns]) -> None:
-        self._save(self.path, from_blocks(made, self.workload))
+        self._save(self.path, blocks_to_arrays(made, self.workload))
 
     def read(self) -> Table:
         return self._load()
 
     def query(self) -> Table:
         table = self._load()
-        found: Table = table[queried(table, self.names)]
+        found: Table = table[query_mask(table, self.names)]
         return found
 
     def find(self) -> Table:
@@ -165,7 +165,7 @@ class CSVNumPy(WholeFile):
         return found
 
     def prepare_update(self, rows: Rows) -> Table:
-        return from_dicts(rows, self.workload)
+        return rows_to_array(rows, self.workload)
 
     def update(self, prepared: Table) -> None:
         table = self._load()
@@ -174,7 +174,7 @@ class CSVNumPy(WholeFile):
 
     def blocks(self, answer: Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
         held = self.names if answer.shape[1] == self.columns else names
-        return rows.blocks(answer, held, names)
+        return rows.array_blocks(answer, held, names)
 
     def _save(self, path: Path, tables: Iterable[Table]) -> None:
         header = ",".join(self.names)
@@ -199,7 +199,7 @@ encode = json.JSONEncoder(separators=(",", ":")).encode
 
 class JSONLines(PythonFile):
     id = "jsonl"
-    cannot: ClassVar[Mapping[str, str]] = cannot("A file of JSON lines")
+    cannot: ClassVar[Mapping[str, str]] = whole_file_limits("A file of JSON lines")
     file_name = "benchmark.jsonl"
     description = (
         "Python's json, one object a line without spaces; every question parses the whole file, an "
@@ -251,7 +251,7 @@ def _write(path: Path, rows: Iterable[Row]) -> None:
 
 
 class PickleFile(PythonFile):
-    cannot: ClassVar[Mapping[str, str]] = cannot("A pickle")
+    cannot: ClassVar[Mapping[str, str]] = whole_file_limits("A pickle")
     file_name = "benchmark.pickle"
     about: ClassVar[str]
 

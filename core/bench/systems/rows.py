@@ -66,16 +66,16 @@ def _parts(answer: Sequence[Any]) -> Iterator[Sequence[Any]]:
 Table = npt.NDArray[Any]
 
 
-def from_dicts(rows: Rows, workload: Workload) -> Table:
+def rows_to_array(rows: Rows, workload: Workload) -> Table:
     return np.array([list(row.values()) for row in rows], dtype=workload.dtype)
 
 
-def from_blocks(made: Iterable[Columns], workload: Workload) -> Iterator[Table]:
+def blocks_to_arrays(made: Iterable[Columns], workload: Workload) -> Iterator[Table]:
     for block in made:
         yield np.column_stack([values.astype(workload.dtype, copy=False) for values in block.values()])
 
 
-def queried(table: Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+def query_mask(table: Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
     found: npt.NDArray[np.bool_] = (table[:, names.index("col1")] > 100) & (
         table[:, names.index("col97")] < 1000
     )
@@ -88,14 +88,14 @@ def places_of(keys: Values, wanted: Values) -> npt.NDArray[np.intp]:
     return order[np.searchsorted(keys, wanted, sorter=order)]
 
 
-def blocks(answer: Table, held: Sequence[str], names: Sequence[str]) -> Iterator[Sequence[Values]]:
+def array_blocks(answer: Table, held: Sequence[str], names: Sequence[str]) -> Iterator[Sequence[Values]]:
     """`held` are the names of the answer's columns."""
     for start in range(0, len(answer), BLOCK_ROWS):
         part = answer[start : start + BLOCK_ROWS]
         yield [part[:, held.index(name)] for name in names]
 
 
-def batches(made: Iterable[Columns]) -> pa.RecordBatchReader:
+def to_batches(made: Iterable[Columns]) -> pa.RecordBatchReader:
     """At least one block, streamed."""
     import pyarrow as pa  # systems without Arrow import this module too
 
@@ -104,7 +104,7 @@ def batches(made: Iterable[Columns]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], every))
 
 
-def columns_of(answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+def to_columns(answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
     for batch in answer.select(list(names)).to_batches(max_chunksize=BLOCK_ROWS):
         yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
 
@@ -126,7 +126,7 @@ class ArrowTable(TableBackend):
         return row
 
     def blocks(self, answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        return columns_of(answer, names)
+        return to_columns(answer, names)
 
 
 class FrameFile(FileBackend, TableBackend):
@@ -139,16 +139,16 @@ class FrameFile(FileBackend, TableBackend):
         return len(names_of(self.workload))
 
 
-BY_ROW_ID = (
+STEPS_BY_ROW_ID = (
     *("get", "update_by_row_id", "update_some_by_row_id", "update_one", "update_cell", "delete_one"),
     *("scatter_updates", "read_updated", "scatter_deletes", "read_deleted"),
 )
 
 
-def cannot(file: str) -> Mapping[str, str]:
+def whole_file_limits(file: str) -> Mapping[str, str]:
     """Why steps are left out; `file` is "A CSV file", say."""
     ids = f"{file} has no row ids, and to change one row is to write all of it anew"
-    return dict.fromkeys(BY_ROW_ID, ids) | {"find_indexed": f"{file} has no index"}
+    return dict.fromkeys(STEPS_BY_ROW_ID, ids) | {"find_indexed": f"{file} has no index"}
 
 
 class WholeFile(FileBackend, TableBackend):

@@ -14,10 +14,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lamella.core.bench.systems.base import Question, QuestionBackend, Questions, Rows
-from lamella.core.bench.systems.pyarrow import CHANGES, ROWS_A_GROUP, ParquetFile, from_rows, trip_options
+from lamella.core.bench.systems.pyarrow import (
+    CHANGING_STEPS,
+    ROWS_A_GROUP,
+    ParquetFile,
+    from_rows,
+    trip_options,
+)
 from lamella.core.bench.systems.rows import Tuples, tuple_blocks
 from lamella.core.bench.workloads import taxi
-from lamella.core.bench.workloads.bridge import COLUMN_COUNT, GROUP, as_sums, statements, write_files, zones
+from lamella.core.bench.workloads.bridge import (
+    COLUMN_COUNT,
+    GROUP,
+    means_to_sums,
+    statements,
+    write_files,
+    zones,
+)
 from lamella.core.bench.workloads.model import Values, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 from lamella.core.bridge import connect
@@ -26,7 +39,7 @@ from lamella.core.bridge import connect
 class SQLiteOverParquet(ParquetFile):
     id, file_name = "sqlite-parquet", "benchmark.parquet"
     cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        CHANGES, "A virtual table over Parquet is read-only: its files are never changed in place"
+        CHANGING_STEPS, "A virtual table over Parquet is read-only: its files are never changed in place"
     )
     description = (
         "PyArrow writes the file (dictionary, snappy, row groups of 100,000), SQLite reads it as a "
@@ -100,7 +113,7 @@ class BridgeQueries(QuestionBackend):
     def questions(self) -> Questions:
         rows: Any = self._ask("SELECT count(*) FROM trips")[0][0]
         return {
-            name: Question(partial(self._ask, text), told=as_sums if name == GROUP else None)
+            name: Question(partial(self._ask, text), told=means_to_sums if name == GROUP else None)
             for name, text in statements(rows, rowid="rowid")
         }
 
@@ -233,7 +246,7 @@ class TaxiTableForEachFile(TaxiOverParquet):
 
         connection = connect(sorted(self._parquet.iterdir()))
         for query in taxi.QUERIES:
-            connection.execute(taxi.view(query, list(self._tables)))
+            connection.execute(taxi.view_statement(query, list(self._tables)))
         return connection
 
 

@@ -111,7 +111,7 @@ class SQLiteUserTableFile(SQLiteFile, user_table.UserTableBackend):
 
     def update(self) -> None:
         assert self.copied.change is not None
-        column, value = user_table.change_sql(self.copied.change, self.copied.schema)
+        column, value = user_table.change_to_sql(self.copied.change, self.copied.schema)
         self._connection.execute(f"update mine set {column} = {value} where {self.condition()}")
         self._connection.commit()
 

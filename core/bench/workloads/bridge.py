@@ -72,7 +72,7 @@ def statements(rows: int, rowid: str) -> Iterator[tuple[str, str]]:
         yield name, text.format(half=rows // 2, rowid=rowid)
 
 
-def as_sums(groups: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+def means_to_sums(groups: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
     """What `group` answers, for comparing: a mean of hundredths may lie half-way between two numbers of nine
     digits, where the order of adding up decides; a sum of hundredths does not."""
     return [(zone, count, round(count * mean, 2)) for zone, count, mean in groups]

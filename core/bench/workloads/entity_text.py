@@ -118,12 +118,12 @@ def documents(rows: int) -> dict[str, list[str] | list[int]]:
     }
 
 
-def commits(rows: int) -> list[int]:
+def changed_documents(rows: int) -> list[int]:
     """Documents that are changed one after the other, a commit each."""
     return [number % rows for number in range(COMMITS)]
 
 
-def compared(best: Sequence[int], matching: Sequence[int]) -> list[tuple[int, ...]]:
+def compare_ids(best: Sequence[int], matching: Sequence[int]) -> list[tuple[int, ...]]:
     """How many match, a sum of their ids, and how many of the best are among them."""
     return [(len(matching), sum(matching), len(set(best).intersection(matching)))]
 
@@ -184,7 +184,7 @@ class TextBackend(QuestionBackend):
         )
 
     def _after_commit(self, words: Words) -> Question:
-        numbers = commits(self.changing())
+        numbers = changed_documents(self.changing())
         waiting = iter(numbers)
         return Question(
             lambda _: self._best(AFTER_COMMIT, words, words.first),
@@ -205,7 +205,7 @@ class TextBackend(QuestionBackend):
         return self.best(asks, self._text(words, number))
 
     def _compared(self, asks: str, words: Words, answer: Any, number: int) -> list[tuple[int, ...]]:
-        return compared(self.ids(answer), self.matching(asks, self._text(words, number)))
+        return compare_ids(self.ids(answer), self.matching(asks, self._text(words, number)))
 
     def _text(self, words: Words, number: int) -> str:
         text: str = getattr(words, self.typed)

@@ -84,7 +84,7 @@ class QuestionCycle(Cycle[QuestionBackend]):
     def ask(self, name: str) -> Iterator[Sample]:
         self.backend.open(writing=False)
         question = self.backend.questions()[name]
-        first, again, told = _of_each(question) if question.of else _of_the_same(question)
+        first, again, told = _ask_each(question) if question.of else _ask_again(question)
         self.backend.close()
         size, checksum = self.backend.disk_bytes(), told[0] if len(set(told)) == 1 else digest_in_order(told)
         yield Sample(name, replace(first, latencies=()), size, checksum, first=True)
@@ -98,7 +98,7 @@ _Calls = tuple[Cost, Cost, Sequence[str]]
 """What the first call cost, and those after it, and what was answered."""
 
 
-def _of_each(question: Question) -> _Calls:
+def _ask_each(question: Question) -> _Calls:
     """One value after the other; of a single one, that one twice."""
     turns = [*question.of[:1], *(question.of[1:] or question.of)]
     works = [partial(question.ask, value) for value in turns]
@@ -112,7 +112,7 @@ def _of_each(question: Question) -> _Calls:
     return cost, cost_again, told
 
 
-def _of_the_same(question: Question) -> _Calls:
+def _ask_again(question: Question) -> _Calls:
     """Each answer is gone before the next call: those who ask again do not keep all that they had."""
     costs, told = list[Cost](), list[str]()
     while len(costs) < 2 or (len(costs) < CALLS and sum(c.seconds for c in costs[1:]) < ENOUGH_SECONDS):

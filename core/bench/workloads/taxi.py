@@ -372,7 +372,7 @@ SQLITE_VIEWS = {
 """Over the views that `view` makes."""
 
 
-def view(query: str, tables: list[str]) -> str:
+def view_statement(query: str, tables: list[str]) -> str:
     """What makes the view that adds up a table for each file, as the page does for want of one table."""
     parts = " UNION ALL ".join(_PARTS[query].format(table=table) for table in tables)
     return f"CREATE TEMP VIEW query_{query} AS {parts}"
@@ -398,7 +398,7 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
     return right_answers(rows)[operation.id]
 
 
-def comparable(query: str, rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+def comparable_rows(query: str, rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
     """Rows as they are compared, from whatever system."""
     return [_RULES[query](list(row)) for row in rows]
 
@@ -411,7 +411,7 @@ _RULES: dict[str, Callable[[list[Any]], list[Any]]] = {
 }
 
 
-def sampled(rows: int) -> list[int]:
+def sample_ids(rows: int) -> list[int]:
     """The ids of the trips that are read back after an import."""
     drawn: list[int] = np.random.default_rng([SEED, rows]).choice(rows, min(rows, SAMPLED), False).tolist()
     return drawn
@@ -423,7 +423,7 @@ def right_answers(rows: int) -> dict[str, str]:
     import pyarrow.compute as pc
 
     counts, cents = Counter[Group](), Counter[Group]()
-    wanted, whole = pa.array(sampled(rows), pa.int64()), list[pa.RecordBatch]()
+    wanted, whole = pa.array(sample_ids(rows), pa.int64()), list[pa.RecordBatch]()
     for batch in trips(rows):
         whole.append(batch.filter(pc.is_in(batch["trip_id"], wanted)))
         for group, count, sum_ in _groups(batch):
@@ -436,7 +436,7 @@ def right_answers(rows: int) -> dict[str, str]:
         "Q3": _rows(_by(counts, "passengers", "year")),
         "Q4": _rows(_by(counts, "passengers", "year", "distance")),
     }
-    told = {query: digest(comparable(query, answer)) for query, answer in found.items()}
+    told = {query: digest(comparable_rows(query, answer)) for query, answer in found.items()}
     return told | {"import": digest(pa.Table.from_batches(whole))}
 
 
@@ -504,7 +504,7 @@ class TaxiBackend(QuestionBackend):
         return zip(*(column.to_pylist() for column in answer.columns), strict=True)
 
     def _told(self, query: str, answer: Any) -> list[list[Any]]:
-        return comparable(query, self.rows_of(answer))
+        return comparable_rows(query, self.rows_of(answer))
 
 
 IMPORT = "import"
@@ -524,6 +524,6 @@ class TaxiCycle(QuestionCycle):
         self.backend.folder.mkdir(parents=True, exist_ok=True)
         _, cost = measure(lambda: self.backend.fill(self.rows))
         self.backend.open(writing=False)
-        told = digest(self.backend.whole_trips(sampled(self.rows)))
+        told = digest(self.backend.whole_trips(sample_ids(self.rows)))
         self.backend.close()
         yield Sample(IMPORT, cost, self.backend.disk_bytes(), told)

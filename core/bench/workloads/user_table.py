@@ -301,7 +301,7 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
 
     copied = TableCopy.of(workload.options)
     with duckdb.connect() as connection:
-        fill(connection, copied, rows)
+        fill_duckdb(connection, copied, rows)
         return digest(connection.sql(_asked(copied, operation.id)).to_arrow_table(), copied.schema)
 
 
@@ -324,7 +324,7 @@ def _hashing() -> duckdb.DuckDBPyConnection:
     return duckdb.connect()
 
 
-def fill(connection: duckdb.DuckDBPyConnection, copied: TableCopy, rows: int) -> None:
+def fill_duckdb(connection: duckdb.DuckDBPyConnection, copied: TableCopy, rows: int) -> None:
     """Make the table `mine`, its columns called by their place, since SQL does not tell the cases of names
     apart."""
     connection.execute("set temp_directory = $place", {"place": str(copied.path.parent / "spill")})
@@ -340,14 +340,14 @@ def names_of(schema: pa.Schema) -> list[str]:
     return [f"c{place}" for place in range(len(schema))]
 
 
-def condition_sql(where: Filter | None, schema: pa.Schema) -> str:
+def condition_to_sql(where: Filter | None, schema: pa.Schema) -> str:
     from lamella.core.filters import to_sql
 
     names = dict(zip(schema.names, names_of(schema), strict=True))
     return "true" if where is None else to_sql(where, names).sql("duckdb")
 
 
-def change_sql(change: Change, schema: pa.Schema) -> tuple[str, str]:
+def change_to_sql(change: Change, schema: pa.Schema) -> tuple[str, str]:
     """The column that changes and its new value, for any SQL."""
     column = f"c{schema.get_field_index(change.column)}"
     text = change.text.replace("'", "''")
@@ -355,13 +355,13 @@ def change_sql(change: Change, schema: pa.Schema) -> tuple[str, str]:
 
 
 def _asked(copied: TableCopy, operation: str) -> str:
-    condition = condition_sql(copied.where, copied.schema)
+    condition = condition_to_sql(copied.where, copied.schema)
     if operation.startswith("filter"):
         return f"select * from mine where {condition}"
     if operation != "update":
         return "select * from mine"
     assert copied.change is not None
-    column, value = change_sql(copied.change, copied.schema)
+    column, value = change_to_sql(copied.change, copied.schema)
     return f"select * replace (case when {condition} then {value} else {column} end as {column}) from mine"
 
 

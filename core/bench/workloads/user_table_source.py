@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
-from lamella.core.bench.registry import FAMILIES, workload_given
+from lamella.core.bench.registry import FAMILIES, workload_with_options
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_table import PREFIX, Change, TableCopy, compared_type
 from lamella.core.dataset import Dataset
@@ -123,7 +123,7 @@ def user_table(
     }
     options["title"] = _title(dataset.name, where)
     options["about"] = f"{dataset.name}: {describe_benchmark(options)}."
-    return workload_given(identity(options), None, options)
+    return workload_with_options(identity(options), None, options)
 
 
 def identity(options: dict[str, Any]) -> str:
