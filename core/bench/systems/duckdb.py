@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from lamella.core.bench.systems.base import (
     FIELDS,
-    Backend,
     Entity,
+    FileBackend,
     Question,
     QuestionBackend,
     Questions,
@@ -42,20 +42,18 @@ from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiB
 from lamella.core.bench.workloads.user_table import UserTableBackend, change_to_sql, condition_to_sql
 
 
-class DuckDBFile(Backend):
+class DuckDBFile(FileBackend):
+    """One connection, for as long as it is open."""
+
     id = "duckdb"
-    file_name: ClassVar[str] = "benchmark.duckdb"
+    file_name = "benchmark.duckdb"
 
     @classmethod
     def version(cls) -> str:
         return duckdb.__version__
 
-    @property
-    def path(self) -> Path:
-        return self.folder / self.file_name
-
     def open(self, writing: bool) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        super().open(writing)
         self._connection = duckdb.connect(self.path)
 
     def close(self) -> None:

@@ -40,10 +40,28 @@ class Files:
         return sorted(f"{prefix}/{name}" for name in names if not name.startswith("."))
 
 
+class ObjectFiles(ObjectBackend):
+    """Keeps objects in `_files`, which `open` makes."""
+
+    _files: Files
+
+    def put_object(self, key: str, body: bytes) -> None:
+        self._files.put(key, body)
+
+    def get_object(self, key: str) -> bytes:
+        return self._files.get(key)
+
+    def head_object(self, key: str) -> int:
+        return self._files.size(key)
+
+    def list_objects(self, prefix: str) -> Sequence[str]:
+        return self._files.keys(prefix)
+
+
 _NO_ENTITIES = "a folder of files keeps objects, and no entities to be found by their fields"
 
 
-class FolderOfFiles(ObjectBackend):
+class FolderOfFiles(ObjectFiles):
     id = "folder"
     cannot = dict.fromkeys(
         (
@@ -67,15 +85,3 @@ class FolderOfFiles(ObjectBackend):
 
     def close(self) -> None:
         """It holds nothing open."""
-
-    def put_object(self, key: str, body: bytes) -> None:
-        self._files.put(key, body)
-
-    def get_object(self, key: str) -> bytes:
-        return self._files.get(key)
-
-    def head_object(self, key: str) -> int:
-        return self._files.size(key)
-
-    def list_objects(self, prefix: str) -> Sequence[str]:
-        return self._files.keys(prefix)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lamella.core.agg import count, mean
 from lamella.core.bench.systems.base import Backend, CatalogBackend, Entity, OperatorEntities, Rows
-from lamella.core.bench.systems.folder import Files
+from lamella.core.bench.systems.folder import Files, ObjectFiles
 from lamella.core.bench.systems.rows import ArrowTable, to_batches
 from lamella.core.bench.workloads.entities import entities
 from lamella.core.bench.workloads.entity_memory import EntityMemory
@@ -160,7 +160,7 @@ class LamellaEntities(LamellaStore, OperatorEntities):
         self._store[NAME].update_where([row_id], operators)
 
 
-class LamellaCatalog(LamellaEntities, CatalogBackend):
+class LamellaCatalog(LamellaEntities, ObjectFiles, CatalogBackend):
     @classmethod
     def describe(cls) -> str:
         return f"{super().describe()}; objects are files in its folder, each synced and renamed into place"
@@ -184,18 +184,6 @@ class LamellaCatalog(LamellaEntities, CatalogBackend):
         rated = self._store[NAME].read(columns=["name"], where=col("rating") == rating, limit=limit)
         names: list[str] = rated["name"].to_pylist()
         return names
-
-    def put_object(self, key: str, body: bytes) -> None:
-        self._files.put(key, body)
-
-    def get_object(self, key: str) -> bytes:
-        return self._files.get(key)
-
-    def head_object(self, key: str) -> int:
-        return self._files.size(key)
-
-    def list_objects(self, prefix: str) -> Sequence[str]:
-        return self._files.keys(prefix)
 
 
 ENTITY_CONDITIONS: dict[str, Filter] = {

@@ -118,6 +118,37 @@ def _batch(block: Columns) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=list(block))
 
 
+class SQLiteReads(TableBackend):
+    """A table, or a virtual one, that SQLite reads, whatever module asks it; answers are tuples."""
+
+    _connection: Any
+    _names: Sequence[str]
+
+    def read(self) -> Tuples:
+        found: Tuples = self._connection.execute("SELECT * FROM benchmark").fetchall()
+        return found
+
+    def query(self) -> Tuples:
+        found: Tuples = self._connection.execute(
+            "SELECT * FROM benchmark WHERE col1 > 100 AND col97 < 1000"
+        ).fetchall()
+        return found
+
+    def find(self) -> Tuples:
+        found: Tuples = self._connection.execute("SELECT col0 FROM benchmark WHERE col0 = -1").fetchall()
+        return found
+
+    def row_ids(self, numbers: Numbers) -> list[int]:
+        found: list[int] = (numbers + 1).tolist()  # a new table numbers its rows from 1 as they come
+        return found
+
+    def as_row(self, answer: tuple[Any, ...]) -> Row:
+        return dict(zip(self._names, answer, strict=True))
+
+    def blocks(self, answer: Tuples, names: Sequence[str]) -> Iterator[Sequence[Values]]:
+        return tuple_blocks(answer, self._names, names)
+
+
 class ArrowTable(TableBackend):
     """Answers in Arrow tables."""
 

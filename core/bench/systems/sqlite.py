@@ -11,10 +11,10 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lamella.core.bench.systems.base import Backend, Rows, TableBackend
-from lamella.core.bench.systems.rows import Tuples, object_blocks, tuple_blocks
+from lamella.core.bench.systems.base import Backend, Rows
+from lamella.core.bench.systems.rows import SQLiteReads, Tuples, object_blocks, tuple_blocks
 from lamella.core.bench.workloads.model import Columns, Values, Workload
-from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row
+from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row
 
 Update = tuple[str, Tuples]
 
@@ -62,7 +62,7 @@ class AsDeployed(SQLiteFile):
     description = "write-ahead log, synchronous=FULL: every commit is durable"
 
 
-class SQLiteTable(SQLiteFile, TableBackend):
+class SQLiteTable(SQLiteFile, SQLiteReads):
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
         # With a key, it takes the place of col0, as published: 100 columns with the key among them.
@@ -88,29 +88,11 @@ class SQLiteTable(SQLiteFile, TableBackend):
         lists = ([block[name].tolist() for name in self._names] for block in made)
         self.create(row for columns in lists for row in zip(*columns, strict=True))
 
-    def read(self) -> Tuples:
-        return self._connection.execute("SELECT * FROM benchmark").fetchall()
-
-    def query(self) -> Tuples:
-        return self._connection.execute(
-            "SELECT * FROM benchmark WHERE col1 > 100 AND col97 < 1000"
-        ).fetchall()
-
-    def find(self) -> Tuples:
-        return self._connection.execute("SELECT col0 FROM benchmark WHERE col0 = -1").fetchall()
-
-    def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = (numbers + 1).tolist()  # a new table numbers its rows from 1 as they come
-        return found
-
     def get(self, row_id: int) -> tuple[Any, ...]:
         found: tuple[Any, ...] = self._connection.execute(
             "SELECT * FROM benchmark WHERE rowid = ?", (row_id,)
         ).fetchone()
         return found
-
-    def as_row(self, answer: tuple[Any, ...]) -> Row:
-        return dict(zip(self._names, answer, strict=True))
 
     def index(self, column: str) -> bool:
         self._connection.execute(f"CREATE INDEX benchmark_{column} ON benchmark ({column})")
@@ -134,9 +116,6 @@ class SQLiteTable(SQLiteFile, TableBackend):
         numbers = [(row_id,) for row_id in row_ids]
         self._connection.executemany("DELETE FROM benchmark WHERE rowid = ?", numbers)
         self._connection.commit()
-
-    def blocks(self, answer: Tuples, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        return tuple_blocks(answer, self._names, names)
 
     def contents(self, names: Sequence[str]) -> Iterator[Sequence[Values]]:
         cursor = self._connection.execute("SELECT * FROM benchmark")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +21,7 @@ from lamella.core.bench.systems.pyarrow import (
     from_rows,
     trip_options,
 )
-from lamella.core.bench.systems.rows import Tuples, tuple_blocks
+from lamella.core.bench.systems.rows import SQLiteReads
 from lamella.core.bench.workloads import taxi
 from lamella.core.bench.workloads.bridge import (
     COLUMN_COUNT,
@@ -31,12 +31,11 @@ from lamella.core.bench.workloads.bridge import (
     write_files,
     zones,
 )
-from lamella.core.bench.workloads.model import Values, Workload
-from lamella.core.bench.workloads.table_rows import Numbers, Row
+from lamella.core.bench.workloads.model import Workload
 from lamella.core.bridge import connect
 
 
-class SQLiteOverParquet(ParquetFile):
+class SQLiteOverParquet(SQLiteReads, ParquetFile):
     id, file_name = "sqlite-parquet", "benchmark.parquet"
     cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
         CHANGING_STEPS, "A virtual table over Parquet is read-only: its files are never changed in place"
@@ -50,7 +49,7 @@ class SQLiteOverParquet(ParquetFile):
         super().__init__(folder, workload)
         import pandas  # noqa: F401 -- what makes Arrow tables of rows imports it: not for the timers
 
-        self._held = ["id", *workload.data_columns]
+        self._names = ["id", *workload.data_columns]
 
     @classmethod
     def version(cls) -> str:
@@ -66,31 +65,10 @@ class SQLiteOverParquet(ParquetFile):
     def create(self, prepared: Rows) -> None:
         pq.write_table(from_rows(prepared), self.path, row_group_size=ROWS_A_GROUP)
 
-    def read(self) -> Tuples:
-        return self._connection.execute("SELECT * FROM benchmark").fetchall()
-
-    def query(self) -> Tuples:
-        return self._connection.execute(
-            "SELECT * FROM benchmark WHERE col1 > 100 AND col97 < 1000"
-        ).fetchall()
-
-    def find(self) -> Tuples:
-        return self._connection.execute("SELECT col0 FROM benchmark WHERE col0 = -1").fetchall()
-
-    def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = (numbers + 1).tolist()
-        return found
-
     def get(self, row_id: int) -> tuple[Any, ...]:
         found: tuple[Any, ...]
         (found,) = self._connection.execute("SELECT * FROM benchmark WHERE rowid = ?", (row_id,))
         return found
-
-    def as_row(self, answer: tuple[Any, ...]) -> Row:
-        return dict(zip(self._held, answer, strict=True))
-
-    def blocks(self, answer: Tuples, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        return tuple_blocks(answer, self._held, names)
 
     def _writer(self, schema: pa.Schema) -> pq.ParquetWriter:
         return pq.ParquetWriter(self.path, schema)

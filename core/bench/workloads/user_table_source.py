@@ -106,20 +106,20 @@ def user_table(
     Raises BadFilter, UnknownColumn, and LamellaError where nothing is left to measure."""
     rows, schema = dataset.count(job=job), dataset.schema
     chosen = _chosen(dataset.name, schema, columns, where)
-    raced = [name for name in chosen if compared_type(schema.field(name).type) is not None]
-    _refuse_nothing(dataset.name, rows, raced)
+    chosen_columns = [name for name in chosen if compared_type(schema.field(name).type) is not None]
+    _refuse_nothing(dataset.name, rows, chosen_columns)
     asked = _asked_columns(schema, where)
-    column = changing_column(schema, raced, asked)
+    column = changing_column(schema, chosen_columns, asked)
     options = {
         "source": source.options,
         "name": dataset.name,
-        "columns": raced,
-        "left_out": [name for name in chosen if name not in raced],
+        "columns": chosen_columns,
+        "left_out": [name for name in chosen if name not in chosen_columns],
         "where": None if where is None else to_json(where),
         "rows": rows,
         "column": column,
         "is_text": bool(column) and compared_type(schema.field(column).type) == pa.string(),
-        "costs": costs_by_system(dataset.read(columns=raced, limit=SAMPLE_ROWS, job=job)),
+        "costs": costs_by_system(dataset.read(columns=chosen_columns, limit=SAMPLE_ROWS, job=job)),
     }
     options["title"] = _title(dataset.name, where)
     options["about"] = f"{dataset.name}: {describe_benchmark(options)}."
@@ -164,12 +164,12 @@ def change_words(options: dict[str, Any]) -> str:
     return f"the update {does} in {rows}"
 
 
-def changing_column(schema: pa.Schema, raced: Sequence[str], asked: Iterable[str]) -> str:
+def changing_column(schema: pa.Schema, chosen_columns: Sequence[str], asked: Iterable[str]) -> str:
     """The first column of numbers that the filter does not ask for, or else of text; then those it asks for.
     Small and unsigned integers stay as they are: one more may be too much for them."""
-    outside = [name for name in raced if name not in set(asked)]
-    kinds = {name: compared_type(schema.field(name).type) for name in raced}
-    for names in (outside, raced):
+    outside = [name for name in chosen_columns if name not in set(asked)]
+    kinds = {name: compared_type(schema.field(name).type) for name in chosen_columns}
+    for names in (outside, chosen_columns):
         for fits in (_counts, is_.is_string):
             for name in names:
                 if fits(kinds[name]):
@@ -199,8 +199,8 @@ def _asked_columns(schema: pa.Schema, where: Filter | None) -> list[str]:
     return [place.column for place in places if place is not None]
 
 
-def _refuse_nothing(name: str, rows: int, raced: Sequence[str]) -> None:
-    if not raced:
+def _refuse_nothing(name: str, rows: int, chosen_columns: Sequence[str]) -> None:
+    if not chosen_columns:
         raise LamellaError(
             f"{name}: there is no column to measure", fix="Choose columns of numbers, text or times"
         )
