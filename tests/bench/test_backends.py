@@ -276,3 +276,39 @@ def test_an_answer_is_what_a_user_of_the_system_gets(name: str, tmp_path: Path) 
     kind, rows = type(answer).__name__, len(answer)
     assert (f"list of {type(answer[0]).__name__}" if kind == "list" else kind, rows) == (ANSWERS[name], 3)
     backend.close()
+
+
+LOADED = """
+import sys
+from lamella.core.bench.engine import worker
+from lamella.core.bench.registry import ENTRIES, FAMILIES, load
+names, families, strangers = (words.split(",") for words in sys.argv[1:])
+for family in families:
+    FAMILIES[family].cycle, FAMILIES[family].expected
+    for name in names:
+        if ENTRIES[name].takes(family) and not ENTRIES[name].missing:
+            load(name, family)
+print(*(name for name in strangers if name in sys.modules))
+"""
+
+
+SCANS = "sqlglot,lamella.core.filters,lamella.core.store"
+
+
+@pytest.mark.parametrize(
+    ("names", "families", "strangers"),
+    [
+        ("sqlite,sqlite-obj,sqlalchemy-core,polars,mongodb", "table", f"pyarrow,pandas,duckdb,{SCANS}"),
+        ("csv,csv-numpy,jsonl,pickle,zodb,pytables,h5py", "table", f"pyarrow,pandas,duckdb,{SCANS}"),
+        ("duckdb,pyarrow,pandas,parquetdb", "table", f"polars,{SCANS}"),
+        ("sqlite,sqlite-wal", "entity,entity-queries,entity-memory,catalog", "duckdb,pandas,polars,sqlglot"),
+        ("sqlite,sqlite-fts5", "entity-indexes,entity-text", "duckdb,pandas,polars,tantivy,sqlglot"),
+    ],
+)
+def test_a_child_loads_no_library_that_its_system_does_without(
+    names: str, families: str, strangers: str
+) -> None:
+    """What others need would count in its memory, and in the time of what it does first."""
+    command = [sys.executable, "-c", LOADED, names, families, strangers]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.stderr) == ([], "")
