@@ -22,9 +22,6 @@ from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiBackend
 from lamella.core.bench.workloads.user_table import UserTableBackend
-from lamella.core.datasets import open_dataset
-from lamella.core.datasets.text.dataset import TextDataset
-from lamella.core.datasets.text.reading import TypesWidened
 from lamella.core.filters import Filter, Predicate, all_of, col
 from lamella.core.jobs import Job
 from lamella.core.query import orders
@@ -280,7 +277,8 @@ TRIPS = "trips"
 class LamellaTaxi(LamellaStore, TaxiBackend):
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        from lamella.core.transfer.importing import import_file  # what it imports is not for the timers
+        import lamella.core.datasets.text.dataset  # noqa: F401 -- text files: not for the timers
+        from lamella.core.transfer.importing import import_file
 
         self._import = import_file
 
@@ -309,6 +307,10 @@ def _as_written(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray |
 
 def _insert(file: Path, table: Table) -> None:
     """All rows of a text file, read straight from it."""
+    from lamella.core.datasets import open_dataset
+    from lamella.core.datasets.text.dataset import TextDataset
+    from lamella.core.datasets.text.reading import TypesWidened
+
     dataset = open_dataset(file)
     assert isinstance(dataset, TextDataset)
     while True:
