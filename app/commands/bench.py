@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from lamella.app import paths
@@ -62,7 +63,11 @@ def _race(choice: Choice, kept: SavedRuns, arguments: argparse.Namespace) -> int
     finish(done, print, arguments.json, arguments.report)
     if arguments.save:
         _save(kept, done, arguments.note, stopped)
-    return STOPPED if stopped else LOST if has_failures(done) else OK
+    if stopped:
+        return STOPPED
+    if not done.records:
+        print("Nothing was measured.", file=sys.stderr)
+    return LOST if has_failures(done) or not done.records else OK
 
 
 def _finished(choice: Choice, costs: Costs, recording: Recording, screen: Screen) -> bool:

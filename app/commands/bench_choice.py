@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lamella.app.options import whole_numbers
 from lamella.core.bench.engine.choice import SCALES, Choice, Part, new_seed, part_of, ready_systems
-from lamella.core.bench.registry import workloads_named
+from lamella.core.bench.registry import unready, workloads_named
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_script import system_names
 from lamella.core.errors import LamellaError
@@ -59,7 +59,7 @@ def _systems(asked: Sequence[str] | None, workload: Workload) -> list[str]:
         everybody = not asked or ALL in asked
         return own if everybody else [name for name in own if name.rpartition(":")[2] in (asked or ())]
     names = asked or DEFAULT_SYSTEMS
-    return [entry.id for entry in ready_systems(workload)] if ALL in names else list(names)
+    return [entry.id for entry in ready_systems(workload, unready())] if ALL in names else list(names)
 
 
 def _size(arguments: argparse.Namespace) -> tuple[str | None, list[int] | None]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections.abc import Collection
 
 from lamella.core.bench.engine.choice import ready_systems
-from lamella.core.bench.registry import ENTRIES, GROUPS, WORKLOADS
+from lamella.core.bench.registry import ENTRIES, GROUPS, WORKLOADS, unready
 from lamella.core.bench.workloads.model import Workload
 
 WIDTH = 100
@@ -14,17 +15,18 @@ WIDTH = 100
 
 
 def show() -> int:
+    reasons = unready()
     print("Workloads:")
     for workload in WORKLOADS.values():
         print(f"  {workload.id}")
-        for about in (workload.about, _sizes(workload), _ready(workload)):
+        for about in (workload.about, _sizes(workload), _ready(workload, reasons)):
             print(_folded(about, "    "))
     print("\nGroups:")
     for name, members in (*GROUPS.items(), ("all", ("every workload",))):
         print(_folded(" ".join(members), f"  {name:26}"))
     print("\nSystems:")
     for entry in ENTRIES.values():  # a command to install one stays on one line, to be copied
-        print(f"  {entry.id:26}{entry.title}. {entry.missing or 'Ready.'}")
+        print(f"  {entry.id:26}{entry.title}. {reasons.get(entry.id, 'Ready.')}")
     return 0
 
 
@@ -38,8 +40,8 @@ def _sizes(workload: Workload) -> str:
     return f"Sizes: {'; '.join(told)}."
 
 
-def _ready(workload: Workload) -> str:
-    return f"Ready for it: {' '.join(entry.id for entry in ready_systems(workload))}"
+def _ready(workload: Workload, reasons: Collection[str]) -> str:
+    return f"Ready for it: {' '.join(entry.id for entry in ready_systems(workload, reasons))}"
 
 
 def _folded(text: str, first: str) -> str:

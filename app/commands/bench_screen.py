@@ -6,7 +6,7 @@ import shutil
 import sys
 from time import monotonic
 
-from lamella.app.commands.terminal import CLEAR_LINE
+from lamella.app.commands.terminal import redraw
 from lamella.core.bench.engine.protocol import Doing, Message
 from lamella.core.bench.results.console import Console
 from lamella.core.jobs import Progress
@@ -30,8 +30,7 @@ class Screen:
         if self._quiet:
             return
         if self._bar:
-            sys.stderr.write(CLEAR_LINE)
-            sys.stderr.flush()
+            redraw("")
         print(line, flush=True)
 
     def hear(self, message: Message) -> None:
@@ -45,8 +44,7 @@ class Screen:
         if not self._bar:
             return
         line = f"{bar(progress)}  {left(progress, monotonic() - self._began)}  {self._doing}"
-        sys.stderr.write(CLEAR_LINE + line[: shutil.get_terminal_size().columns - 1])
-        sys.stderr.flush()
+        redraw(line[: shutil.get_terminal_size().columns - 1])
 
 
 def bar(progress: Progress) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from lamella.core.arguments import path_of
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_table_source import Source, user_table
 from lamella.core.errors import LamellaError
 from lamella.core.filters import Filter, parse
 from lamella.core.jobs import Job
-from lamella.core.store.layout import CATALOG
+from lamella.core.store.paths import is_store
 
 
 def workload_of_table(
@@ -26,12 +27,12 @@ def workload_of_table(
 
 
 def source_of(named: str) -> Source:
-    place = Path(named).expanduser()
-    if (place / CATALOG).exists():
+    place = path_of(named, "the table")
+    if is_store(place):
         return Source(str(place.absolute()), _only_table(place))
     folder, colon, table = named.rpartition(":")
     store = Path(folder).expanduser()
-    if colon and (store / CATALOG).exists():
+    if colon and is_store(store):
         return Source(str(store.absolute()), table)
     return Source(str(place.absolute()))
 

@@ -42,7 +42,8 @@ class UnknownWorkload(UnknownName):
 
 @dataclass(frozen=True)
 class Entry:
-    """A system by its name. `requires` maps the modules it cannot do without to what pip calls them.
+    """A system by its name. `requires` maps the modules it cannot do without to what pip calls them; a system
+    with a `server` is ready only while that answers.
 
     `classes` are places in `systems` by family; `absent` says why it takes no part in a family where it
     might be looked for.
@@ -53,6 +54,7 @@ class Entry:
     requires: tuple[tuple[str, str], ...] = ()
     classes: Mapping[str, str] = field(default_factory=dict, hash=False)
     absent: Mapping[str, str] = field(default_factory=dict, hash=False)
+    server: bool = False
 
     @property
     def missing(self) -> str:
@@ -154,6 +156,7 @@ ENTRIES = {
             "MongoDB",
             (("pymongo", "pymongo"),),
             {"table": "mongodb:MongoTable", "entity": "mongodb:MongoEntities"},
+            server=True,
         ),
         Entry(
             "parquetdb",
@@ -259,6 +262,24 @@ def entry_named(name: str) -> Entry:
     if ":" in name:
         return Entry(name, name.rpartition(":")[2])
     raise UnknownBackend(name, "The benchmark", ENTRIES)
+
+
+def unready() -> dict[str, str]:
+    """Why systems cannot be measured here now, by their ids: what is missing, or that no server answers.
+
+    Blocks for seconds where one does not.
+    """
+    reasons = {entry.id: entry.missing or _silent_server(entry) for entry in ENTRIES.values()}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _silent_server(entry: Entry) -> str:
+    if entry.server:
+        try:
+            load(entry.id, next(filter(entry.takes, FAMILIES))).answering_version()
+        except LamellaError as error:
+            return str(error)
+    return ""
 
 
 def load(name: str, family: str = "table") -> type[Backend]:

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,13 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from lamella.app import cli, paths
+from lamella.app import cli, paths, servers
 from lamella.app.bench_options import byte_count
 from lamella.app.commands import bench_choice
 from lamella.app.commands.bench_screen import bar, left
-from lamella.core.bench.registry import ENTRIES
+from lamella.core.bench.registry import ENTRIES, unready
 from lamella.core.bench.results.records import write_json
 from lamella.core.bench.results.store import SavedRuns
+from lamella.core.bench.systems import mongodb
 from lamella.core.jobs import Progress
 from tests.bench.made_records import record
 
@@ -86,7 +88,8 @@ def test_a_system_that_answers_wrongly_ends_it_with_1(bench: Said) -> None:
 
 
 def test_a_limit_that_is_passed_is_a_result(bench: Said) -> None:
-    status, said, _ = bench(*FEW[:4], "--backends", f"{ODD}Sleeper", "--repeats", 1, "--limit", "2")
+    systems = f"{ODD}Sleeper,sqlite"
+    status, said, _ = bench(*FEW[:4], "--backends", systems, "--repeats", 1, "--limit", "2")
     assert status == 0
     assert "Ended: the limit of 2 s passed" in said
 
@@ -168,11 +171,34 @@ def test_the_list_names_workloads_groups_and_what_systems_need(
     assert f"Run: {sys.executable} -m pip install polars" in said
 
 
+def test_the_list_says_that_no_server_answers(bench: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody answers there
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+        monkeypatch.setenv(servers.MONGODB_URI, f"mongodb://{place}")
+        monkeypatch.setattr(mongodb, "ANSWER_SECONDS", 0.2)
+        status, said, _ = bench("--list")
+        words = ["--workload", "entity", "--backends", "all", "--scale", "small"]
+        choice = bench_choice.choice_of(cli._command_parser("bench").parse_args(words))
+    assert status == 0
+    (line,) = [line for line in said.splitlines() if line.startswith("  mongodb ")]
+    assert f"No server answers at {place}" in line and "Ready" not in line
+    (entity,) = [block for block in said.split("Sizes: ") if "Ready for it: lamella" in block][:1]
+    assert "mongodb" not in entity.partition("Ready for it: ")[2]
+    assert "mongodb" not in choice.parts[0].systems and "sqlite" in choice.parts[0].systems
+
+
+def test_a_run_that_measured_nothing_ends_with_1(bench: Said) -> None:
+    status, _, problems = bench(*FEW[:4], "--backends", f"{ODD}Sleeper", "--repeats", 1, "--limit", "1")
+    assert status == 1
+    assert "Nothing was measured" in problems
+
+
 def test_the_list_fits_the_terminal(bench: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "70")
     workloads, _, systems = bench("--list")[1].partition("Systems:")
     assert max(map(len, workloads.splitlines())) <= 70
-    assert set(ENTRIES) <= set(workloads.split()), "no name is cut in two"
+    assert set(ENTRIES) - set(unready()) <= set(workloads.split()), "no name is cut in two"
     assert systems
 
 

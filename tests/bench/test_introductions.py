@@ -27,7 +27,7 @@ def test_a_system_whose_server_does_not_answer_says_so(monkeypatch: pytest.Monke
         place = f"127.0.0.1:{free.getsockname()[1]}"
         monkeypatch.setenv("LAMELLA_MONGODB_URI", f"mongodb://{place}")
         told: list[Introduction] = []
-        ask_all(["entity"], told.append, Job())
+        ask_introductions(["entity"], told.append, Job())
     assert told[-1].backend == "mongodb", "others do not wait for it"
     assert f"No server answers at {place}" in told[-1].problem
 

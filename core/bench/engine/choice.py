@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import random
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -153,11 +153,13 @@ def part_of(
     return Part(asked, sizes, tuple(systems), own if repeats is None else repeats)
 
 
-def ready_systems(workload: Workload) -> list[Entry]:
-    """The systems that take this workload and have all they need here, or those that it brings."""
+def ready_systems(workload: Workload, unready: Collection[str] = ()) -> list[Entry]:
+    """The systems that take this workload and have all they need here, or those that it brings. Those that
+    `registry.unready` names are left out: what is installed is seen at once, a server has to be asked."""
     if workload.family == "own":
         return [entry_named(name) for name in system_names(workload)]
-    return [entry for entry in ENTRIES.values() if entry.takes(workload.family) and not entry.missing]
+    able = [entry for entry in ENTRIES.values() if entry.takes(workload.family) and not entry.missing]
+    return [entry for entry in able if entry.id not in unready]
 
 
 def _rows_at(workload: Workload, scale: str | None) -> tuple[int, ...]:

@@ -138,8 +138,12 @@ def _module(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE] = module  # dataclasses and pickle look their module up
     sys.path.insert(0, str(path.parent))  # for what it imports from beside it
-    with errors_with_line(path):
-        spec.loader.exec_module(module)
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is left beside the user's file
+    try:
+        with errors_with_line(path):
+            spec.loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = before
     return module
 
 

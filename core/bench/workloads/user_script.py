@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from lamella.core.arguments import path_of
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.errors import FileProblem
 
@@ -166,7 +167,7 @@ def is_own(name: str) -> bool:
 def load_file(path: str | Path) -> Workload:
     """The benchmark in a Python file; its id is the file's absolute path. Raises OwnFileProblem with the
     line."""
-    place = Path(path).expanduser().absolute()
+    place = path_of(path, "the benchmark's file")
     try:
         stamp = place.stat().st_mtime_ns
     except OSError as error:
