@@ -6,8 +6,9 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from lamella.app import crash, logs, qt_log
-from lamella.app.crash_dialog import CrashReporter
+from lamella.app import crash, logs
+from lamella.app import logs as qt_log
+from lamella.app.crash import CrashReporter
 from lamella.app.program import Program, application
 from lamella.core.errors import LamellaError
 from lamella.ui.dialogs.error_dialog import ErrorDialog

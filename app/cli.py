@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lamella.app import __version__, options
+from lamella.app import __version__
+from lamella.app import command_options as options
 
 OK, BUG, REFUSED, DAMAGED, STOPPED = 0, 1, 2, 3, 130
 SETTLE_SECONDS = 1.0

@@ -1,4 +1,4 @@
-"""The program's log: one rotating file in the user's log folder."""
+"""The program's log: one rotating file in the user's log folder; Qt's own messages go there too."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import logging
 import logging.handlers
 from collections import deque
 from pathlib import Path
+
+from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 
 from lamella.app import paths
 
@@ -42,3 +44,25 @@ def last_lines(count: int = 40) -> str:
         return ""
     with log_path().open(encoding="utf8", errors="replace") as lines:
         return "".join(deque(lines, count))
+
+
+LEVELS = {
+    QtMsgType.QtDebugMsg: logging.DEBUG,
+    QtMsgType.QtInfoMsg: logging.INFO,
+    QtMsgType.QtWarningMsg: logging.WARNING,
+    QtMsgType.QtCriticalMsg: logging.ERROR,
+    QtMsgType.QtFatalMsg: logging.CRITICAL,
+}
+log = logging.getLogger("qt")
+
+
+def install() -> None:
+    qInstallMessageHandler(_write)
+
+
+def uninstall() -> None:
+    qInstallMessageHandler(None)
+
+
+def _write(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+    log.log(LEVELS[kind], "%s%s", f"{context.category}: " if context.category else "", message)

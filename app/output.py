@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import pyarrow as pa
 
 from lamella.app.commands.terminal import visible
-from lamella.core.scan.python_value import python_value
+from lamella.core.arrow.nested import python_value
 
 BATCH_ROWS = 10_000
 WIDEST = 60

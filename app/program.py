@@ -11,19 +11,50 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from lamella import resources
-from lamella.app import __version__, limits, paths, sample, servers, settings_file
-from lamella.app.memory import Memory
-from lamella.app.settings import Settings
-from lamella.app.state import State
-from lamella.core.errors import LamellaError, StoreProblem
+from lamella.app import __version__, paths
+from lamella.app import settings as limits
+from lamella.app import settings as servers
+from lamella.app import settings as settings_file
+from lamella.app.settings import Memory, Settings, State
+from lamella.core.errors import LamellaError, StoreProblem, UnknownName
 from lamella.core.jobs import Job
 from lamella.core.store.paths import CATALOG
 from lamella.core.store.store import Store
+from lamella.core.transfer import import_file
 from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
 
+FIRST_SHOWN = "flights"
+RELATIONS: dict[str, tuple[list[str], list[str]]] = {
+    "carrier": (["flights.carrier"], ["airlines.carrier"]),
+    "plane": (["flights.tailnum"], ["planes.tailnum"]),
+    "origin": (["flights.origin"], ["airports.faa"]),
+    "destination": (["flights.dest"], ["airports.faa"]),
+    "weather": (["flights.origin", "flights.time_hour"], ["weather.origin", "weather.time_hour"]),
+    "station": (["weather.origin"], ["airports.faa"]),
+}
+"""What points at what, by the relation's name."""
+
 log = logging.getLogger(__name__)
+
+
+def fill(store: Store, job: Job) -> None:
+    """Import the tables that `store` still lacks; after a break the next call goes on. Blocking."""
+    for table in resources.SAMPLE_TABLES:
+        if table not in store:
+            import_file(resources.sample(table), store, table, job)
+    if not store.relations:
+        _relate(store)
+
+
+def _relate(store: Store) -> None:
+    """The tables are the user's: a column may be gone by now."""
+    for name, (one, other) in RELATIONS.items():
+        try:
+            store.relate(one, other, name)
+        except UnknownName as gone:
+            log.info("sample: %s is not declared: %s", name, gone)
 
 
 def application() -> QApplication:
@@ -45,8 +76,8 @@ class Program:
 
     def __init__(self) -> None:
         settings, problems = settings_file.load(settings_file.settings_path())
-        limits.apply(settings)
-        servers.apply(settings)
+        limits.apply_limits(settings)
+        servers.apply_servers(settings)
         look = theme.current()
         look.set_text_scale(settings["text_scale"])
         look.set_mode(settings["theme"])
@@ -75,7 +106,7 @@ class Program:
         )
 
     def _show_sample(self, store: Store) -> None:
-        key = (str(store.path), sample.FIRST_SHOWN)
+        key = (str(store.path), FIRST_SHOWN)
         self.window.library.add_store(store)
         self.window.opening.open_key(key)
 
@@ -154,7 +185,7 @@ def _usable(path: Path, problems: list[LamellaError]) -> Store | None:
 def _filled_sample(job: Job) -> Store:
     store = Store.open(paths.sample_store())
     try:
-        sample.fill(store, job)
+        fill(store, job)
     except BaseException:
         store.close()
         raise

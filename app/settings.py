@@ -1,12 +1,19 @@
-"""Every setting, declared once: its name, default, what it may be, and what it is for."""
+"""Every setting, declared once, and the files in which settings and state are kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import base64
+import binascii
+import json
+import logging
+import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from lamella.core.errors import LamellaError, UnknownName
+from lamella.app import paths
+from lamella.core.errors import FileProblem, LamellaError, UnknownName
 
 Value = str | int | float | bool
 
@@ -98,3 +105,228 @@ def known(name: str) -> Setting:
     if name not in BY_NAME:
         raise UnknownSetting(name, "Lamella", BY_NAME)
     return BY_NAME[name]
+
+
+Migration = Callable[[dict[str, Any]], dict[str, Any]]
+MIGRATIONS: Sequence[Migration] = ()  # the first brings version 1 to version 2, and so on
+VERSION = 1 + len(MIGRATIONS)
+KEPT_BESIDE = ".unreadable"
+DEFAULTS_USED = "The defaults are used; mend or remove the file"
+
+
+def settings_path() -> Path:
+    return paths.config_folder() / "settings.json"
+
+
+def load(path: Path) -> tuple[Settings, list[FileProblem]]:
+    """The settings, and everything in the file that could not be followed; defaults stand in for it."""
+    settings = Settings()
+    try:
+        items = read_object(path)
+        version = items.pop("version", VERSION)
+        items = migrate(items, version, path)
+    except FileProblem as unreadable:
+        return settings, [unreadable]
+    return settings, [
+        FileProblem(path, problem.what, problem.why, f"{problem.fix}. Until then it is not used")
+        for problem in settings.take(items.items())
+    ]
+
+
+def save(settings: Settings, path: Path) -> None:
+    """A file that could not be read is kept beside the new one rather than written over."""
+    keep_unreadable(path)
+    write_object(path, {"version": VERSION, **settings.values, **settings.unknown})
+
+
+def migrate(
+    items: dict[str, Any], version: Any, path: Path, steps: Sequence[Migration] = MIGRATIONS
+) -> dict[str, Any]:
+    """Bring what an earlier version wrote up to date, step by step."""
+    newest = 1 + len(steps)
+    if not isinstance(version, int) or not 1 <= version <= newest:
+        raise FileProblem(
+            path,
+            f"has settings of version {version!r}",
+            f"This program knows versions 1 to {newest}",
+            "The defaults are used; update Lamella or remove the file",
+        )
+    for step in steps[version - 1 :]:
+        items = step(items)
+    return items
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, empty when there is no file."""
+    try:
+        found = json.loads(path.read_text(encoding="utf8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise FileProblem(path, "cannot be read", error.strerror or str(error), DEFAULTS_USED) from error
+    except ValueError as error:
+        raise FileProblem(path, "is not JSON", str(error), DEFAULTS_USED) from error
+    if not isinstance(found, dict):
+        raise FileProblem(path, "is not a JSON object", fix=DEFAULTS_USED)
+    return found
+
+
+def keep_unreadable(path: Path) -> None:
+    try:
+        version = read_object(path).get("version", VERSION)
+        readable = isinstance(version, int) and 1 <= version <= VERSION
+    except FileProblem:
+        readable = False
+    if not readable:
+        path.replace(path.with_name(path.name + KEPT_BESIDE))
+
+
+def write_object(path: Path, item: dict[str, Any]) -> None:
+    staged = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        staged.write_text(json.dumps(item, indent=2) + "\n", encoding="utf8")
+        staged.replace(path)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FileProblem(path, "cannot be written", why, "Free some space or allow writing") from error
+
+
+RECENT_KEPT = 20
+log = logging.getLogger(__name__)
+
+
+def state_path() -> Path:
+    return paths.config_folder() / "state.json"
+
+
+class State:
+    """Lost without harm: a file that cannot be read is logged, and everything starts anew."""
+
+    def __init__(self) -> None:
+        self._items = _read()
+
+    @property
+    def recent(self) -> list[Path]:
+        """Newest first."""
+        found = self._items.get("recent", [])
+        return [Path(item) for item in found if isinstance(item, str)] if isinstance(found, list) else []
+
+    def remember(self, path: Path) -> None:
+        path = path.absolute()
+        files = [path, *(other for other in self.recent if other != path)][:RECENT_KEPT]
+        self._write("recent", [str(file) for file in files])
+
+    @property
+    def geometry(self) -> bytes:
+        """Of the window, in Qt's own form; empty at the first start."""
+        found = self._items.get("geometry", "")
+        try:
+            return base64.b64decode(found, validate=True) if isinstance(found, str) else b""
+        except binascii.Error:
+            return b""
+
+    def save_geometry(self, geometry: bytes) -> None:
+        self._write("geometry", base64.b64encode(geometry).decode())
+
+    def _write(self, name: str, value: Any) -> None:
+        """Onto what the file says now: another window may have written meanwhile."""
+        self._items = _read() | {name: value}
+        write_object(state_path(), self._items)
+
+
+def _read() -> dict[str, Any]:
+    try:
+        return read_object(state_path())
+    except FileProblem as problem:
+        log.warning("%s", problem)
+        return {}
+
+
+MEGABYTE = 1 << 20
+
+
+def apply_limits(settings: Settings) -> None:
+    """A 0 leaves the engine's own choice, and its libraries unloaded."""
+    if settings["page_cache_mb"]:
+        from lamella.core.scan import cache as caches
+
+        caches.limit(settings["page_cache_mb"] * MEGABYTE)
+    if settings["query_memory_mb"]:
+        from lamella.core.query.engine import limit_memory
+
+        limit_memory(settings["query_memory_mb"] * MEGABYTE)
+
+
+MONGODB_URI = "LAMELLA_MONGODB_URI"
+"""What the engine reads it from."""
+
+
+def apply_servers(settings: Settings) -> None:
+    """For this process and those it starts. What the environment says already is left as it is."""
+    os.environ.setdefault(MONGODB_URI, settings["mongodb_uri"])
+
+
+def use(uri: str) -> None:
+    """Another server, for what is started from now on."""
+    os.environ[MONGODB_URI] = uri
+
+
+class Memory:
+    """`ui.window.memory.Memory`. `trouble` hears what could not be written; it holds all the same."""
+
+    def __init__(self, settings: Settings, state: State, trouble: Callable[[FileProblem], None]) -> None:
+        self._settings, self._state, self._trouble = settings, state, trouble
+
+    @property
+    def theme(self) -> str:
+        return str(self._settings["theme"])
+
+    @theme.setter
+    def theme(self, mode: str) -> None:
+        self._set("theme", str(mode))
+
+    @property
+    def text_scale(self) -> float:
+        return float(self._settings["text_scale"])
+
+    @text_scale.setter
+    def text_scale(self, scale: float) -> None:
+        self._set("text_scale", scale)
+
+    @property
+    def mongodb_uri(self) -> str:
+        return str(self._settings["mongodb_uri"])
+
+    @mongodb_uri.setter
+    def mongodb_uri(self, uri: str) -> None:
+        use(uri)
+        self._set("mongodb_uri", uri)
+
+    @property
+    def races(self) -> Path:
+        return paths.races()
+
+    @property
+    def recent(self) -> list[Path]:
+        return self._state.recent
+
+    def remember(self, path: Path) -> None:
+        self._written(lambda: self._state.remember(path))
+
+    @property
+    def geometry(self) -> bytes:
+        return self._state.geometry
+
+    def save_geometry(self, geometry: bytes) -> None:
+        self._written(lambda: self._state.save_geometry(geometry))
+
+    def _set(self, name: str, value: Value) -> None:
+        if self._settings[name] != value:
+            self._settings[name] = value
+            self._written(lambda: save(self._settings, settings_path()))
+
+    def _written(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except FileProblem as problem:
+            self._trouble(problem)

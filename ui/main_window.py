@@ -12,7 +12,7 @@ from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QToolBar, QWidget
 
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.errors import Cancelled
 from lamella.core.scan.parallel import end_threads
 from lamella.core.store.commit import Commit
@@ -101,9 +101,7 @@ class MainWindow(QMainWindow):
 
     def show_race(self) -> None:
         if self.race is None:
-            from lamella.ui.bench.race_panel import (
-                RacePanel,  # brings pyqtgraph, which costs the start 0.13 s
-            )
+            from lamella.ui.bench.race_panel import RacePanel
 
             self.race = RacePanel(self.tasks, kept=self.kept)
             self.race.use_server(self.memory.mongodb_uri, self._take_server)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from lamella.app.options import whole_numbers
+from lamella.app.command_options import whole_numbers
 from lamella.core.bench.engine.choice import SCALES, Choice, Part, new_seed, part_of, ready_systems
 from lamella.core.bench.registry import unready, workloads_named
 from lamella.core.bench.workloads.model import Workload

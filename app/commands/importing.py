@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lamella.app.commands import terminal
-from lamella.app.commands.query_source import ignoring_checksums
+from lamella.app.commands.query import ignoring_checksums
 from lamella.core.arguments import path_of
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.text.ragged import RaggedRow
+from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError
 from lamella.core.store.store import Store
 from lamella.core.transfer import import_dataset

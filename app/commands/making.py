@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from lamella.app.commands import terminal
-from lamella.core.transfer.make_data import make
+from lamella.core.transfer.generate import make
 
 
 def run(arguments: argparse.Namespace) -> int:

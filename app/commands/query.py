@@ -4,22 +4,214 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
-from typing import Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from lamella.app.commands import terminal
-from lamella.app.commands.query_aggregates import aggregates
-from lamella.app.commands.query_profile import as_rows
-from lamella.app.commands.query_source import Source, opened, parameters_of, version_of
 from lamella.app.output import FORMATS
-from lamella.core.dataset import Dataset
-from lamella.core.errors import BadQuery, FileProblem, LamellaError
+from lamella.core.arguments import path_of
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.options import Checksums
+from lamella.core.errors import BadQuery, DamagedFile, FileProblem, LamellaError, UnknownTable
 from lamella.core.jobs import Job
-from lamella.core.query.asking import Asking
-from lamella.core.store.rows_by_id import RowsById
+from lamella.core.query import agg
+from lamella.core.query.builder import Asking
+from lamella.core.query.expressions import Named
+from lamella.core.query.profile import ColumnProfile
+from lamella.core.query.sql import sql as sql_over
+from lamella.core.query.steps import Aggregate
+from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
 from lamella.core.store.table import Table
+from lamella.core.store.table_rows import RowsById
+
+_AGGREGATE = re.compile(r"\s*(?P<name>[^=]+?)\s*=\s*(?P<function>\w+)\s*\((?P<inside>.*)\)\s*")
+_PART = re.compile(r"(?P<column>.*),(?P<part>[^,]*)")
+
+
+def aggregates(texts: Iterable[str]) -> dict[str, Aggregate]:
+    """By name; raises `BadQuery` for what is none, and for a name that stands twice."""
+    found: dict[str, Aggregate] = {}
+    for text in texts:
+        name, aggregate = _read(text)
+        if name in found:
+            raise BadQuery(f"--agg names '{name}' twice", fix="Give each aggregate a name of its own")
+        found[name] = aggregate
+    return found
+
+
+def _read(text: str) -> tuple[str, Aggregate]:
+    found = _AGGREGATE.fullmatch(text)
+    if found is None:
+        raise BadQuery(
+            f"--agg {text!r} is no aggregate",
+            fix="Write NAME=AGGREGATE(COLUMN): late=mean(dep_delay), n=count()",
+        )
+    function = "avg" if found["function"] == "mean" else found["function"]
+    if function == "quantile":
+        return found["name"], _quantile(text, found["inside"])
+    column = _unquoted(found["inside"].strip())
+    rows = column == "*" and function == "count"
+    return found["name"], Aggregate(function, None if rows or not column else Named(column))
+
+
+def _quantile(text: str, inside: str) -> Aggregate:
+    """A column, and its part behind the last comma."""
+    found = _PART.fullmatch(inside)
+    try:
+        part = None if found is None else float(found["part"])
+    except ValueError:
+        part = None
+    if found is None or part is None:
+        raise BadQuery(f"--agg {text!r} does not say which part", fix="Write p=quantile(distance, 0.9)")
+    return agg.quantile(_unquoted(found["column"].strip()), part)
+
+
+def _unquoted(name: str) -> str:
+    """Names may be quoted as in a condition."""
+    if len(name) > 1 and name[0] == name[-1] == '"':
+        return name[1:-1].replace('""', '"')
+    return name
+
+
+def as_rows(profile: ColumnProfile) -> pa.Table:
+    """Both columns are text, as values are of the column's own type."""
+    what, values = zip(*_told(profile), strict=True)
+    return pa.table({"what": list(what), "value": ["" if v is None else str(v) for v in values]})
+
+
+def _told(profile: ColumnProfile) -> Iterator[tuple[str, Any]]:
+    about = "about " if profile.approximate else ""
+    yield "column", profile.column
+    yield "type", profile.type
+    yield "rows", f"{profile.rows:,}"
+    yield "nulls", f"{profile.nulls:,}"
+    if profile.nans:
+        yield "NaN", f"{profile.nans:,}"
+    yield "distinct", f"{about}{profile.distinct:,}"
+    for name in ("min", "max", "mean"):
+        if getattr(profile, name) is not None:
+            yield name, getattr(profile, name)
+    for part, value in (profile.quantiles or {}).items():
+        yield f"quantile {part:g}", f"{about}{value}"
+    for value, count in profile.top_values:
+        yield f"value {value}", f"{count:,} times"
+
+
+Parameters = list[Any] | dict[str, Any] | None
+
+
+class Source(Protocol):
+    def table(self, name: str | None) -> Dataset:
+        """One without a name where there is only one."""
+
+    def sql(self, text: str, parameters: Parameters, asked: Asked, job: Job) -> pa.Table: ...
+
+
+class Asked(Protocol):
+    """The options of SQL among the arguments."""
+
+    seconds: float | None
+    files: bool
+    write: bool
+    as_of: str | None
+
+
+@contextmanager
+def opened(where: str, write: bool = False, checksums: Checksums = "verify") -> Iterator[Source]:
+    """A folder that is a store, or else files."""
+    if is_store(path_of(where, "the store or file")):
+        with Store.open(where, read_only=not write) as store:
+            yield StoreSource(store)
+    else:
+        try:
+            yield FileSource(open_dataset(where, checksums=checksums))
+        except DamagedFile as problem:
+            raise ignoring_checksums(problem) from problem
+
+
+def ignoring_checksums(problem: DamagedFile) -> LamellaError:
+    """The same with the option that looks at the file all the same, where there is one."""
+    if not problem.readable_anyway:
+        return problem
+    return LamellaError(problem.what, problem.why, f"{problem.fix}: --checksums ignore")
+
+
+class StoreSource:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def table(self, name: str | None) -> Table:
+        if name is not None:
+            return self._store[name]
+        if len(self._store.tables) != 1:
+            raise LamellaError(
+                "Nothing says which table to ask", fix=f"Give --table: {', '.join(self._store.tables)}"
+            )
+        return self._store[self._store.tables[0]]
+
+    def sql(self, text: str, parameters: Parameters, asked: Asked, job: Job) -> pa.Table:
+        return self._store.sql(
+            text,
+            parameters,
+            as_of=version_of(asked.as_of),
+            seconds=asked.seconds,
+            files=asked.files,
+            write=asked.write,
+            job=job,
+        )
+
+
+class FileSource:
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    def table(self, name: str | None) -> Dataset:
+        if name not in (None, self._dataset.name):
+            raise UnknownTable(str(name), "the files", [self._dataset.name])
+        return self._dataset
+
+    def sql(self, text: str, parameters: Parameters, asked: Asked, job: Job) -> pa.Table:
+        if asked.write or asked.as_of is not None:
+            raise LamellaError(
+                f"{'--write' if asked.write else '--as-of'} is of stores",
+                "Files are read in place",
+                "Import them into a store: lamella import",
+            )
+        named = {self._dataset.name: self._dataset}
+        return sql_over(text, named, parameters, seconds=asked.seconds, files=asked.files, job=job)
+
+
+def version_of(text: str | None) -> int | str | None:
+    return int(text) if text is not None and text.isdecimal() else text
+
+
+def parameters_of(given: list[str] | None) -> Parameters:
+    """Numbers, true, false, null and quoted text as JSON has them; anything else is text."""
+    if not given:
+        return None
+    pairs = [text.partition("=") for text in given]
+    named = [name.isidentifier() and bool(mark) for name, mark, _ in pairs]
+    if any(named) and not all(named):
+        raise LamellaError("--param is either NAME=VALUE each time or VALUE each time")
+    if all(named):
+        return {name: _value(value) for name, _, value in pairs}
+    return [_value(text) for text in given]
+
+
+def _value(text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return text if isinstance(value, (list, dict)) else value
+
 
 OF_ROWS = ("where", "search", "group_by", "agg", "having", "sort", "columns", "limit", "offset")
 OF_A_TABLE = (*OF_ROWS, "profile", "aggregate", "saved")

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TextIO
 
-from lamella.app import limits, servers, settings_file
+from lamella.app import settings as limits
+from lamella.app import settings as servers
+from lamella.app import settings as settings_file
 from lamella.app.settings import Settings
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job, Progress
@@ -111,8 +113,8 @@ def follow_settings() -> None:
     settings, problems = _settings()
     for problem in problems:
         print(f"lamella: {problem}", file=sys.stderr)
-    limits.apply(settings)
-    servers.apply(settings)
+    limits.apply_limits(settings)
+    servers.apply_servers(settings)
 
 
 def _settings() -> tuple[Settings, list[FileProblem]]:

@@ -1,20 +1,393 @@
-"""SQLite's modules `lamella`, for files and stores that CREATE VIRTUAL TABLE names, and `lamella_dataset`,
-for datasets that Python handed over."""
+"""Datasets as SQLite's virtual tables: the modules, their tables, and the rows that SQLite has to see."""
 
 from __future__ import annotations
 
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 import apsw
+import numpy as np
+import pyarrow as pa
 
 from lamella.core.arguments import path_of
-from lamella.core.bridge.scanning import RowGroups
-from lamella.core.bridge.table import VirtualTable
-from lamella.core.dataset import Dataset
+from lamella.core.arrow.arrays import take, to_numpy
+from lamella.core.bridge.planning import (
+    ALL_NULL,
+    ROWID,
+    UNKNOWN,
+    Asked,
+    Declared,
+    Extent,
+    Numbered,
+    Plan,
+    best_index,
+    declare,
+    extents,
+    found_again,
+    plan_of,
+    statement,
+    storage_of,
+    wanted,
+)
+from lamella.core.bridge.values import Floats, Wanted, column_type, inside
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadData, LamellaError
+from lamella.core.jobs import Job
+from lamella.core.query.find import pays
+from lamella.core.scan.cache import browsed, cache
+from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.read import Piece, changed_cells, finish, pieces
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
+from lamella.core.store.ids import ID_COLUMN
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
+from lamella.core.store.table_rows import RowsById
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """`columns` are lists of values as SQLite takes them, each of `size`."""
+
+    columns: list[list[Any]]
+    size: int
+    _numbers: Callable[[], np.ndarray]
+
+    @cached_property
+    def row_ids(self) -> list[int]:
+        found: list[int] = self._numbers().tolist()
+        return found
+
+
+class KeptRows:
+    """The live rows of a piece, or those of them that were kept. A column is decoded when first read."""
+
+    def __init__(self, snapshot: Snapshot, piece: Piece, id_column: Column | None) -> None:
+        self._snapshot, self._piece, self._id_column = snapshot, piece, id_column
+        self._into = cache if pays(snapshot) else browsed
+        self._decoded: dict[Column, pa.ChunkedArray] = {}
+        self._kept: np.ndarray | None = None
+        low, high = np.searchsorted(snapshot.deleted, [piece.first, piece.stop])
+        self.positions = np.delete(
+            np.arange(piece.first, piece.stop), snapshot.deleted[low:high] - piece.first
+        )
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def decode(self, columns: Iterable[Column]) -> None:
+        """Several at once, which is faster than one after the other."""
+        missing = [column for column in columns if column not in self._decoded]
+        if not missing:
+            return
+        stored = self._piece.stored(self._snapshot, missing, self._into)
+        table = finish(self._snapshot, self._piece.first, self._piece.stop, missing, stored)
+        for column, values in zip(missing, table.columns, strict=True):
+            self._decoded[column] = values if self._kept is None else take(values, self._kept)
+
+    def values(self, column: Column) -> pa.ChunkedArray:
+        self.decode([column])
+        return self._decoded[column]
+
+    def keep(self, mask: np.ndarray) -> None:
+        """Only the rows where it is true."""
+        if mask.all():
+            return
+        places = np.flatnonzero(mask)
+        self.positions = self.positions[places]
+        self._kept = places if self._kept is None else self._kept[places]
+        self._decoded = {column: take(values, places) for column, values in self._decoded.items()}
+
+    def block(self, columns: Sequence[Column], first: int, rows: int) -> Block:
+        """At most `rows` of them from the `first` on."""
+        self.decode(columns)
+        stop = min(first + rows, len(self))
+        lists = [_listed(column, self._decoded[column].slice(first, stop - first)) for column in columns]
+        return Block(lists, stop - first, lambda: self._numbers(first, stop))
+
+    def _numbers(self, first: int, stop: int) -> np.ndarray:
+        if self._id_column is None:
+            numbers: np.ndarray = self.positions[first:stop] + 1
+            return numbers
+        return to_numpy(self.values(self._id_column).slice(first, stop - first))
+
+
+def _listed(column: Column, values: pa.ChunkedArray) -> list[Any]:
+    parts = [column_type(column.type).values(chunk) for chunk in values.chunks]
+    return parts[0] if len(parts) == 1 else [value for part in parts for value in part]
+
+
+Begin = Callable[[Plan, Sequence[Any]], Iterator[Block]]
+
+
+class Cursor:
+    """SQLite calls `Filter` to begin, and for each row `Eof`, `Next`, and `Column` for what it reads of it.
+
+    What is called for each row are functions that `Filter` makes: with a method between it would cost double.
+    """
+
+    Next: Callable[[], None]
+    Eof: Callable[[], bool]
+    Column: Callable[[int], Any]
+    Rowid: Callable[[], int]
+
+    def __init__(self, begin: Begin) -> None:
+        self._begin = begin
+
+    def Filter(self, _number: int, plan: str, values: Sequence[Any]) -> None:  # noqa: N802 -- SQLite's name
+        asked = plan_of(plan)
+        self._read(self._begin(asked, values), asked.columns)
+
+    def Close(self) -> None:  # noqa: N802
+        """The functions hold rows, and the cursor holds them."""
+        self.__dict__.clear()
+
+    def _read(self, blocks: Iterator[Block], columns: Sequence[int]) -> None:
+        places = {column: place for place, column in enumerate(columns)}
+        block: Block
+        row: tuple[Any, ...]
+
+        def rows() -> Iterator[None]:
+            nonlocal block, row
+            for block in blocks:
+                for row in zip(  # noqa: B007 -- it is what `value` reads
+                    *block.columns, range(block.size), strict=True
+                ):
+                    yield
+            self.Eof = repeat(True).__next__
+            yield
+
+        def value(column: int) -> Any:
+            return row[places[column]]
+
+        def row_id() -> int:
+            number: int = block.row_ids[row[-1]]
+            return number
+
+        self.Eof = repeat(False).__next__
+        self.Column, self.Rowid, self.Next = value, row_id, rows().__next__
+        self.Next()
+
+
+FIRST_BLOCK, LARGEST_BLOCK = 64, 1 << 14
+"""Rows: who looks at a few does not wait for many."""
+
+
+@dataclass
+class RowGroups:
+    """How many row groups of files were decoded for SQLite, and how many were left out unread."""
+
+    read: int = 0
+    skipped: int = 0
+
+
+@dataclass(frozen=True)
+class Condition:
+    column: Column
+    wanted: Wanted
+
+
+@dataclass(frozen=True)
+class Scan:
+    """`id_column` has the row ids; without one they are the numbers of the rows, from 1, of which those in
+    `numbers` are wanted."""
+
+    snapshot: Snapshot
+    columns: Sequence[Column]
+    conditions: Sequence[Condition]
+    numbers: Sequence[Wanted]
+    id_column: Column | None
+    counted: RowGroups
+
+    def blocks(self) -> Iterator[Block]:
+        """Rows in the snapshot's own order."""
+        rows = FIRST_BLOCK
+        for piece in pieces(self.snapshot, 0, self.snapshot.num_positions):
+            held = self._may_hold(piece)
+            self._count(piece, held)
+            kept, first = self._kept(piece) if held else None, 0
+            while kept is not None and first < len(kept):
+                yield kept.block(self.columns, first, rows)
+                first, rows = first + rows, min(4 * rows, LARGEST_BLOCK)
+
+    def _count(self, piece: Piece, held: bool) -> None:
+        if isinstance(piece.segment, FileSegment):
+            self.counted.read += held
+            self.counted.skipped += not held
+
+    def _may_hold(self, piece: Piece) -> bool:
+        numbers = Extent(piece.first + 1, piece.stop, nulls=False)
+        return all(numbers.meets(number) for number in self.numbers) and all(
+            _may_hold(self.snapshot, piece, condition) for condition in self.conditions
+        )
+
+    def _kept(self, piece: Piece) -> KeptRows:
+        rows = KeptRows(self.snapshot, piece, self.id_column)
+        for number in self.numbers:
+            rows.keep(inside(rows.positions + 1, number))
+        for condition in self.conditions:
+            if not len(rows):
+                break
+            rows.keep(_meeting(condition, rows.values(condition.column)))
+        return rows
+
+
+def _may_hold(snapshot: Snapshot, piece: Piece, condition: Condition) -> bool:
+    """Whether some row of the piece may be wanted, as far as can be told without decoding it."""
+    segment, column = piece.segment, condition.column
+    if not isinstance(segment, FileSegment) or _changed(snapshot, piece, column):
+        return UNKNOWN.meets(condition.wanted)
+    name, constant = segment.names.get(column.key), segment.constants.get(column.key)
+    if name is None and constant is not None:
+        return bool(_meeting(condition, pa.chunked_array([constant])).any())
+    extent = ALL_NULL if name is None else extents(unchanged(segment), name, column)[piece.row_groups.start]
+    return extent.meets(condition.wanted)
+
+
+def _changed(snapshot: Snapshot, piece: Piece, column: Column) -> bool:
+    """Whether pending changes give some row of the piece a value that its file knows nothing of."""
+    changed = changed_cells(snapshot, column)
+    if changed is None:
+        return False
+    low, high = np.searchsorted(changed[0], [piece.first, piece.stop])
+    return bool(low < high)
+
+
+def _meeting(condition: Condition, values: pa.ChunkedArray) -> np.ndarray:
+    """Which of the values may be wanted. NaN is null in SQLite."""
+    order, wanted = column_type(condition.column.type).order, condition.wanted
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    null = to_numpy(values.is_null(nan_is_null=isinstance(order, Floats)))
+    needed = None if wanted.all_values else order
+    found = np.ones(len(values), bool) if needed is None else needed.mask(values, wanted)
+    return np.where(null, wanted.nulls, found)
+
+
+SCANS_BEFORE = 16
+"""Whoever asks no more often is served faster by scans, which skip what they can."""
+MOST_ROWS = 1_000_000
+"""They are held as Python values, until the table changes or is let go of."""
+MOST_LOOKUPS = 4
+
+StartScan = Callable[[Plan, Sequence[Any]], Scan]
+
+
+class Lookup:
+    """The rows of a scan by their values in the columns at the places `keys` of its blocks, of which `ROWID`
+    is the row ids."""
+
+    def __init__(self, blocks: Iterator[Block], keys: Sequence[int]) -> None:
+        self._places: dict[tuple[Any, ...], list[tuple[Block, int]]] = {}
+        for block in blocks:
+            columns = [block.row_ids if key == ROWID else block.columns[key] for key in keys]
+            for place, values in enumerate(zip(*columns, strict=True)):
+                self._places.setdefault(values, []).append((block, place))
+
+    def block(self, values: tuple[Any, ...], columns: int) -> Block:
+        """The rows that have these values, in their own order."""
+        found = self._places.get(values, [])
+        lists = [[block.columns[column][place] for block, place in found] for column in range(columns)]
+        return Block(lists, len(found), lambda: np.array([block.row_ids[place] for block, place in found]))
+
+
+class Scans:
+    """The scans of one version of a table, which is not kept from being vacuumed by them. Those begun again
+    and again, for the inner table of a join or a subquery of each row, become look-ups; a few are kept."""
+
+    def __init__(self, columns: Sequence[Declared]) -> None:
+        self._columns = columns
+        self._begun: Counter[Plan] = Counter()
+        self._lookups: OrderedDict[tuple[Plan, tuple[int, ...]], Lookup | None] = OrderedDict()
+
+    def blocks(self, start: StartScan, plan: Plan, values: Sequence[Any]) -> Iterator[Block]:
+        self._begun[plan] += 1
+        which = self._equalities(plan, values) if self._begun[plan] > SCANS_BEFORE else ()
+        lookup = self._lookup(start, plan, tuple(plan.asked[i].column for i in which)) if which else None
+        if lookup is None:
+            return start(plan, values).blocks()
+        return iter((lookup.block(tuple(values[i] for i in which), len(plan.columns)),))
+
+    def _equalities(self, plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
+        """Which constraints have the one value that the rows wanted have. A value of another class than the
+        column's may have to be converted first, which is left to SQLite."""
+        return tuple(
+            which for which, value in enumerate(values) if self._fits(plan, plan.asked[which], value)
+        )
+
+    def _fits(self, plan: Plan, asked: Asked, value: Any) -> bool:
+        if asked.op != "=" or value is None:
+            return False
+        if asked.column == ROWID:
+            return type(value) is int
+        return asked.column in plan.columns and self._columns[asked.column].type.storage is storage_of(value)
+
+    def _lookup(self, start: StartScan, plan: Plan, columns: tuple[int, ...]) -> Lookup | None:
+        """None for a table that is too large for it."""
+        wanted = (plan, columns)
+        if wanted not in self._lookups:
+            scan = start(Plan(plan.columns, ()), ())
+            keys = [ROWID if column == ROWID else plan.columns.index(column) for column in columns]
+            few = scan.snapshot.num_rows <= MOST_ROWS
+            self._lookups[wanted] = Lookup(scan.blocks(), keys) if few else None
+            if len(self._lookups) > MOST_LOOKUPS:
+                self._lookups.popitem(last=False)
+        self._lookups.move_to_end(wanted)
+        return self._lookups[wanted]
+
+
+class VirtualTable:
+    """Read-only: it has none of the methods by which SQLite changes tables. `close` is called, if given, when
+    SQLite lets go of it."""
+
+    def __init__(self, dataset: Dataset, counted: RowGroups, close: Callable[[], None] | None = None) -> None:
+        self._dataset, self._counted, self._close = dataset, counted, close
+        if not dataset.snapshot().complete:
+            dataset.fill(Job())  # only then it is certain which types its columns have
+        columns = dataset.snapshot().columns
+        names = [column.name for column in columns]
+        self._columns: list[Declared] = declare(columns)
+        self._numbered = Numbered(names.index(ID_COLUMN.name) if isinstance(dataset, RowsById) else None)
+        self._scans: tuple[object, Scans] | None = None
+        self.declaration = statement(self._columns)
+
+    def BestIndexObject(self, info: apsw.IndexInfo) -> bool:  # noqa: N802 -- SQLite's names, here and below
+        best_index(info, self._columns, self._numbered, self._dataset.num_rows)
+        return True
+
+    def Open(self) -> Cursor:  # noqa: N802
+        """A cursor sees one version from start to end, however often a join begins anew with it."""
+        snapshot = self._dataset.snapshot()
+        if self._scans is None or self._scans[0] != snapshot.token:
+            self._scans = (snapshot.token, Scans(self._columns))
+        return Cursor(partial(self._scans[1].blocks, partial(self._scan, snapshot)))
+
+    def Disconnect(self) -> None:  # noqa: N802
+        self._scans = None
+        if self._close is not None:
+            self._close()
+
+    Destroy = Disconnect
+
+    def _scan(self, snapshot: Snapshot, plan: Plan, values: Sequence[Any]) -> Scan:
+        numbers, conditions = [], []
+        for asked, value in zip(plan.asked, values, strict=True):
+            if asked.column == ROWID:
+                numbers.append(wanted(column_type(pa.int64()), asked.op, value))
+            else:
+                told = self._columns[asked.column]
+                column = found_again(told, snapshot)
+                conditions.append(Condition(column, wanted(told.type, asked.op, value, asked.literal)))
+        columns = [found_again(self._columns[place], snapshot) for place in plan.columns]
+        place = self._numbered.id_place
+        id_column = None if place is None else found_again(self._columns[place], snapshot)
+        return Scan(snapshot, columns, conditions, numbers, id_column, self._counted)
+
 
 BY_PATH, BY_NAME = "lamella", "lamella_dataset"
 FORMS = "Write lamella('files'), lamella('store', 'table') or lamella('store', 'table', 'version')"

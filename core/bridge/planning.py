@@ -1,16 +1,234 @@
-"""SQLite asks how a scan would go: what can be left out of it, and what it would cost."""
+"""How SQLite would scan a table: what constraints leave out, by statistics too, and what it would cost."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from itertools import product
+from typing import Any
 
 import apsw
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from lamella.core.bridge.column_types import Storage
-from lamella.core.bridge.declared import Declared
-from lamella.core.bridge.plan import ROWID, Asked, Plan
+from lamella.core.bridge.values import (
+    DIGITS,
+    EVERYTHING,
+    NOTHING,
+    NULLS,
+    VALUES,
+    Bytes,
+    ColumnType,
+    Floats,
+    Integers,
+    Moments,
+    Range,
+    Storage,
+    Wanted,
+    any_of,
+    as_bytes,
+    column_type,
+)
+from lamella.core.errors import LamellaError
+from lamella.core.scan.parquet_file import Footer
+from lamella.core.scan.snapshot import Column, Snapshot
+
+ROWID = -1
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A constraint on the column at this place, or on `ROWID`. `literal`: its value is in the statement."""
+
+    column: int
+    op: str
+    literal: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`columns`: places of those read, ascending."""
+
+    columns: tuple[int, ...]
+    asked: tuple[Asked, ...]
+
+    def to_text(self) -> str:
+        """What SQLite keeps of it, and shows in EXPLAIN QUERY PLAN."""
+        asked = [[each.column, each.op, each.literal] for each in self.asked]
+        return json.dumps({"columns": self.columns, "asked": asked})
+
+
+@lru_cache(1024)
+def plan_of(text: str) -> Plan:
+    told = json.loads(text)
+    return Plan(tuple(told["columns"]), tuple(Asked(*each) for each in told["asked"]))
+
+
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+LETTERS_IN_BOTH_CASES = 3
+_WHITE = " \t\n\v\f\r"
+_NUMBER = re.compile(rf"[{_WHITE}]*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)[{_WHITE}]*", re.ASCII)
+_NUMBER_SIGNS = frozenset(f"{_WHITE}+-.0123456789eE")
+_BEHIND_NUMBERS = ":"
+"""No text that SQLite takes for a number begins with this sign or a later one."""
+_ANY_NUMBER = (-math.inf, math.inf)
+
+
+def wanted(column: ColumnType, op: str, value: Any, literal: bool = False) -> Wanted:
+    """What of a column may meet `column op value`. `op` is a comparison, in (with a collection), is, is not,
+    is null, is not null, like or glob. `literal`: the value stands in the statement itself."""
+    if op in ("is null", "is not null"):
+        return NULLS if op == "is null" else VALUES
+    if op == "in":
+        return _in(column, value, literal)
+    if value is None:
+        return {"is": NULLS, "is not": VALUES}.get(op, NOTHING)
+    if op in ("like", "glob"):
+        return _beginning(column, op, value)
+    if op == "is not":
+        return EVERYTHING
+    return _compared(column, "=" if op == "is" else op, value, literal)
+
+
+def _in(column: ColumnType, values: Collection[Any], literal: bool) -> Wanted:
+    return any_of(wanted(column, "=", value, literal) for value in values)
+
+
+def _compared(column: ColumnType, op: str, value: Any, literal: bool) -> Wanted:
+    low, high = value, value
+    if column.storage is Storage.NUMBER and isinstance(value, str):
+        low, high = _as_number(value)
+    storage = storage_of(low)
+    if column.storage is Storage.TEXT and storage is Storage.NUMBER:
+        return VALUES
+    if storage is not column.storage:
+        meets = ("<", "<=", "<>") if column.storage < storage else (">", ">=", "<>")
+        return VALUES if op in meets else NOTHING
+    if column.order is None or _read_as_number(column, op, value, literal):
+        return VALUES
+    return column.order.compared(op, low, high)
+
+
+def storage_of(value: Any) -> Storage:
+    """The class of a value that is not null."""
+    if isinstance(value, str):
+        return Storage.TEXT
+    return Storage.BLOB if isinstance(value, bytes) else Storage.NUMBER
+
+
+def _as_number(text: str) -> tuple[Any, Any]:
+    """What numeric affinity makes of a text: itself, or the number it stands for, between two bounds. SQLite
+    does not always round a decimal fraction to the nearest double."""
+    if not text or set(text) - _NUMBER_SIGNS:
+        return text, text
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return _ANY_NUMBER
+    written = found[1]
+    if written.lstrip("+-").isdigit() and -(1 << 63) <= int(written) < 1 << 63:
+        return int(written), int(written)
+    near = float(written)
+    return _steps(near, -math.inf), _steps(near, math.inf)
+
+
+def _steps(number: float, towards: float) -> float:
+    return math.nextafter(math.nextafter(number, towards), towards)
+
+
+def _read_as_number(column: ColumnType, op: str, value: Any, literal: bool) -> bool:
+    """Whether the other side may be a column of numbers that holds a text: texts that stand for numbers are
+    less than it then, wherever they stand among texts."""
+    texts = column.storage is Storage.TEXT and isinstance(column.order, Bytes)
+    return texts and not literal and op in ("<", "<=") and value < _BEHIND_NUMBERS
+
+
+def _beginning(column: ColumnType, op: str, pattern: Any) -> Wanted:
+    """The texts that begin like the pattern. LIKE ignores the case of ASCII letters; a beginning ends before
+    any other letter, whatever SQLite makes of it."""
+    if column.storage is not Storage.TEXT or not isinstance(column.order, Bytes):
+        return VALUES
+    if not isinstance(pattern, str):
+        return VALUES
+    signs = re.compile(r"[^%_\x00\x80-\U0010ffff]*" if op == "like" else r"[^*?\[\x00]*")
+    beginning = signs.match(pattern)
+    text = beginning[0] if beginning else ""
+    if not text:
+        return VALUES
+    if op == "glob":
+        return Wanted((_from_to(text, text),))
+    return Wanted(
+        tuple(_from_to(head + rest.upper(), head + rest.lower()) for head, rest in _in_any_case(text))
+    )
+
+
+def _in_any_case(text: str) -> Iterator[tuple[str, str]]:
+    """The first letters in either case, which is where most ranges part, and the rest."""
+    first, rest = text[:LETTERS_IN_BOTH_CASES], text[LETTERS_IN_BOTH_CASES:]
+    heads = product(*(dict.fromkeys((letter.upper(), letter.lower())) for letter in first))
+    return (("".join(head), rest) for head in heads)
+
+
+def _from_to(low: str, high: str) -> Range:
+    """Nothing in a text is encoded as the byte 255."""
+    return as_bytes(low), as_bytes(high) + b"\xff"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """`key` is the column's, and so is `name`, but where SQLite would take two of them for the same."""
+
+    name: str
+    key: int
+    type: ColumnType
+
+
+def declare(columns: Iterable[Column]) -> list[Declared]:
+    """SQLite ignores the case of ASCII letters in names: of two that differ in nothing else the second gets a
+    number, as does a column without a name."""
+    columns = list(columns)
+    taken = {folded(column.name) for column in columns}
+    named: set[str] = {""}
+    found = []
+    for column in columns:
+        name, number = column.name, 2
+        while folded(name) in named or (name != column.name and folded(name) in taken):
+            name, number = f"{column.name or 'column'}_{number}", number + 1
+        named.add(folded(name))
+        found.append(Declared(name, column.key, column_type(column.type)))
+    return found
+
+
+def statement(columns: Iterable[Declared]) -> str:
+    listed = ", ".join(f"{quoted(column.name)} {column.type.declared}" for column in columns)
+    return f"CREATE TABLE declared ({listed})"
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def found_again(told: Declared, snapshot: Snapshot) -> Column:
+    """Where the column is by now. Raises `LamellaError` when SQLite's idea of it is out of date."""
+    now = next((column for column in snapshot.columns if column.key == told.key), None)
+    if now is not None and column_type(now.type).declared == told.type.declared:
+        return now
+    became = "was dropped or cast" if now is None else f"is of type {now.type} now"
+    raise LamellaError(
+        f"{snapshot.name}: column '{told.name}' {became}",
+        "The table changed after SQLite was connected to it",
+        "Connect again",
+    )
+
+
+def folded(name: str) -> str:
+    """Equal for names that SQLite takes for the same."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
+
 
 OPERATORS = {
     apsw.SQLITE_INDEX_CONSTRAINT_EQ: "=",
@@ -102,3 +320,107 @@ def _in_order(info: apsw.IndexInfo, numbered: Numbered) -> bool:
     return (
         info.nOrderBy == 1 and numbered.is_id(info.get_aOrderBy_iColumn(0)) and not info.get_aOrderBy_desc(0)
     )
+
+
+UNIT_DIGITS = {"milliseconds": 3, "microseconds": 6, "nanoseconds": 9}
+
+
+@dataclass(frozen=True)
+class Extent:
+    """`low` and `high` are None where they are not known. `nulls` and `values`: whether there may be any."""
+
+    low: Any = None
+    high: Any = None
+    nulls: bool = True
+    values: bool = True
+
+    def meets(self, wanted: Wanted) -> bool:
+        if wanted.nulls and self.nulls:
+            return True
+        return self.values and (
+            wanted.meets(self.low, self.high) if self.low is not None else bool(wanted.ranges)
+        )
+
+
+UNKNOWN = Extent()
+ALL_NULL = Extent(values=False)
+
+
+@lru_cache(4096)
+def extents(told: Footer, name: str, column: Column) -> list[Extent]:
+    """By row group. `name` is the column's in this file."""
+    groups = range(told.metadata.num_row_groups)
+    kind = column_type(column.type)
+    place = _leaf(told, name)
+    if place is None or not _alike(told.schema.field(name).type, column.type):
+        return [UNKNOWN for _ in groups]
+    if told.has_doubtful_extremes(name):
+        return [UNKNOWN for _ in groups]
+    leaf = told.metadata.schema.column(place)
+    return [
+        _extent(told.metadata.row_group(group).column(place), leaf, kind, column.type) for group in groups
+    ]
+
+
+def _leaf(told: Footer, name: str) -> int | None:
+    """Its place among the leaves; None for nested columns, and where a field inside one has the same path."""
+    schema = told.metadata.schema
+    places = [i for i in range(told.metadata.num_columns) if schema.column(i).path == name]
+    return places[0] if len(places) == 1 and not pa.types.is_nested(told.schema.field(name).type) else None
+
+
+def _alike(stored: pa.DataType, shown: pa.DataType) -> bool:
+    """Whether a value keeps its key when it is read as the type that is shown."""
+    if stored.equals(shown):
+        return True
+    families = (pa.types.is_integer, pa.types.is_floating)
+    return any(family(stored) and family(shown) for family in families)
+
+
+def _extent(
+    chunk: pq.ColumnChunkMetaData, leaf: pq.ColumnSchema, kind: ColumnType, shown: pa.DataType
+) -> Extent:
+    told = chunk.statistics
+    if told is None:
+        return UNKNOWN
+    floats = pa.types.is_floating(shown)
+    nulls = floats or not told.has_null_count or told.null_count > 0
+    if told.has_null_count and told.null_count == chunk.num_values:
+        return ALL_NULL
+    keys = _keys(told, leaf, kind) if told.has_min_max else None
+    return Extent(None, None, nulls) if keys is None else Extent(keys[0], keys[1], nulls)
+
+
+def _keys(told: pq.Statistics, leaf: pq.ColumnSchema, kind: ColumnType) -> tuple[Any, Any] | None:
+    if isinstance(kind.order, Bytes):
+        return told.min_raw, told.max_raw
+    if isinstance(kind.order, Moments):
+        return _in_unit(told, leaf, kind.order)
+    if isinstance(kind.order, Integers):
+        return int(told.min), int(told.max)
+    return _doubles(told, kind.order) if isinstance(kind.order, Floats) else None
+
+
+def _doubles(told: pq.Statistics, order: Floats) -> tuple[float, float] | None:
+    """Where the order is not exact, rounding may go either way."""
+    if not isinstance(told.min, int | float | Decimal):
+        return None
+    low, high = float(told.min), float(told.max)
+    if math.isnan(low) or math.isnan(high):
+        return None
+    return (low, high) if order.exact else (math.nextafter(low, -math.inf), math.nextafter(high, math.inf))
+
+
+def _in_unit(told: pq.Statistics, leaf: pq.ColumnSchema, order: Moments) -> tuple[int, int] | None:
+    """The file may hold another unit than Arrow's schema in it says: Parquet knows no seconds."""
+    if leaf.physical_type not in ("INT32", "INT64"):
+        return None
+    if order.form == "day":
+        return told.min_raw, told.max_raw
+    stored = UNIT_DIGITS.get(json.loads(leaf.logical_type.to_json()).get("timeUnit", ""))
+    if stored is None:
+        return None
+    step = DIGITS[order.unit] - stored
+    if step >= 0:
+        return told.min_raw * 10**step, told.max_raw * 10**step
+    return told.min_raw // 10**-step, -(-told.max_raw // 10**-step)

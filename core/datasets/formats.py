@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lamella.core.dataset import Dataset
+from lamella.core.arguments import names_of
+from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.contents import Contents, foreign_format, look_into
-from lamella.core.datasets.locate import Found
-from lamella.core.datasets.options import OpenOptions
+from lamella.core.datasets.locate import Found, locate
+from lamella.core.datasets.options import Checksums, OpenOptions, Ragged
 from lamella.core.datasets.parquet import ParquetDataset, is_parquet
-from lamella.core.datasets.text.opening import (
+from lamella.core.datasets.text.dataset import (
     is_note,
     is_prose,
     looks_like_delimited,
@@ -135,3 +136,80 @@ def _kind(file: Path) -> str:
 def _openable() -> str:
     labels = [known.label for known in FORMATS]
     return "What can be opened: " + ", ".join(labels[:-1]) + " and " + labels[-1]
+
+
+def open_dataset(
+    path: str | Path,
+    *,
+    cache_dir: Path | None = None,
+    ragged: Ragged = "refuse",
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    text_columns: Sequence[str] = (),
+    checksums: Checksums = "verify",
+) -> Dataset:
+    """A file, a folder's files or a glob's as a read-only dataset, recognised by content.
+
+    Text is read through a columnar cache below `cache_dir` (the user's cache folder when None),
+    which `fill` completes; the first rows are there at once. `text_columns` of delimited text stay as they
+    are written, whatever stands in them.
+
+    Pages of Parquet whose checksums differ from what they hold are refused, now or when they are first read:
+    a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same. Raises `FileProblem`, and
+    `UnknownColumn` for one of `text_columns`.
+    """
+    found = data_files(locate(path))
+    known = common_format(found)
+    names = tuple(names_of(text_columns, "open_dataset: text_columns"))
+    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names, checksums)
+    if names and known.id != "csv":
+        raise FileProblem(
+            found.root,
+            f"is {known.label}, whose values have types of their own",
+            fix="Leave text_columns out",
+        )
+    return known.open(found, options)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`label` says what can be opened; `problem` why it cannot."""
+
+    path: Path
+    label: str = ""
+    files: int = 1
+    problem: FileProblem | None = None
+
+
+def kind_of(path: Path) -> Kind:
+    """A file, or a folder by the first of its data files."""
+    try:
+        found = data_files(locate(path))
+        return Kind(path, common_format(found).label, len(found.files))
+    except FileProblem as problem:
+        return Kind(path, problem=problem)
+
+
+def sentence(kinds: Sequence[Kind]) -> str:
+    """`2 Parquet files, a folder of 12 Parquet files; notes.pdf cannot be opened`."""
+    good = [kind for kind in kinds if kind.problem is None]
+    files = Counter(kind.label for kind in good if not kind.path.is_dir())
+    parts = [f"{_number(count)} {label} file{'' if count == 1 else 's'}" for label, count in files.items()]
+    parts += [
+        f"a folder of {k.files:,} {k.label} file{'' if k.files == 1 else 's'}"
+        for k in good
+        if k.path.is_dir()
+    ]
+    bad = [kind.path.name for kind in kinds if kind.problem is not None]
+    refused = f"{_listed(bad)} cannot be opened" if bad else ""
+    told = "; ".join(part for part in (", ".join(parts), refused) if part)
+    return told[:1].upper() + told[1:]
+
+
+def _number(count: int) -> str:
+    return "one" if count == 1 else f"{count:,}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lamella.core.filters.binding import Bound, bind
-from lamella.core.filters.column import Column, col
 from lamella.core.filters.expr import And, Filter, Not, Or, Predicate, Reference, all_of, any_of
 from lamella.core.filters.expr_json import from_json, to_json
 from lamella.core.filters.mongo import from_mongo, to_mongo
@@ -12,6 +11,7 @@ from lamella.core.filters.sentence import sentence
 from lamella.core.filters.text import parse, to_text
 from lamella.core.filters.to_arrow import mask
 from lamella.core.filters.to_sql import to_sql
+from lamella.core.query.expressions import Column, col
 
 __all__ = [
     "OPERATORS",

@@ -9,16 +9,26 @@ from typing import Any
 
 import pyarrow as pa
 
+from lamella.core.arrow.nested import Place, is_list, refuse_twins
+from lamella.core.arrow.types import REST
 from lamella.core.errors import BadFilter, UnknownColumn, nearest
-from lamella.core.filters.expr import DEEPEST, And, Branch, Filter, Not, Or, Predicate, Reference, Struct
+from lamella.core.filters.expr import (
+    DEEPEST,
+    And,
+    Branch,
+    Filter,
+    Not,
+    Or,
+    Predicate,
+    Reference,
+    Struct,
+    fold,
+)
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
-from lamella.core.filters.null_operand import NullOperand
+from lamella.core.filters.operand import NullOperand
 from lamella.core.filters.operators import OPERATORS, WHOLE, Arity, Operator, Takes, fitting
-from lamella.core.filters.reading import Asked, BadValue, BoundReference, Types, place_in
+from lamella.core.filters.predicate_values import Asked, BadValue, BoundReference, Types, place_in
 from lamella.core.filters.values import told
-from lamella.core.filters.walk import fold
-from lamella.core.layouts import REST
-from lamella.core.nested import Place, is_list, refuse_twins
 
 MOST_WHOLE = 1_000
 """Values in lists and structs that one condition compares with."""

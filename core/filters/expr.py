@@ -1,19 +1,18 @@
-"""The filter tree: And, Or and Not over predicates. Immutable and hashable, however large.
-
-A tree is only built here. What an operator means, which types it fits and how it is compiled is in
-`core.filters.operators`; whether a tree fits a schema is decided by `core.filters.binding.bind`.
-"""
+"""The filter tree: And, Or and Not over predicates. Immutable and hashable, however large."""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from lamella.core.errors import BadFilter, NoTruthValue
+import pyarrow as pa
+
+from lamella.core.arrow.nested import Place
+from lamella.core.errors import BadFilter, NoTruthValue, shown
 from lamella.core.filters.temporal import moment_text
 
 DEEPEST = 60
@@ -207,3 +206,84 @@ def preorder(root: Filter) -> Iterator[Filter]:
         yield node
         if isinstance(node, Branch):
             waiting.extend(reversed(node.children))
+
+
+ITEM = "item"
+"""The item itself, where it has no field of that name."""
+
+
+def item_types(item: pa.DataType) -> dict[str, pa.DataType]:
+    """What can be named in items of this type, with its type."""
+    fields = {field.name: field.type for field in item} if pa.types.is_struct(item) else {}
+    return {ITEM: item, **fields}
+
+
+def path_in_item(place: Place, item: pa.DataType) -> tuple[str, ...]:
+    """Where a place among `item_types` lies inside the item; empty for the item itself."""
+    itself = place.column == ITEM and not (pa.types.is_struct(item) and ITEM in item.names)
+    return place.path if itself else (place.column, *place.path)
+
+
+KNOWN = "ims"
+
+
+def flagged(pattern: str, flags: str) -> tuple[str, bool]:
+    """The pattern with its flags, but for "i": second, whether case is ignored. Raises `BadFilter`."""
+    if not isinstance(flags, str):
+        raise BadFilter(f"Flags of a pattern are letters, not {shown(flags)}", fix="Give text: 'im'")
+    odd = [flag for flag in flags if flag not in KNOWN]
+    if odd:
+        raise BadFilter(
+            f"There is no flag '{odd[0]}' for the pattern '{pattern}'",
+            fix="There are: i (ignores case), m (^ and $ at each line), s (the dot matches line ends)",
+        )
+    kept = "".join(flag for flag in KNOWN if flag in flags and flag != "i")
+    return (f"(?{kept}){pattern}" if kept else pattern), "i" in flags
+
+
+T = TypeVar("T")
+
+
+def fold(root: Filter, leaf: Callable[[Predicate], T], branch: Callable[[Branch, list[T]], T]) -> T:
+    """The tree's value, from the leaves up: `branch` is given its children's values, in order."""
+    waiting: list[tuple[Filter, bool]] = [(root, False)]
+    values: list[T] = []
+    while waiting:
+        node, children_done = waiting.pop()
+        if isinstance(node, Predicate):
+            values.append(leaf(node))
+        elif not isinstance(node, Branch):
+            raise TypeError(f"{node!r} is not a filter; build one with col()")
+        elif children_done:
+            start = len(values) - len(node.children)
+            values[start:] = [branch(node, values[start:])]
+        else:
+            waiting.append((node, True))
+            waiting.extend((child, False) for child in reversed(node.children))
+    return values[0]
+
+
+def predicates(root: Filter) -> list[Predicate]:
+    """All conditions of the tree, from left to right."""
+    found: list[Predicate] = []
+    fold(root, found.append, lambda _node, _values: None)
+    return found
+
+
+def columns_read(root: Filter) -> list[str]:
+    """What the tree asks of, each once: columns, and fields inside them by their path. A bound tree that asks
+    of an item of a list asks of the list."""
+    found: dict[str, None] = {}
+    for predicate in predicates(root):
+        found[_read(predicate.column, predicate)] = None
+        if any(issubclass(kind, Reference) for kind in set(map(type, predicate.values))):
+            exact = getattr(predicate, "exact", predicate.values)
+            pairs = zip(predicate.values, exact, strict=True)
+            found.update((_read(one.name, other), None) for one, other in pairs if isinstance(one, Reference))
+    return list(found)
+
+
+def _read(name: str, bound: object) -> str:
+    place = getattr(bound, "place", None)
+    around = None if place is None else place.outer_list
+    return name if around is None else str(around.name)

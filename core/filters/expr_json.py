@@ -11,11 +11,16 @@ from functools import partial
 from typing import Any
 
 from lamella.core.errors import BadFilter
-from lamella.core.filters.expr import And, Branch, Filter, Not, Or, Predicate, Reference, Struct
-from lamella.core.filters.spans import saved_span, span_ns, span_text
-from lamella.core.filters.temporal import moment_text, saved_moment, saved_time
+from lamella.core.filters.expr import And, Branch, Filter, Not, Or, Predicate, Reference, Struct, fold
+from lamella.core.filters.temporal import (
+    moment_text,
+    saved_moment,
+    saved_span,
+    saved_time,
+    span_ns,
+    span_text,
+)
 from lamella.core.filters.values import natural
-from lamella.core.filters.walk import fold
 
 _GROUPS: dict[str, type[And] | type[Or]] = {"and": And, "or": Or}
 _READERS: dict[str, Callable[[str], Any]] = {

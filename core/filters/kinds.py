@@ -1,12 +1,15 @@
-"""Which family of types a column belongs to, as far as filters are concerned."""
+"""Families of types as filters see them: their names, and which columns can be compared."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
 
 import pyarrow as pa
 from pyarrow import types
+
+from lamella.core.errors import nearest
 
 
 class Kind(Enum):
@@ -79,3 +82,88 @@ def kind_of(type_: pa.DataType) -> Kind:
     if types.is_fixed_size_binary(plain) and plain.byte_width == _INTERVAL_WIDTH:
         return Kind.OTHER
     return next((kind for test, kind in _TESTS if test(plain)), Kind.OTHER)
+
+
+NULL = "null"
+
+
+def _of(*kinds: Kind) -> Callable[[pa.DataType], bool]:
+    return lambda type_: kind_of(type_) in kinds
+
+
+WORDS: dict[str, Callable[[pa.DataType], bool]] = {
+    "number": _of(*NUMBERS),
+    "integer": _of(Kind.INTEGER),
+    "float": _of(Kind.FLOAT),
+    "decimal": _of(Kind.DECIMAL),
+    "text": _of(Kind.TEXT),
+    "boolean": _of(Kind.BOOLEAN),
+    "date": _of(Kind.DATE),
+    "timestamp": _of(Kind.TIMESTAMP),
+    "time": _of(Kind.TIME),
+    "duration": lambda type_: bool(types.is_duration(value_type(type_))),
+    "binary": _of(Kind.BINARY),
+    "list": _of(Kind.LIST),
+    "struct": lambda type_: bool(types.is_struct(type_)),
+    "map": lambda type_: bool(types.is_map(type_)),
+}
+
+
+def asked_types(word: str, type_: pa.DataType) -> tuple[bool, bool]:
+    """Whether values of this type are asked for, and whether null is. Raises ValueError."""
+    if word not in WORDS and word != NULL:
+        guesses = nearest(word, [*WORDS, NULL])
+        known = f"Did you mean '{guesses[0]}'?" if guesses else f"There are: {', '.join(WORDS)}, {NULL}"
+        raise ValueError(f"there is no type '{word}'. {known}")
+    return word != NULL and WORDS[word](type_), word == NULL
+
+
+MOST_DIGITS = 38
+"""Of a decimal in DuckDB."""
+
+
+def refusal(one: pa.DataType, other: pa.DataType) -> str | None:
+    """Why columns of these types cannot be compared, a sentence's end; None where they can."""
+    a, b = kind_of(one), kind_of(other)
+    if types.is_null(other) or (a is b and a in AS_THEY_ARE | {Kind.DURATION}):
+        return None
+    if a in NUMBERS and b in NUMBERS:
+        return _of_numbers(value_type(one), value_type(other))
+    if a in TEMPORAL and b in TEMPORAL:
+        return _of_times(value_type(one), value_type(other))
+    return f"One holds {a.value}, the other {b.value}"
+
+
+def common_decimal(one: pa.DataType, other: pa.DataType) -> tuple[int, int]:
+    """Precision and scale that hold every value of two types of whole or decimal numbers."""
+    (p, s), (q, t) = digits(one), digits(other)
+    scale = max(s, t)
+    return max(p - s, q - t) + scale, scale
+
+
+def digits(type_: pa.DataType) -> tuple[int, int]:
+    """Precision and scale."""
+    if types.is_decimal(type_):
+        return type_.precision, type_.scale
+    return {8: 3, 16: 5, 32: 10, 64: 20}[type_.bit_width], 0
+
+
+def _of_numbers(one: pa.DataType, other: pa.DataType) -> str | None:
+    huge = types.is_decimal256(one) or types.is_decimal256(other)
+    if types.is_floating(one) or types.is_floating(other):
+        return "Decimals of more than 38 digits are no floats" if huge else None
+    if types.is_integer(one) and types.is_integer(other):
+        return None
+    if huge:
+        alike = types.is_decimal256(one) and types.is_decimal256(other) and one.scale == other.scale
+        return None if alike else "Decimals of more than 38 digits compare with others of their scale alone"
+    precision, _scale = common_decimal(one, other)
+    too_long = one != other and precision > MOST_DIGITS
+    return f"No decimal of {MOST_DIGITS} digits holds the values of both" if too_long else None
+
+
+def _of_times(one: pa.DataType, other: pa.DataType) -> str | None:
+    if types.is_time(one) != types.is_time(other):
+        return "One holds times of day, the other days"
+    zones = [types.is_timestamp(kind) and kind.tz is not None for kind in (one, other)]
+    return "One has a time zone, the other has none" if zones[0] != zones[1] else None

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from lamella.core.filters.binding import Bound
-from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, Struct
+from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, Struct, fold
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.filters.operators import OPERATORS, Arity
-from lamella.core.filters.spans import span_ns, span_text
-from lamella.core.filters.walk import fold
+from lamella.core.filters.temporal import span_ns, span_text
 
 MOST_VALUES = 20
 _BARE_WORD = re.compile(r"[^\W\d][\w./:-]*")

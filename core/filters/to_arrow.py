@@ -2,22 +2,393 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 
-from lamella.core.filters.arrow_lists import item_at
-from lamella.core.filters.arrow_operand import ArrowOperand
-from lamella.core.filters.arrow_values import array_of
+from lamella.core.arrow.arrays import from_numpy, to_numpy
+from lamella.core.arrow.nested import Place, is_list, project
 from lamella.core.filters.binding import Bound
-from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate
-from lamella.core.filters.items import path_in_item
+from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, fold, path_in_item
+from lamella.core.filters.kinds import (
+    AS_THEY_ARE,
+    COUNTED,
+    NUMBERS,
+    Kind,
+    common_decimal,
+    kind_of,
+    value_type,
+)
+from lamella.core.filters.operand import Operand
 from lamella.core.filters.operators import OPERATORS
-from lamella.core.filters.reading import BoundReference
-from lamella.core.filters.walk import fold
-from lamella.core.nested import Place, is_list, project
+from lamella.core.filters.predicate_values import BoundReference, as_regex
+from lamella.core.filters.temporal import unit_ns
+from lamella.core.filters.values import (
+    float_width,
+    narrow,
+    narrow_division,
+    narrow_each,
+    narrow_float,
+    value_range,
+)
+
+
+def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    """`type_` is one that `core.filters.to_arrow` computes with: text, bytes, booleans, numbers,
+    and decimals, whose values are unscaled whole numbers."""
+    if types.is_large_string(type_):
+        return _variable([value.encode() for value in values], type_)
+    if types.is_large_binary(type_):
+        return _variable(values, type_)
+    if types.is_boolean(type_):
+        bits = np.packbits(np.asarray(values, dtype=bool), bitorder="little")
+        return pa.Array.from_buffers(type_, len(values), [None, pa.py_buffer(bits)])
+    if types.is_decimal(type_):
+        width = type_.bit_width // 8
+        data = b"".join(value.to_bytes(width, "little", signed=True) for value in values)
+    else:
+        data = np.array(values, dtype=type_.to_pandas_dtype()).tobytes()
+    return pa.Array.from_buffers(type_, len(values), [None, pa.py_buffer(data)])
+
+
+def scalar_of(value: Any, type_: pa.DataType) -> pa.Scalar:
+    return array_of([value], type_)[0]
+
+
+def _variable(values: Sequence[bytes], type_: pa.DataType) -> pa.Array:
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int64)
+    return pa.Array.from_buffers(
+        type_, len(values), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(values))]
+    )
+
+
+_MIRRORED = {"eq": "eq", "lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
+_ARROW: dict[str, Callable[[pa.Array, pa.Array], pa.BooleanArray]] = {
+    "eq": pc.equal,
+    "lt": pc.less,
+    "lte": pc.less_equal,
+    "gt": pc.greater,
+    "gte": pc.greater_equal,
+}
+_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": np.equal,
+    "lt": np.less,
+    "lte": np.less_equal,
+    "gt": np.greater,
+    "gte": np.greater_equal,
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """Values in a type that Arrow computes with, dates and times as counts, and the type they are of."""
+
+    values: pa.Array
+    type: pa.DataType
+
+
+def compare_arrays(how: str, one: Side, other: Side) -> pa.BooleanArray:
+    """Null where either is; columns of these types can be compared, or the other holds nothing but nulls."""
+    if types.is_null(other.type):
+        return array_of([False] * len(one.values), pa.bool_())
+    kind = kind_of(one.type)
+    if kind in NUMBERS:
+        return _numbers(how, one, other)
+    if kind in COUNTED and unit_ns(one.type) != unit_ns(other.type):
+        return _counts(how, one, other)
+    if one.values.type != other.values.type:
+        return _ARROW[how](one.values.cast(pa.int64()), other.values.cast(pa.int64()))
+    return _ARROW[how](one.values, other.values)
+
+
+def _numbers(how: str, one: Side, other: Side) -> pa.BooleanArray:
+    if types.is_floating(one.type) and not types.is_floating(other.type):
+        return _numbers(_MIRRORED[how], other, one)
+    if types.is_floating(other.type):
+        if types.is_integer(one.type) and one.type.bit_width == 64:
+            return _integers_and_floats(how, one, other)
+        return _floats(how, _as_float(one.values), _as_float(other.values))
+    return _exact_numbers(how, one, other)
+
+
+def _exact_numbers(how: str, one: Side, other: Side) -> pa.BooleanArray:
+    a, b = one.values, other.values
+    signed = (
+        types.is_integer(one.type) and types.is_integer(other.type) and pa.uint64() not in (a.type, b.type)
+    )
+    if a.type == b.type or (signed and a.type.bit_width == b.type.bit_width == 64):
+        return _ARROW[how](a, b)
+    if signed:
+        return _ARROW[how](a.cast(pa.int64()), b.cast(pa.int64()))
+    wide = pa.decimal256(76, common_decimal(one.type, other.type)[1])
+    return _ARROW[how](a.cast(wide), b.cast(wide))
+
+
+def _as_float(values: pa.Array) -> pa.Array:
+    """A decimal as the nearest one."""
+    return (values.cast(pa.string()) if types.is_decimal(values.type) else values).cast(pa.float64())
+
+
+def _floats(how: str, one: pa.Array, other: pa.Array) -> pa.BooleanArray:
+    """NaN equals itself and is greater than every number."""
+    a, b = to_numpy(one), to_numpy(other)
+    nan, beside = np.isnan(a), np.isnan(b)
+    met = np.where(nan | beside, _NUMPY[how](nan.astype(int), beside.astype(int)), _NUMPY[how](a, b))
+    return _where_both(met, one, other)
+
+
+def _integers_and_floats(how: str, one: Side, other: Side) -> pa.BooleanArray:
+    """The float is rounded to a whole number in the direction that changes nothing."""
+    numbers, floats = to_numpy(one.values), to_numpy(other.values.cast(pa.float64()))
+    low, high = (float(np.iinfo(numbers.dtype).min), 2.0 ** (64 - (numbers.dtype.kind == "i")))
+    whole = np.ceil(floats) if how in ("lt", "gte") else np.floor(floats)
+    above, below = ~(whole < high), whole < low
+    met = _NUMPY[how](numbers, np.where(above | below, 0, whole).astype(numbers.dtype))
+    met = np.where(above, how in ("lt", "lte"), np.where(below, how in ("gt", "gte"), met))
+    return _where_both(met & (floats == whole) if how == "eq" else met, one.values, other.values)
+
+
+def _counts(how: str, one: Side, other: Side) -> pa.BooleanArray:
+    """The count in finer units is rounded to coarser ones in the direction that changes nothing."""
+    if unit_ns(one.type) < unit_ns(other.type):
+        return _counts(_MIRRORED[how], other, one)
+    coarse, fine = to_numpy(one.values), to_numpy(other.values)
+    whole, rest = np.divmod(fine, unit_ns(one.type) // unit_ns(other.type))
+    met = _NUMPY[how](coarse, whole + (rest != 0) if how in ("lt", "gte") else whole)
+    return _where_both(met & (rest == 0) if how == "eq" else met, one.values, other.values)
+
+
+def _where_both(met: np.ndarray, one: pa.Array, other: pa.Array) -> pa.BooleanArray:
+    return pc.and_(from_numpy(np.asarray(met)), pc.and_(pc.is_valid(one), pc.is_valid(other)))
+
+
+Items = tuple[pa.Array, np.ndarray, np.ndarray]
+"""The items, and the first and the stop of each list among them; what stands for a list that is
+null is undefined."""
+
+
+def item_at(lists: pa.Array, number: int) -> pa.Array:
+    """The item of this number, from 0 on; null where a list is null or too short."""
+    items, starts, stops = items_of(lists)
+    there = to_numpy(lists.is_valid()) & (stops - starts > number)
+    return items.take(from_numpy(np.where(there, starts + number, 0), valid=there))
+
+
+def items_of(lists: pa.Array) -> Items:
+    if types.is_fixed_size_list(lists.type):
+        size = lists.type.list_size
+        starts = np.arange(len(lists)) * size
+        return lists.values.slice(lists.offset * size, len(lists) * size), starts, starts + size
+    offsets = to_numpy(lists.offsets).astype(np.int64)
+    if types.is_list_view(lists.type) or types.is_large_list_view(lists.type):
+        return lists.values, offsets, offsets + to_numpy(lists.sizes).astype(np.int64)
+    first, stop = int(offsets[0]), int(offsets[-1])
+    return lists.values.slice(first, stop - first), offsets[:-1] - first, offsets[1:] - first
+
+
+T = TypeVar("T")
+
+_COMPARISONS = {
+    "eq": pc.equal,
+    "lt": pc.less,
+    "lte": pc.less_equal,
+    "gt": pc.greater,
+    "gte": pc.greater_equal,
+}
+
+
+FEW_WANTED = 4
+"""So many values are compared one after the other: to look each row up in a set takes longer."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Values of Arrow that a condition asks for. NaN is told apart: a set takes one with a sign for another
+    than one without."""
+
+    values: pa.Array
+    nan: bool = False
+
+
+class ArrowOperand(Operand[pa.BooleanArray]):
+    """Case is folded as Arrow's Unicode tables know it, which are a year
+    or two newer than DuckDB's."""
+
+    def __init__(self, array: pa.Array, ignore_case: bool, made: dict[Any, Any] | None = None) -> None:
+        """`made`: what was made of the same predicate's values before, by what it is and by type."""
+        self._made = {} if made is None else made
+        self.array, self._type, self._kind = array, value_type(array.type), kind_of(array.type)
+        self._raw = _computable(array, self._kind)
+        self._ignore_case = ignore_case
+        folds = ignore_case and self._kind is Kind.TEXT
+        self._array = pc.utf8_lower(self._raw) if folds else self._raw
+
+    def compare(self, how: str, value: Any) -> pa.BooleanArray:
+        if isinstance(value, ArrowOperand):
+            return _sure(compare_arrays(how, self._side, value._side))
+        if self._kind in AS_THEY_ARE:
+            return self._compare(how, self._folded(value))
+        if self._kind is Kind.FLOAT:
+            return self._compare_float(how, value)
+        narrowed = self._once((how, value), lambda: narrow(how, value, *value_range(self._type)))
+        return self.always(narrowed) if isinstance(narrowed, bool) else self._compare(*narrowed)
+
+    def one_of(self, values: Sequence[Any]) -> pa.BooleanArray:
+        if not values:
+            return self.always(False)
+        wanted = self._once("one of", lambda: self._wanted(values))
+        found = self._among(wanted.values)
+        return pc.or_(found, self._is_nan) if wanted.nan else found
+
+    def contains(self, text: str) -> pa.BooleanArray:
+        return _sure(pc.match_substring(self._array, self._folded(text)))
+
+    def starts_with(self, text: str) -> pa.BooleanArray:
+        return _sure(pc.starts_with(self._array, self._folded(text)))
+
+    def ends_with(self, text: str) -> pa.BooleanArray:
+        return _sure(pc.ends_with(self._array, self._folded(text)))
+
+    def like(self, pattern: str) -> pa.BooleanArray:
+        return _sure(pc.match_substring_regex(self._array, as_regex(self._folded(pattern))))
+
+    def regex(self, pattern: str) -> pa.BooleanArray:
+        return _sure(pc.match_substring_regex(self._raw, pattern, ignore_case=self._ignore_case))
+
+    def leaves(self, divisor: int, remainder: int) -> pa.BooleanArray:
+        floats = self._kind is Kind.FLOAT
+        exactly = narrow_division(divisor, remainder, *((0, divisor) if floats else value_range(self._type)))
+        if exactly is not None:
+            return self.one_of(exactly)
+        kind = np.dtype(float) if floats else np.dtype(self._type.to_pandas_dtype())
+        with np.errstate(invalid="ignore"):
+            left = np.fmod(to_numpy(self._array).astype(kind), kind.type(divisor))
+        return self._where_valid(left == remainder)
+
+    def any_item(self, test: Callable[[ArrowOperand], pa.BooleanArray]) -> pa.BooleanArray:
+        items, starts, stops = items_of(self.array)
+        met = to_numpy(test(ArrowOperand(items, self._ignore_case, self._made)))
+        before = np.concatenate([[0], np.cumsum(met)])
+        return self._where_valid(before[stops] > before[starts])
+
+    def has_size(self, size: int) -> pa.BooleanArray:
+        _items, starts, stops = items_of(self.array)
+        return self._where_valid(stops - starts == size)
+
+    def always(self, answer: bool) -> pa.BooleanArray:
+        return pc.is_valid(self._array) if answer else array_of([False] * len(self._array), pa.bool_())
+
+    def is_null(self) -> pa.BooleanArray:
+        return pc.is_null(self._array)
+
+    def opposite(self, condition: pa.BooleanArray) -> pa.BooleanArray:
+        return pc.invert(condition)
+
+    def both(self, one: pa.BooleanArray, other: pa.BooleanArray) -> pa.BooleanArray:
+        return pc.and_(one, other)
+
+    def either(self, one: pa.BooleanArray, other: pa.BooleanArray) -> pa.BooleanArray:
+        return pc.or_(one, other)
+
+    def _among(self, wanted: pa.Array) -> pa.BooleanArray:
+        if not 0 < len(wanted) <= FEW_WANTED:
+            return pc.is_in(self._array, value_set=wanted)
+        return _sure(reduce(pc.or_, (pc.equal(self._array, value) for value in wanted)))
+
+    @property
+    def _side(self) -> Side:
+        return Side(self._array, self._type)
+
+    def _where_valid(self, met: np.ndarray) -> pa.BooleanArray:
+        return pc.and_(from_numpy(np.asarray(met)), pc.is_valid(self._array))
+
+    def _folded(self, value: Any) -> Any:
+        if not self._ignore_case:
+            return value
+        return pc.utf8_lower(array_of([value], pa.large_string()))[0].as_py()
+
+    def _compare(self, how: str, value: Any) -> pa.BooleanArray:
+        compared = self._once(("scalar", value), lambda: scalar_of(value, self._array.type))
+        return _sure(_COMPARISONS[how](self._array, compared))
+
+    def _once(self, wanted: Hashable, make: Callable[[], T]) -> T:
+        """What is made of a condition's values for columns of this type: once, not for each block of rows."""
+        key = (wanted, self._type)
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
+
+    def _wanted(self, values: Sequence[Any]) -> Wanted:
+        if self._kind in AS_THEY_ARE:
+            folded = [self._folded(value) for value in values] if self._ignore_case else values
+            return Wanted(array_of(folded, self._array.type))
+        if self._kind is Kind.FLOAT:
+            return self._wanted_floats(values)
+        return Wanted(array_of(narrow_each(values, *value_range(self._type)), self._array.type))
+
+    def _wanted_floats(self, values: Sequence[Any]) -> Wanted:
+        narrowed = (narrow_float("eq", value, float_width(self._type)) for value in values)
+        numbers = [found[1] for found in narrowed if not isinstance(found, bool)]
+        plain = [number for number in numbers if not math.isnan(number)]
+        zeros = [-0.0, 0.0] if 0.0 in plain else []
+        return Wanted(array_of(plain + zeros, self._array.type), len(plain) < len(numbers))
+
+    def _compare_float(self, how: str, value: Any) -> pa.BooleanArray:
+        narrowed = narrow_float(how, value, float_width(self._type))
+        if isinstance(narrowed, bool):
+            return self.always(narrowed)
+        how, number = narrowed
+        if math.isnan(number):
+            return self._compare_nan(how)
+        found = self._compare(how, number)
+        return pc.or_(found, self._is_nan) if how in ("gt", "gte") else found
+
+    def _compare_nan(self, how: str) -> pa.BooleanArray:
+        """NaN equals itself and is greater than every number."""
+        if how in ("eq", "gte"):
+            return self._is_nan
+        if how == "lt":
+            return pc.and_(pc.is_valid(self._array), pc.invert(self._is_nan))
+        return self.always(how == "lte")
+
+    @property
+    def _is_nan(self) -> pa.BooleanArray:
+        return _sure(pc.is_nan(self._array))
+
+
+def _sure(condition: pa.BooleanArray) -> pa.BooleanArray:
+    return pc.fill_null(condition, _FALSE) if condition.null_count else condition
+
+
+_FALSE = scalar_of(False, pa.bool_())
+
+
+def _computable(array: pa.Array, kind: Kind) -> pa.Array:
+    """The same values in a type that Arrow's kernels take; dates, times and spans as their counts."""
+    if types.is_dictionary(array.type):
+        return _computable(array.dictionary_decode(), kind)
+    if kind is Kind.TEXT:
+        return array.cast(pa.large_string())
+    if kind is Kind.UUID:
+        return array.storage.cast(pa.large_binary())
+    if kind is Kind.BINARY:
+        return array.cast(pa.large_binary())
+    if kind in COUNTED:
+        return array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
+    if types.is_float16(array.type):
+        return array.cast(pa.float32())
+    if kind is Kind.DECIMAL and array.type.bit_width < 128:
+        return array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    return array
+
 
 ROWS_AT_ONCE = 65_536
 Find = Callable[[Place], pa.Array]
@@ -117,3 +488,35 @@ def _branch(node: Branch, parts: list[pa.BooleanArray], num_rows: int) -> pa.Boo
     for part in parts[1:]:
         result = join(result, part)
     return result
+
+
+WIDTH = 32
+_SIGN = 1 << (8 * WIDTH - 1)
+
+
+def ordered_bytes(count: int) -> bytes:
+    """For a decimal of so many steps of its scale."""
+    return (count + _SIGN).to_bytes(WIDTH, "big")
+
+
+def ordered(decimals: pa.Array) -> pa.Array:
+    """For each of an array of decimal256; null stays null."""
+    valid, data = decimals.buffers()
+    slots = decimals.offset + len(decimals)
+    held = np.zeros((slots, WIDTH), np.uint8)
+    if data is not None:
+        held[:] = np.frombuffer(data, np.uint8, count=slots * WIDTH).reshape(slots, WIDTH)[:, ::-1]
+    held[:, 0] ^= 0x80
+    buffers = [valid, pa.py_buffer(held)]
+    return pa.Array.from_buffers(pa.binary(WIDTH), len(decimals), buffers, offset=decimals.offset)
+
+
+def decimals(held: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The way back: decimal256 of the type `kind` from an array of bytes made by `ordered`."""
+    valid, data = held.cast(pa.binary(WIDTH)).buffers()
+    slots = held.offset + len(held)
+    counts = np.zeros((slots, WIDTH), np.uint8)
+    if data is not None:
+        counts[:] = np.frombuffer(data, np.uint8, count=slots * WIDTH).reshape(slots, WIDTH)[:, ::-1]
+    counts[:, -1] ^= 0x80
+    return pa.Array.from_buffers(kind, len(held), [valid, pa.py_buffer(counts)], offset=held.offset)

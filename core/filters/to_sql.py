@@ -2,20 +2,466 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import datetime as dt
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
+from pyarrow import types
 from sqlglot import exp
 
+from lamella.core.arrow.nested import Place, is_list
 from lamella.core.filters.binding import Bound
-from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate
-from lamella.core.filters.items import path_in_item
+from lamella.core.filters.expr import ITEM, And, Branch, Filter, Not, Predicate, fold, path_in_item
+from lamella.core.filters.kinds import (
+    AS_THEY_ARE,
+    COUNTED,
+    NUMBERS,
+    Kind,
+    common_decimal,
+    kind_of,
+    value_type,
+)
+from lamella.core.filters.operand import Operand
 from lamella.core.filters.operators import OPERATORS
-from lamella.core.filters.reading import BoundReference
-from lamella.core.filters.sql_operand import SqlOperand, complement
-from lamella.core.filters.walk import fold
-from lamella.core.nested import Place, is_list
+from lamella.core.filters.predicate_values import ESCAPE, BoundReference
+from lamella.core.filters.temporal import DAY_NS, unit_ns
+from lamella.core.filters.to_arrow import ordered_bytes
+from lamella.core.filters.values import Exact, float_width, narrow, narrow_division, narrow_float, value_range
+
+_MICROSECONDS = (-9_223_372_022_400_000_000, 9_223_372_036_854_775_806)
+_DAYS = (-(2**31) + 2, 2**31 - 2)
+_EPOCH = dt.datetime(1970, 1, 1)
+_YEARS_WRITTEN_OUT = (-719_162 * 86_400, 2_932_897 * 86_400)
+"""Seconds from the epoch to the year 1 and to the year 10000."""
+
+
+def sql_unit_ns(type_: pa.DataType) -> int:
+    """How many nanoseconds one step is in DuckDB, which knows days, microseconds and nanoseconds.
+
+    A span is a whole number there, of the column's own unit.
+    """
+    if types.is_date(type_):
+        return DAY_NS
+    if types.is_duration(type_):
+        return unit_ns(type_)
+    return 1 if type_.unit == "ns" else 1000
+
+
+def sql_range(type_: pa.DataType) -> tuple[int, int]:
+    """The counts that DuckDB's type for a column of this type can hold."""
+    if types.is_date(type_):
+        return _DAYS
+    if types.is_timestamp(type_) and type_.unit != "ns":
+        return _MICROSECONDS
+    if types.is_time(type_):
+        return 0, DAY_NS // sql_unit_ns(type_) - 1
+    return value_range(type_)
+
+
+def in_sql_units(value: Exact, type_: pa.DataType) -> Exact:
+    if isinstance(value, float) or not types.is_temporal(type_):
+        return value
+    return Fraction(value) * unit_ns(type_) / sql_unit_ns(type_)
+
+
+def literal(value: Any, type_: pa.DataType) -> exp.Expr:
+    """`value` as `core.filters.values` leaves it, counted in DuckDB's unit."""
+    plain = value_type(type_)
+    return _WRITERS[kind_of(plain)](value, plain)
+
+
+def _integer(value: int, _type: pa.DataType) -> exp.Expr:
+    number = exp.Literal.number(abs(value))
+    return exp.Neg(this=number) if value < 0 else number
+
+
+def _decimal(value: int, type_: pa.DataType) -> exp.Expr:
+    if types.is_decimal256(type_):
+        return _binary(ordered_bytes(value), type_)
+    digits = Decimal((int(value < 0), tuple(map(int, str(abs(value)))), -type_.scale))
+    return _cast(f"{digits:f}", f"DECIMAL({type_.precision}, {type_.scale})")
+
+
+def _float(value: float, type_: pa.DataType) -> exp.Expr:
+    if types.is_float64(type_):
+        text = repr(value)
+        if text.replace(".", "").lstrip("-").isdigit() and len(text) <= 15:
+            number = exp.Literal.number(text.lstrip("-").removesuffix(".0"))
+            return exp.Neg(this=number) if value < 0 else number
+        return _cast(text, "DOUBLE")
+    return _cast(repr(value), "FLOAT")
+
+
+def _text(value: str, _type: pa.DataType) -> exp.Expr:
+    return exp.Literal.string(value)
+
+
+def _binary(value: bytes, _type: pa.DataType) -> exp.Expr:
+    return exp.Unhex(this=exp.Literal.string(value.hex()))
+
+
+def _uuid(value: bytes, _type: pa.DataType) -> exp.Expr:
+    return _cast(str(UUID(bytes=value)), "UUID")
+
+
+def _boolean(value: bool, _type: pa.DataType) -> exp.Expr:
+    return exp.true() if value else exp.false()
+
+
+def _date(days: int, _type: pa.DataType) -> exp.Expr:
+    if _written_out(days * 86_400):
+        return _cast((_EPOCH + dt.timedelta(days=days)).date().isoformat(), "DATE")
+    return exp.func("make_date", _integer(days, _type))
+
+
+def _timestamp(count: int, type_: pa.DataType) -> exp.Expr:
+    fine, zoned = type_.unit == "ns", type_.tz is not None
+    seconds, ns = divmod(count * sql_unit_ns(type_), 10**9)
+    if not _written_out(seconds):
+        return exp.func("make_timestamptz" if zoned else "make_timestamp", _integer(count, type_))
+    name = (
+        ("TIMESTAMPTZ_NS" if zoned else "TIMESTAMP_NS") if fine else ("TIMESTAMPTZ" if zoned else "TIMESTAMP")
+    )
+    text = (
+        (_EPOCH + dt.timedelta(seconds=seconds)).isoformat(sep=" ") + _fraction(ns) + ("+00" if zoned else "")
+    )
+    return _cast(text, name)
+
+
+def _time(count: int, type_: pa.DataType) -> exp.Expr:
+    seconds, ns = divmod(count * sql_unit_ns(type_), 10**9)
+    text = (_EPOCH + dt.timedelta(seconds=seconds)).time().isoformat() + _fraction(ns)
+    return _cast(text, "TIME_NS" if type_.unit == "ns" else "TIME")
+
+
+def _fraction(ns: int) -> str:
+    return f".{ns:09d}".rstrip("0").rstrip(".") if ns else ""
+
+
+def _written_out(seconds: int) -> bool:
+    return _YEARS_WRITTEN_OUT[0] <= seconds < _YEARS_WRITTEN_OUT[1]
+
+
+def _cast(text: str, name: str) -> exp.Expr:
+    only_in_duckdb = name in ("TIMESTAMPTZ_NS", "TIME_NS")
+    return exp.cast(exp.Literal.string(text), exp.DataType.build(name, dialect="duckdb", udt=only_in_duckdb))
+
+
+_WRITERS: dict[Kind, Callable[[Any, pa.DataType], exp.Expr]] = {
+    Kind.INTEGER: _integer,
+    Kind.DECIMAL: _decimal,
+    Kind.FLOAT: _float,
+    Kind.TEXT: _text,
+    Kind.BINARY: _binary,
+    Kind.BOOLEAN: _boolean,
+    Kind.DATE: _date,
+    Kind.TIMESTAMP: _timestamp,
+    Kind.TIME: _time,
+    Kind.DURATION: _integer,
+    Kind.UUID: _uuid,
+}
+
+
+Compared = type[exp.Binary]
+
+_MIRRORED: dict[Compared, Compared] = {
+    exp.EQ: exp.EQ,
+    exp.LT: exp.GT,
+    exp.LTE: exp.GTE,
+    exp.GT: exp.LT,
+    exp.GTE: exp.LTE,
+}
+_BEYOND = 2**70
+"""Greater than every whole number of 64 bits."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """What stands for a column in SQL, and the column's type, which is no dictionary."""
+
+    value: exp.Expr
+    type: pa.DataType
+
+
+def compare_columns(how: Compared, one: Side, other: Side) -> exp.Expr:
+    """Null where either is; columns of these types can be compared, or the other holds nothing but nulls."""
+    return exp.Paren(this=_compared(how, one, other))
+
+
+def _compared(how: Compared, one: Side, other: Side) -> exp.Expr:
+    if types.is_null(other.type):
+        return exp.false()
+    kind = kind_of(one.type)
+    if kind in NUMBERS:
+        return _numbers(how, one, other)
+    if kind in COUNTED and not _alike(one.type, other.type):
+        return how(this=_nanoseconds(one), expression=_nanoseconds(other))
+    return how(this=one.value, expression=other.value)
+
+
+def _numbers(how: Compared, one: Side, other: Side) -> exp.Expr:
+    if types.is_floating(one.type) and not types.is_floating(other.type):
+        return _numbers(_MIRRORED[how], other, one)
+    if not types.is_floating(other.type):
+        return _exact_numbers(how, one, other)
+    if types.is_integer(one.type) and one.type.bit_width == 64:
+        return _integer_and_float(how, one, other)
+    number = exp.cast(one.value, "text") if types.is_decimal(one.type) else one.value
+    return how(this=exp.cast(number, "double"), expression=exp.cast(other.value, "double"))
+
+
+def _exact_numbers(how: Compared, one: Side, other: Side) -> exp.Expr:
+    if not (types.is_decimal(one.type) or types.is_decimal(other.type)) or types.is_decimal256(one.type):
+        return how(this=one.value, expression=other.value)
+    kind = "DECIMAL({}, {})".format(*common_decimal(one.type, other.type))
+    return how(this=_cast_side(one.value, kind), expression=_cast_side(other.value, kind))
+
+
+def _integer_and_float(how: Compared, one: Side, other: Side) -> exp.Expr:
+    """The float is rounded to a whole number in the direction that changes nothing."""
+    number = _cast_side(one.value, "HUGEINT")
+    below, above = (_whole(other, function) for function in ("floor", "ceil"))
+    if how is exp.EQ:
+        same = exp.EQ(this=number, expression=below)
+        return exp.And(this=same, expression=exp.EQ(this=below.copy(), expression=above))
+    return how(this=number, expression=above if how in (exp.LT, exp.GTE) else below)
+
+
+def _whole(side: Side, function: str) -> exp.Expr:
+    """NaN is greater than every number."""
+    beyond = exp.Literal.number(_BEYOND)
+    endless = exp.Or(
+        this=exp.IsNan(this=side.value.copy()),
+        expression=exp.GTE(this=side.value.copy(), expression=exp.Literal.number("1e20")),
+    )
+    least = exp.LTE(this=side.value.copy(), expression=exp.Neg(this=exp.Literal.number("1e20")))
+    return exp.Case(
+        ifs=[exp.If(this=endless, true=beyond), exp.If(this=least, true=exp.Neg(this=beyond.copy()))],
+        default=_cast_side(exp.func(function, side.value.copy()), "HUGEINT"),
+    )
+
+
+def _alike(one: pa.DataType, other: pa.DataType) -> bool:
+    return types.is_date(one) == types.is_date(other) and sql_unit_ns(one) == sql_unit_ns(other)
+
+
+def _nanoseconds(side: Side) -> exp.Expr:
+    """Since 1970-01-01, or since midnight; a span is a count already."""
+    if types.is_duration(side.type):
+        count = side.value
+    elif types.is_date(side.type):
+        day = exp.Literal.string("day")
+        count = exp.Anonymous(this="date_diff", expressions=[day, _epoch(), side.value])
+    else:
+        fine = sql_unit_ns(side.type) == 1
+        count = exp.Anonymous(this="epoch_ns" if fine else "epoch_us", expressions=[side.value])
+    return exp.Mul(this=_cast_side(count, "HUGEINT"), expression=exp.Literal.number(sql_unit_ns(side.type)))
+
+
+def _epoch() -> exp.Expr:
+    return exp.cast(exp.Literal.string("1970-01-01"), "date")
+
+
+def _cast_side(value: exp.Expr, kind: str) -> exp.Expr:
+    return exp.cast(value, exp.DataType.build(kind, dialect="duckdb"))
+
+
+_COMPARISONS: dict[str, type[exp.Binary]] = {
+    "eq": exp.EQ,
+    "lt": exp.LT,
+    "lte": exp.LTE,
+    "gt": exp.GT,
+    "gte": exp.GTE,
+}
+
+
+class SqlOperand(Operand[exp.Expr]):
+    """`trusted` says that no float column's statistics hide NaN.
+
+    Where they may, DuckDB skips row groups and folds comparisons to a constant as if NaN were not
+    there; it folds `isnan(x)` too. So every comparison of floats also asks for NaN in a form that
+    statistics are not carried through, `isnan(nullif(x, inf))`; `<` and `=` can still skip.
+    """
+
+    def __init__(
+        self, column: exp.Expr, type_: pa.DataType, ignore_case: bool, trusted: bool, depth: int = 0
+    ) -> None:
+        """`depth`: within so many lists."""
+        self._given, self._type = column, value_type(type_)
+        self._kind = kind_of(type_)
+        self._ignore_case, self._trusted, self.depth = ignore_case, trusted, depth
+
+    def compare(self, how: str, value: Any) -> exp.Expr:
+        if isinstance(value, SqlOperand):
+            return compare_columns(_COMPARISONS[how], self._side, value._side)
+        if self._kind in AS_THEY_ARE:
+            return _COMPARISONS[how](this=self._subject, expression=self._literal(value))
+        if self._kind is Kind.FLOAT:
+            return self._compare_float(how, value)
+        narrowed = self._narrow(how, value)
+        if isinstance(narrowed, bool):
+            return self.always(narrowed)
+        how, count = narrowed
+        return _COMPARISONS[how](this=self._column, expression=self._literal(count))
+
+    def one_of(self, values: Sequence[Any]) -> exp.Expr:
+        if self._kind is Kind.FLOAT:
+            return self._one_of_floats(values)
+        if self._kind not in AS_THEY_ARE:
+            narrowed = (self._narrow("eq", value) for value in values)
+            values = [found[1] for found in narrowed if not isinstance(found, bool)]
+        return self._in(values)
+
+    def contains(self, text: str) -> exp.Expr:
+        return exp.Contains(this=self._subject, expression=self._literal(text))
+
+    def starts_with(self, text: str) -> exp.Expr:
+        return exp.StartsWith(this=self._subject, expression=self._literal(text))
+
+    def ends_with(self, text: str) -> exp.Expr:
+        return exp.EndsWith(this=self._subject, expression=self._literal(text))
+
+    def like(self, pattern: str) -> exp.Expr:
+        like = exp.Like(this=self._subject, expression=self._literal(pattern))
+        return exp.Escape(this=like, expression=exp.Literal.string(ESCAPE))
+
+    def regex(self, pattern: str) -> exp.Expr:
+        flag = "(?i)" if self._ignore_case else ""
+        return exp.RegexpLike(this=self._column, expression=exp.Literal.string(flag + pattern))
+
+    def leaves(self, divisor: int, remainder: int) -> exp.Expr:
+        floats = self._kind is Kind.FLOAT
+        exactly = narrow_division(divisor, remainder, *((0, divisor) if floats else value_range(self._type)))
+        if exactly is not None:
+            return self.one_of(exactly)
+        number = exp.cast(self._column, "double") if floats else self._column
+        left = exp.Paren(this=exp.Mod(this=number, expression=exp.Literal.number(divisor)))
+        return exp.EQ(this=left, expression=exp.convert(remainder))
+
+    def any_item(self, test: Callable[[SqlOperand], exp.Expr]) -> exp.Expr:
+        name = exp.to_identifier(f"{ITEM}{self.depth}", quoted=True)
+        item = SqlOperand(
+            exp.column(name), self._type.value_type, self._ignore_case, self._trusted, self.depth + 1
+        )
+        met = exp.Lambda(this=test(item), expressions=[name.copy()])
+        return exp.GT(
+            this=self._length(exp.func("list_filter", self._column, met)), expression=exp.Literal.number(0)
+        )
+
+    def has_size(self, size: int) -> exp.Expr:
+        return exp.EQ(this=self._length(self._column), expression=exp.Literal.number(size))
+
+    def always(self, answer: bool) -> exp.Expr:
+        return exp.Not(this=self.is_null()) if answer else exp.false()
+
+    def is_null(self) -> exp.Expr:
+        """DuckDB 2.0 takes every row of a Parquet row group for null whose texts are nulls and one value, so
+        texts are asked in a form that it cannot answer from statistics."""
+        asked = exp.Is(this=self._column, expression=exp.Null())
+        fixed = pa.types.is_primitive(self._type) or pa.types.is_nested(self._type)
+        return asked if fixed else exp.Coalesce(this=asked, expressions=[exp.false()])
+
+    def opposite(self, condition: exp.Expr) -> exp.Expr:
+        if isinstance(condition, exp.Is):
+            return exp.Not(this=condition)
+        if isinstance(condition, exp.EQ):
+            return exp.NullSafeNEQ(this=condition.this, expression=condition.expression)
+        return complement(condition)
+
+    def both(self, one: exp.Expr, other: exp.Expr) -> exp.Expr:
+        return exp.And(this=one, expression=other)
+
+    def either(self, one: exp.Expr, other: exp.Expr) -> exp.Expr:
+        return exp.Paren(this=exp.Or(this=one, expression=other))
+
+    @property
+    def _column(self) -> exp.Expr:
+        return self._given.copy()
+
+    @property
+    def column(self) -> exp.Expr:
+        return self._column
+
+    @property
+    def type(self) -> pa.DataType:
+        return self._type
+
+    @property
+    def _side(self) -> Side:
+        """As one of two columns that are compared: floats in a form that shows no statistics."""
+        if self._kind is not Kind.FLOAT or self._trusted:
+            return Side(self._subject, self._type)
+        nan = exp.If(this=self._is_nan, true=literal(math.nan, self._type))
+        return Side(exp.Case(ifs=[nan], default=self._column), self._type)
+
+    def _length(self, items: exp.Expr) -> exp.Expr:
+        return exp.func("len", items)
+
+    @property
+    def _subject(self) -> exp.Expr:
+        return exp.Lower(this=self._column) if self._ignore_case else self._column
+
+    def _literal(self, value: Any) -> exp.Expr:
+        written = literal(value, self._type)
+        return exp.Lower(this=written) if self._ignore_case else written
+
+    def _narrow(self, how: str, value: Any) -> tuple[str, int] | bool:
+        return narrow(how, in_sql_units(value, self._type), *sql_range(self._type))
+
+    def _in(self, values: Sequence[Any]) -> exp.Expr:
+        if not values:
+            return exp.false()
+        return exp.In(this=self._subject, expressions=[self._literal(value) for value in values])
+
+    def _compare_float(self, how: str, value: Any) -> exp.Expr:
+        narrowed = narrow_float(how, value, float_width(self._type))
+        if isinstance(narrowed, bool):
+            return self.always(narrowed)
+        how, number = narrowed
+        if math.isnan(number):
+            return self._compare_nan(how)
+        test = _COMPARISONS[how](this=self._column, expression=self._literal(number))
+        if self._trusted:
+            return test
+        if how in ("gt", "gte"):
+            return exp.Case(ifs=[exp.If(this=self._is_nan, true=exp.true())], default=test)
+        return self.both(test, exp.Not(this=self._is_nan))
+
+    def _compare_nan(self, how: str) -> exp.Expr:
+        """NaN equals itself and is greater than every number."""
+        if how in ("eq", "gte"):
+            return self._is_nan
+        if how == "lt":
+            return self.both(self.always(True), exp.Not(this=self._is_nan))
+        return self.always(how == "lte")
+
+    def _one_of_floats(self, values: Sequence[Any]) -> exp.Expr:
+        narrowed = [narrow_float("eq", value, float_width(self._type)) for value in values]
+        numbers = [found[1] for found in narrowed if not isinstance(found, bool)]
+        plain = [number for number in numbers if not math.isnan(number)]
+        found = self._in(plain)
+        if len(plain) < len(numbers):
+            return exp.Paren(this=exp.Or(this=self._is_nan, expression=found))
+        return found if self._trusted else self.both(found, exp.Not(this=self._is_nan))
+
+    @property
+    def _is_nan(self) -> exp.Expr:
+        if self._trusted:
+            return exp.IsNan(this=self._column)
+        unseen = exp.Nullif(this=self._column, expression=literal(math.inf, self._type))
+        return exp.Is(this=exp.IsNan(this=unseen), expression=exp.true())
+
+
+def complement(condition: exp.Expr) -> exp.Expr:
+    """Met by exactly the rows where `condition` is false or null."""
+    return exp.Not(this=exp.Coalesce(this=condition, expressions=[exp.false()]))
+
 
 MOST_JOINED = 64
 Find = Callable[[Place], exp.Expr]

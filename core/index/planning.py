@@ -1,27 +1,253 @@
-"""Whether indexes serve a query, and the rows they find for it.
-
-A filter is served from the leaves up: a condition on an indexed column names the rows that meet it, an And
-takes those that name few and looks at these rows for the rest, an Or needs all of its parts. Where too many
-rows are named, looking at all of them costs less, and nothing is served.
-"""
+"""Which indexes serve a query, and the rows they name for it, sorted if that is wanted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
 import numpy as np
+import pyarrow as pa
 
-from lamella.core.ascending import EMPTY, among, union, without
+from lamella.core.arrow.arrays import in_one, to_numpy
+from lamella.core.arrow.sorted_ids import EMPTY, among, union, without
 from lamella.core.filters.binding import Bound, bind_to
-from lamella.core.filters.expr import And, Branch, Filter, Or, Predicate
-from lamella.core.filters.walk import fold
-from lamella.core.index.candidates import Candidates, candidates, index_name, meeting, most_served
-from lamella.core.index.file_index import FileIndex, file_indexes, indexed_column
-from lamella.core.index.sorting import first_rows, in_sort_order, key_columns
-from lamella.core.query.query import SortKey
-from lamella.core.scan.snapshot import Column, Snapshot
+from lamella.core.filters.expr import And, Branch, Filter, Or, Predicate, columns_read, fold
+from lamella.core.filters.to_arrow import mask
+from lamella.core.index.open_indexes import FileIndex, file_indexes, indexed_column, indexes_of, placed
+from lamella.core.index.runs import NotServed, Runs, Sought
+from lamella.core.index.sorted import Sorted, Span, can_be_ordered, ranks
+from lamella.core.scan.read import changed_cells, in_memory, take_rows
+from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, SortKey, chosen
+
+FEW_ROWS = 256
+SHARE = 8
+"""One row in so many is worth an index; to look at all of them costs less than to put more in order."""
+
+FileIndexes = Callable[[Column], Sequence[FileIndex]]
+
+Named = tuple[int, Sorted, Runs]
+"""Where a data file's rows begin, its index, and the values that are named."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """`rows` is how many have to be looked at; `positions` gives those that may meet the condition, deleted
+    ones among them, ascending. They do where they meet `rest` too, and there are `rest` conditions at all."""
+
+    rows: int
+    positions: Callable[[], np.ndarray]
+    indexes: tuple[str, ...]
+    rest: tuple[Filter, ...] = ()
+
+
+@dataclass(frozen=True)
+class LaidOver:
+    """Pending cells of a column: the positions `changed`, and which of these may meet the condition; they do
+    if `exact`. `rows` is how many have to be looked at for that."""
+
+    changed: np.ndarray
+    met: Callable[[], np.ndarray]
+    rows: int
+    exact: bool = True
+
+
+def most_served(snapshot: Snapshot) -> int:
+    return max(FEW_ROWS, snapshot.num_positions // SHARE)
+
+
+def index_name(column: Column) -> str:
+    return f"sorted index on {column.name}"
+
+
+def meeting(snapshot: Snapshot, positions: np.ndarray, condition: Filter) -> np.ndarray:
+    """Whether the rows at these positions meet a condition, looked at one by one."""
+    columns = chosen(snapshot, columns_read(condition))
+    return to_numpy(mask(condition, take_rows(snapshot, positions, columns)))
+
+
+def candidates(snapshot: Snapshot, condition: Bound, held_by: FileIndexes) -> Candidates | None:
+    """What the index of the condition's column names; None where there is none, or it does not help."""
+    column, sought = indexed_column(snapshot, condition.column), Sought(condition)
+    if column is None:
+        return None
+    try:
+        named = asked(sought, column, held_by(column))
+        laid_over = _laid_over(snapshot, condition, column, sought)
+    except NotServed:
+        return None
+    rows = sum(index.count(found.spans) for _, index, found in named) + placed(snapshot).loose_rows
+    exact = all(found.exact for _, _, found in named) and (laid_over is None or laid_over.exact)
+    return Candidates(
+        rows + (0 if laid_over is None else laid_over.rows),
+        partial(_positions, snapshot, condition, column, named, laid_over),
+        (index_name(column),),
+        () if exact else (condition,),
+    )
+
+
+def asked(sought: Sought, column: Column, files: Sequence[FileIndex]) -> list[Named]:
+    """What each index names; raises `NotServed`, where that can be told before files are opened."""
+    if not files:
+        sought.runs(partial(Sorted.of_nulls, 0, column.type))
+    found = [(file, sought.runs(file.opened)) for file in files]
+    return [(file.start, file.opened(), runs) for file, runs in found]
+
+
+def _laid_over(
+    snapshot: Snapshot, condition: Bound, column: Column, sought: Sought
+) -> LaidOver | None:  # fmt: skip
+    changed = changed_cells(snapshot, column)
+    if changed is None:
+        return None
+    positions, values = changed
+    index = indexes_of(snapshot).changes.of(column, values) if snapshot.indexes else None
+    if index is None:
+        return LaidOver(
+            positions, lambda: to_numpy(mask(condition, _table(column, values))), len(positions)
+        )  # fmt: skip
+    runs = sought.runs(lambda: index)
+    return LaidOver(positions, partial(_in_file, 0, index, runs), index.count(runs.spans), runs.exact)
+
+
+def _positions(
+    snapshot: Snapshot,
+    condition: Bound,
+    column: Column,
+    named: Sequence[Named],
+    laid_over: LaidOver | None,
+) -> np.ndarray:
+    parts = [_in_file(*one) for one in named]
+    loose = placed(snapshot).loose
+    if loose:
+        parts.append(_in_memory(loose, condition, column))
+    filled = [part for part in parts if len(part)]
+    found = filled[0] if len(filled) == 1 else np.concatenate([EMPTY, *filled])
+    if loose:
+        found.sort()
+    if laid_over is None:
+        return found
+    return union(without(found, laid_over.changed), laid_over.changed[laid_over.met()])
+
+
+def _in_file(start: int, index: Sorted, found: Runs) -> np.ndarray:
+    rows = index.having(found.spans)
+    if len(found.spans) > 1 or any(stop - first > 1 for first, stop in found.spans):
+        rows = np.sort(rows)
+    positions: np.ndarray = rows.astype(np.int64)
+    positions += start
+    return positions
+
+
+def _in_memory(loose: list[tuple[int, MemorySegment]], condition: Bound, column: Column) -> np.ndarray:
+    """All segments are looked at as one: there may be many small ones."""
+    values = [chunk for _, segment in loose for chunk in _values(segment, column).chunks]
+    places = np.concatenate([np.arange(start, start + segment.num_rows) for start, segment in loose])
+    together = in_one(pa.chunked_array(values, column.type))
+    found: np.ndarray = places[to_numpy(mask(condition, _table(column, together)))]
+    return found
+
+
+def _values(segment: MemorySegment, column: Column) -> pa.ChunkedArray:
+    """A segment that has the column as it is, as most do, needs no table made of it."""
+    place = segment.rows.schema.get_field_index(str(column.key))
+    if place >= 0 and segment.rows.column(place).type.equals(column.type):
+        return segment.rows.column(place)
+    return in_memory(segment, [column]).column(0)
+
+
+def _table(column: Column, values: pa.Array) -> pa.Table:
+    return pa.Table.from_arrays([values], [column.name])
+
+
+def key_columns(snapshot: Snapshot, keys: Sequence[SortKey]) -> list[Column] | None:
+    """The columns that are sorted by; None where the values of one cannot be put in order here."""
+    if not keys:
+        return []
+    named = {column.name: column for column in snapshot.columns}
+    columns = [named[key.column] for key in keys if key.column in named]
+    if len(columns) < len(keys) or not all(can_be_ordered(column.type) for column in columns):
+        return None
+    return columns
+
+
+def in_sort_order(
+    snapshot: Snapshot, positions: np.ndarray, keys: Sequence[SortKey], columns: Sequence[Column]
+) -> np.ndarray:
+    """Ascending positions in the order of the keys; equal rows stay as they are."""
+    if not keys or len(positions) < 2:
+        return positions
+    values = take_rows(snapshot, positions, columns).columns
+    ranked = [ranks(in_one(held), key.descending) for held, key in zip(values, keys, strict=True)]
+    ordered: np.ndarray = positions[np.lexsort(ranked[::-1])]
+    return ordered
+
+
+def first_rows(
+    snapshot: Snapshot, keys: Sequence[SortKey], count: int, condition: Bound | None = None
+) -> np.ndarray | None:
+    """Positions of the first `count` live rows in the order of the keys, of those that meet a condition on
+    the first key; None where no index of it helps."""
+    column, columns = indexed_column(snapshot, keys[0].column), key_columns(snapshot, keys)
+    if column is None or columns is None or count > most_served(snapshot):
+        return None
+    spans = _spans(snapshot, column, condition)
+    changed = changed_cells(snapshot, column)
+    moved = union(snapshot.deleted, EMPTY if changed is None else changed[0])
+    loose = [np.arange(start, start + s.num_rows) for start, s in placed(snapshot).loose]
+    if spans is None or len(moved) + sum(map(len, loose)) > most_served(snapshot):
+        return None
+    found = []
+    for start, index, span in spans:
+        gone = np.searchsorted(moved, [start, start + len(index.rows)])
+        wanted = count + int(gone[1] - gone[0])
+        found.append(_first(index, span, wanted, keys[0].descending, whole=len(keys) > 1) + start)
+        if sum(map(len, found)) > most_served(snapshot):
+            return None
+    candidates = union(np.sort(np.concatenate([EMPTY, *found])), moved, *loose)
+    positions = without(candidates, snapshot.deleted)
+    if condition is not None and len(positions):
+        positions = positions[meeting(snapshot, positions, condition)]
+    return in_sort_order(snapshot, positions, keys, columns)[:count]
+
+
+def _spans(
+    snapshot: Snapshot, column: Column, condition: Bound | None
+) -> list[tuple[int, Sorted, Span]] | None:
+    """The index of each file, where its rows begin, and the values that meet the condition; None where they
+    are not one range."""
+    files = file_indexes(snapshot, column)
+    try:
+        if condition is None:
+            held = [(file.start, file.opened()) for file in files]
+            return [(start, index, (0, index.num_values + 1)) for start, index in held]
+        named = asked(Sought(condition), column, files)
+    except NotServed:
+        return None
+    if any(len(found.spans) > 1 or not found.exact for _, _, found in named):
+        return None
+    return [(start, index, span) for start, index, found in named for span in found.spans]
+
+
+def _first(index: Sorted, span: Span, count: int, descending: bool, whole: bool) -> np.ndarray:
+    """The first `count` rows of a span in the index's order, or backwards, null last; with all that are equal
+    to the last one of them if `whole`."""
+    first, values, after = (int(index.starts[n]) for n in (span[0], min(span[1], index.num_values), span[1]))
+    if descending and 0 < count < values - first:
+        return _last(index, values, count, whole)
+    stop = min(first + count, after)
+    if whole:
+        stop = int(index.starts[np.searchsorted(index.starts, stop)])
+    return index.rows[first:stop].astype(np.int64)
+
+
+def _last(index: Sorted, values: int, count: int, whole: bool) -> np.ndarray:
+    """Of the rows that are not null, the greatest ones; of equal ones the first ones."""
+    at = int(np.searchsorted(index.starts, values - count, side="right")) - 1
+    first, after = int(index.starts[at]), int(index.starts[at + 1])
+    equal = after if whole else first + count - (values - after)
+    return np.concatenate([index.rows[first:equal], index.rows[after:values]]).astype(np.int64)
+
 
 MUCH_MORE = 16
 """An And leaves out a part that names so many times the rows of another: they are looked at instead."""

@@ -72,13 +72,13 @@ class Kind(Protocol):
 
 
 def _sorted() -> Kind:
-    from lamella.core.index.sorted_kind import SortedKind
+    from lamella.core.index.sorted import SortedKind
 
     return SortedKind()
 
 
 def _fulltext() -> Kind:
-    from lamella.core.index.fulltext.kind import FulltextKind
+    from lamella.core.index.fulltext.open_parts import FulltextKind
 
     return FulltextKind()
 

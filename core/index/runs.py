@@ -12,18 +12,16 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from lamella.core.arrays import from_values
-from lamella.core.ascending import distinct
+from lamella.core.arrow.arrays import from_values
+from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.filters.binding import Bound
 from lamella.core.filters.kinds import Kind, kind_of, value_type
-from lamella.core.filters.like import ESCAPE
-from lamella.core.filters.narrowing import Narrowed, float_width, narrow, narrow_each, narrow_float
 from lamella.core.filters.operand import Operand
 from lamella.core.filters.operators import OPERATORS
-from lamella.core.filters.ordered_decimals import ordered_bytes
-from lamella.core.filters.values import value_range
-from lamella.core.index.ordering import is_bytes, is_long_decimal
-from lamella.core.index.sorted import Sorted, Span, Value, Values
+from lamella.core.filters.predicate_values import ESCAPE
+from lamella.core.filters.to_arrow import ordered_bytes
+from lamella.core.filters.values import Narrowed, float_width, narrow, narrow_each, narrow_float, value_range
+from lamella.core.index.sorted import Sorted, Span, Value, Values, is_bytes, is_long_decimal
 
 FEW_LISTED = 16
 """So many values of a list are looked for one by one, more of them together."""

@@ -1,20 +1,123 @@
-"""The distinct values of a column in ascending order, and the rows that have each: of one data file."""
+"""The sorted index of a column: distinct values in ascending order, and the rows that have each."""
 
 from __future__ import annotations
 
+import json
+import uuid
+import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 
-from lamella.core.arrays import from_numpy, to_numpy
-from lamella.core.index.ordering import as_bytes, as_numbers, differ, is_bytes, ranked_bytes
-from lamella.core.stable_order import comparable, stable_order
+from lamella.core.arrow.arrays import from_numpy, in_one, to_numpy
+from lamella.core.arrow.sorted_ids import comparable, stable_order
+from lamella.core.arrow.types import type_to_bytes
+from lamella.core.errors import BadData, FileProblem
+from lamella.core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of, value_type
+from lamella.core.filters.to_arrow import ordered
+from lamella.core.index.registry import DRAFT, Index, Options, Place
+from lamella.core.jobs import Job
+from lamella.core.scan.chunks import run_chunks
+from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
+
+SHORT_DIGITS = 18
+_COUNTS = {1: np.uint8, 4: np.int32, 8: np.int64}
+
+
+def can_be_ordered(kind: pa.DataType) -> bool:
+    return kind_of(kind) in COMPARABLE
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether values of a column of this type are ordered as bytes."""
+    plain = value_type(kind)
+    return kind_of(plain) in (Kind.TEXT, Kind.BINARY, Kind.UUID) or is_long_decimal(plain)
+
+
+def is_long_decimal(kind: pa.DataType) -> bool:
+    return bool(types.is_decimal(kind) and kind.precision > SHORT_DIGITS)
+
+
+def as_bytes(values: pa.Array) -> pa.Array:
+    """A column for which `is_bytes` holds, as large binary."""
+    plain = _plain(values)
+    if types.is_decimal(plain.type):
+        plain = ordered(plain.cast(pa.decimal256(plain.type.precision, plain.type.scale)))
+    if kind_of(plain.type) is Kind.TEXT:
+        plain = plain.cast(pa.large_string())
+    return plain.cast(pa.large_binary())
+
+
+def as_numbers(values: pa.Array) -> np.ndarray:
+    """Any other column that can be ordered; what stands in the place of a null is undefined."""
+    plain = _plain(values)
+    kind = kind_of(plain.type)
+    if kind is Kind.FLOAT:
+        wide = plain.cast(pa.float32()) if types.is_float16(plain.type) else plain
+        with np.errstate(invalid="ignore"):  # a NaN that signals
+            numbers: np.ndarray = to_numpy(wide) + wide.type.to_pandas_dtype()(0)  # -0.0 becomes 0.0
+        return numbers
+    if kind is Kind.BOOLEAN:
+        return to_numpy(plain).astype(np.uint8)
+    if kind is Kind.DECIMAL:
+        wide = plain.cast(pa.decimal128(plain.type.precision, plain.type.scale))
+        halves = np.frombuffer(wide.buffers()[1], np.int64, 2 * (wide.offset + len(wide)))
+        return halves[2 * wide.offset :: 2]
+    if kind in COUNTED:
+        return to_numpy(plain.view(pa.int32() if plain.type.bit_width == 32 else pa.int64()))
+    return to_numpy(plain)
+
+
+def ranks(values: pa.Array, descending: bool = False) -> np.ndarray:
+    """A number for each value that orders as the values do, backwards if `descending`; null comes last."""
+    if len(values) == 0:
+        return np.empty(0, np.int64)
+    if is_bytes(values.type):
+        found = ranked_bytes(as_bytes(values))[0]
+    else:
+        numbers = as_numbers(values)
+        found = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    found = -found if descending else found
+    if values.null_count:
+        found[to_numpy(values.is_null())] = len(values)
+    return found
+
+
+def ranked_bytes(values: pa.Array) -> tuple[np.ndarray, pa.Array]:
+    """The place of each value among the distinct ones, and these, ascending; undefined for null."""
+    encoded = values.dictionary_encode()
+    order = to_numpy(pc.array_sort_indices(encoded.dictionary)).astype(np.int64)
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    codes = to_numpy(encoded.indices).astype(np.int64)
+    if values.null_count:
+        codes[to_numpy(values.is_null())] = 0
+    distinct = encoded.dictionary.take(from_numpy(order))
+    return (places[codes] if len(order) else np.zeros(len(values), np.int64)), distinct
+
+
+def differ(ordered: np.ndarray) -> np.ndarray:
+    """Whether each differs from the one before it; NaN does not differ from NaN."""
+    found: np.ndarray = ordered[1:] != ordered[:-1]
+    if ordered.dtype.kind == "f":
+        found &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
+    return found
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    if kind_of(values.type) is Kind.UUID:
+        return values.storage
+    return values.cast(values.type.value_type) if types.is_dictionary(values.type) else values
+
 
 Span = tuple[int, int]
 """Numbers of values, from a first one to before a stop."""
@@ -172,3 +275,180 @@ class _Bytes(Sequence[bytes]):
 
     def __getitem__(self, number: int) -> bytes:  # type: ignore[override]
         return bytes(self._data[self._offsets[number] : self._offsets[number + 1]])
+
+
+FORMAT = 2
+KEY = b"lamella.sorted"
+
+
+def sorted_path(place: Place, segment: FileSegment, column: Column) -> Path:
+    """A column that was widened has a file of its own for each type."""
+    kind = zlib.crc32(type_to_bytes(column.type))
+    return place.folder / f"{segment.path.stem}.sorted-{column.key}-{kind:08x}"
+
+
+def build_sorted(segment: FileSegment, column: Column, job: Job) -> Sorted:
+    """From the data file, of which nothing is kept in memory."""
+    job.check()
+    groups = range(unchanged(segment).metadata.num_row_groups)
+    return Sorted.of(in_one(run_chunks(segment, groups, [column], None)[0][0]))
+
+
+def write_file(path: Path, index: Sorted, segment: FileSegment, column: Column) -> None:
+    """It is there whole or not at all. It is not synced: what a crash leaves of it is found damaged."""
+    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}{DRAFT}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        batch = _batch(index, _told(index, segment, column))
+        with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+            writer.write_batch(batch)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def read_file(path: Path, segment: FileSegment, column: Column, quick: bool = False) -> Sorted:
+    """Raises `FileProblem` for one that is damaged, or of something else; `quick` leaves the checksum out."""
+    if path.is_symlink():
+        raise FileProblem(path, "is no index that can be read", "It is a link")
+    try:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+            told = json.loads((reader.schema.metadata or {}).get(KEY, b"{}"))
+            index = _index(reader.get_batch(0))
+        wanted = _told(index, segment, column, told.get("checksum") if quick else None)
+    except (OSError, pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise FileProblem(path, "is no index that can be read", str(error)) from error
+    if told != wanted:
+        raise FileProblem(path, "is not the index that was written: its checksum or its origin differs")
+    return index
+
+
+def _told(
+    index: Sorted, segment: FileSegment, column: Column, checksum: str | None = None
+) -> dict[str, object]:
+    """What an index says of itself."""
+    return {
+        "format": FORMAT,
+        "file": segment.path.name,
+        "rows": segment.num_rows,
+        "column": column.key,
+        "type": type_to_bytes(column.type).hex(),
+        "checksum": checksum or _checksum(index),
+    }
+
+
+def _checksum(index: Sorted) -> str:
+    _, *buffers = index.values.buffers()
+    end = 8 * (index.num_values + 1) if len(buffers) > 1 else index.num_values * index.values.type.byte_width
+    parts: list[object] = [memoryview(buffers[0] or b"")[:end]]
+    if len(buffers) > 1 and index.num_values:
+        last = int(np.frombuffer(buffers[0], np.int64, count=index.num_values + 1)[-1])
+        parts.append(memoryview(buffers[1] or b"")[:last])
+    found = 0
+    for part in (*parts, index.starts, index.rows):
+        found = zlib.crc32(part, found)  # type: ignore[arg-type]
+    return f"crc32:{found:08x}"
+
+
+def _batch(index: Sorted, told: dict[str, object]) -> pa.RecordBatch:
+    kind = index.values.type
+    values = pa.concat_arrays([index.values, pa.nulls(1, kind)])
+    rows = pa.ListArray.from_arrays(from_numpy(index.starts), from_numpy(index.rows, pa.uint32()))
+    fields = [pa.field("value", kind), pa.field("rows", rows.type, nullable=False)]
+    return pa.RecordBatch.from_arrays(
+        [values, rows], schema=pa.schema(fields, {KEY: json.dumps(told).encode()})
+    )
+
+
+def _index(batch: pa.RecordBatch) -> Sorted:
+    values, rows = batch.columns
+    starts = np.frombuffer(rows.buffers()[1], np.int32, count=len(rows) + 1)
+    count = len(values) - 1
+    plain = pa.Array.from_buffers(values.type, count, [None, *values.buffers()[1:]])
+    return Sorted(plain, starts, to_numpy(rows.values))
+
+
+class SortedKind:
+    """One file for each data file that has the column."""
+
+    def checked(self, table: str, columns: Sequence[Column], options: Options) -> Options:
+        if len(columns) != 1:
+            raise BadData(
+                f"{table}: a sorted index is of one column, not of {len(columns)}",
+                fix="Make one for each: a query uses several",
+            )
+        if options:
+            raise BadData(
+                f"{table}: a sorted index takes no option '{next(iter(options))}'", fix="Leave it out"
+            )
+        if not can_be_ordered(columns[0].type):
+            raise BadData(
+                f"{table}: column '{columns[0].name}' cannot have a sorted index",
+                f"it is {columns[0].type}, and conditions do not compare such values",
+                "Index a column of numbers, text, bytes, dates, times or true and false",
+            )
+        return {}
+
+    def make(self, place: Place, index: Index, snapshot: Snapshot, job: Job) -> None:
+        files = list(_files(index, snapshot))
+        for done, (segment, column) in enumerate(files):
+            job.report(done, len(files), f"{snapshot.name}: {done:,} of {len(files):,} files indexed")
+            path = sorted_path(place, segment, column)
+            if not path.exists():
+                write_file(path, build_sorted(segment, column, job), segment, column)
+        job.report(len(files), len(files))
+
+    def drop(self, place: Place, index: Index) -> None:
+        for path in place.folder.glob(f"*.{index.stem}-*"):
+            if index.owns(path.name):
+                path.unlink(missing_ok=True)
+
+    def problems(self, place: Place, index: Index, snapshot: Snapshot, quick: bool) -> Iterator[str]:
+        for segment, column in _files(index, snapshot):
+            path = sorted_path(place, segment, column)
+            try:
+                if path.exists():
+                    read_file(path, segment, column, quick)
+            except FileProblem as problem:
+                yield f"index file {problem} It is made anew when it is next used."
+
+    def needs(self, index: Index, name: str, data_files: Collection[str]) -> bool:
+        stem, _, rest = name.partition(".")
+        return index.owns(name) and "." not in rest and f"{stem}.parquet" in data_files
+
+
+def _files(index: Index, snapshot: Snapshot) -> Iterator[tuple[FileSegment, Column]]:
+    """The data files that have the column; none where the snapshot has no such column."""
+    for column in (c for c in snapshot.columns if c.key == index.keys[0] and not c.path):
+        for segment in snapshot.segments:
+            if isinstance(segment, FileSegment) and column.key in segment.names:
+                yield segment, column
+
+
+FEWEST = 2_000
+
+
+class SortedChanges:
+    """One column's each. They are put in order when the same ones are asked for a second time: the next
+    change to the column makes others of them. Any thread; what two make at once is the same."""
+
+    def __init__(self) -> None:
+        self._asked: dict[int, pa.Array] = {}
+        self._made: dict[int, tuple[pa.Array, Sorted]] = {}
+
+    def of(self, column: Column, values: pa.Array) -> Sorted | None:
+        """None where looking at each of them costs less."""
+        values_made, made = self._made.get(column.key, (None, None))
+        if values_made is values or len(values) < FEWEST:
+            return made if values_made is values else None
+        if self._asked.get(column.key) is not values:
+            self._asked[column.key] = values
+            return None
+        made = Sorted.of(values)
+        self._made[column.key] = (values, made)
+        return made
+
+    def let_go(self) -> None:
+        self._asked.clear()
+        self._made.clear()

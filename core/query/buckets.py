@@ -1,37 +1,172 @@
-"""Groups by ranges of a column's values."""
+"""Groups by ranges of a column's values, and how ranges are laid out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
+from lamella.core.arrow.arrays import from_numpy
+from lamella.core.arrow.nested import python_values
 from lamella.core.errors import BadQuery
 from lamella.core.filters.expr import Predicate
-from lamella.core.filters.kinds import ORDERED, Kind, kind_of, value_type
-from lamella.core.query import answers
-from lamella.core.query.aggregate import Aggregate
+from lamella.core.filters.kinds import COUNTED, ORDERED, Kind, kind_of, value_type
+from lamella.core.filters.temporal import unit_ns
+from lamella.core.filters.to_sql import in_sql_units, literal, sql_range, sql_unit_ns
+from lamella.core.filters.values import convert, float_width, nearest_float, value_range
+from lamella.core.query import execute as answers
 from lamella.core.query.duckdb_types import sql_type
 from lamella.core.query.expressions import Named
-from lamella.core.query.fields import Field, Fields, refuse_twice
-from lamella.core.query.nodes import Chosen, Computed, Filtered, Needed, Node
-from lamella.core.query.ranges import Ends, given, spread
-from lamella.core.query.sql_parts import case, cast, column, func, number
-from lamella.core.query.steps import Buckets
-from lamella.core.query.typed import condition
+from lamella.core.query.fields import (
+    Field,
+    Fields,
+    case,
+    cast,
+    cast_to,
+    column,
+    func,
+    number,
+    refuse_twice,
+    text,
+)
+from lamella.core.query.functions.table import condition
+from lamella.core.query.functions.times import microseconds
+from lamella.core.query.plan import Chosen, Computed, Filtered, Needed, Node
+from lamella.core.query.steps import Aggregate, Buckets
 
 if TYPE_CHECKING:
-    from lamella.core.query.compile import Compiler
+    from lamella.core.query.plan import Compiling
+
+
+Exact = Any
+
+
+@dataclass(frozen=True)
+class Ends:
+    """`exact` are the ends without error, counted as DuckDB counts them, and `type` holds each of them.
+    `asked` are those that were given, which mean what they mean in a filter."""
+
+    type: pa.DataType
+    exact: Sequence[Exact]
+    asked: Sequence[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.exact)
+
+    def written(self, place: int) -> exp.Expr:
+        return _written(self.exact[place], self.type)
+
+    def passed(self, place: int, field: Field, fields: Fields) -> exp.Expr:
+        """Whether a value lies behind an end: the last range has its `high` too."""
+        last = place == len(self) - 1
+        if self.asked is not None:
+            asked = Predicate(field.name, "gt" if last else "gte", (self.asked[place],))
+            return condition(asked, fields)[0]
+        make = exp.GT if last else exp.GTE
+        return make(this=column(field.identifier), expression=self.written(place))
+
+
+def given(edges: Sequence[Any], kind: pa.DataType) -> Ends:
+    """Raises `ValueError` for what cannot be compared with the column, or does not ascend."""
+    exact = [convert(edge, kind).exact for edge in edges]
+    if not all(a < b for a, b in pairwise(exact)):
+        raise ValueError("the ends do not ascend; give each once, the least first")
+    found = _held(exact, kind)
+    return Ends(found, [_in(one, kind, found) for one in exact], edges)
+
+
+def spread(low: pa.Scalar, high: pa.Scalar, parts: int) -> Ends:
+    """So many ranges at most, from the least value to the greatest: what lies between are whole numbers of
+    the type's steps, and the last range may be narrower."""
+    kind = value_type(low.type)
+    if not low.is_valid:
+        return Ends(kind, [])
+    if is_.is_floating(kind):
+        return Ends(kind, _floats(low.as_py(), high.as_py(), parts, kind))
+    first, last = _count(low, kind), _count(high, kind)
+    step = max(1, unit_ns(kind) // sql_unit_ns(kind)) if kind_of(kind) in COUNTED else 1
+    width = max(1, -(-(last - first) // (step * parts))) * step
+    return Ends(kind, [*range(first, last, width), last] if first < last else [first, last])
+
+
+def _count(value: pa.Scalar, kind: pa.DataType) -> int:
+    if kind_of(kind) in COUNTED:
+        return int(in_sql_units(value.value, kind))
+    return int(convert(value.as_py(), kind).exact)
+
+
+def _floats(low: float, high: float, parts: int, kind: pa.DataType) -> list[float]:
+    width = high / parts - low / parts
+    if math.isfinite(high - low):
+        between = [low + width * place for place in range(1, parts)]
+    else:
+        between = [low * (1 - place / parts) + high * (place / parts) for place in range(1, parts)]
+    kept = {nearest_float(end, float_width(kind)) for end in between}
+    return [low, *sorted(end for end in kept if low < end < high), high]
+
+
+def _held(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
+    """A type that holds the ends: the column's own where it does."""
+    if kind_of(kind) in (Kind.TEXT, Kind.OTHER):
+        return kind
+    if kind_of(kind) is Kind.FLOAT:
+        return kind if all(_near(one, kind) for one in exact) else pa.float64()
+    if kind_of(kind) in COUNTED:
+        return _moments(exact, kind)
+    wider = pa.decimal128(38, kind.scale) if is_.is_decimal(kind) else pa.int64()
+    return next((type_ for type_ in (kind, wider) if _whole(exact, *value_range(type_))), pa.float64())
+
+
+def _near(exact: Exact, kind: pa.DataType) -> bool:
+    """Whether a float of this width is what the number means in a filter."""
+    near = nearest_float(exact, float_width(kind))
+    return near == exact or (isinstance(exact, Fraction) and math.isfinite(near))
+
+
+def _moments(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
+    """Coarse moments may have ends that are finer."""
+    counts = [in_sql_units(one, kind) for one in exact]
+    if not _whole(counts, *sql_range(kind)):
+        raise ValueError(f"{kind} is too coarse for the ends, or does not reach as far")
+    if is_.is_date(kind) or is_.is_duration(kind) or _whole(exact, *value_range(kind)):
+        return kind
+    return pa.time64("us") if is_.is_time(kind) else pa.timestamp("us", kind.tz)
+
+
+def _whole(counts: Sequence[Exact], least: int, most: int) -> bool:
+    return all(isinstance(one, int) and least <= one <= most for one in map(_reduced, counts))
+
+
+def _reduced(count: Exact) -> Exact:
+    return int(count) if isinstance(count, Fraction) and count.denominator == 1 else count
+
+
+def _in(exact: Exact, kind: pa.DataType, found: pa.DataType) -> Exact:
+    if is_.is_floating(found):
+        scale = kind.scale if is_.is_decimal(kind) else 0
+        return nearest_float(exact / Fraction(10) ** scale if scale else exact, float_width(found))
+    return _reduced(in_sql_units(exact, kind)) if kind_of(kind) in COUNTED else _reduced(exact)
+
+
+def _written(exact: Exact, kind: pa.DataType) -> exp.Expr:
+    if is_.is_duration(kind):
+        return cast(number(exact), "BIGINT")
+    return cast_to(literal(exact, kind), kind)
+
 
 MOST = 1000
 LOW, HIGH = "low", "high"
 
 
-def bucketed(compiler: Compiler, step: Buckets, rows: Node) -> Node:
+def bucketed(compiler: Compiling, step: Buckets, rows: Node) -> Node:
     rows, (field,) = compiler.reachable([step.column], rows)
     seen = Chosen(rows, _seen(rows.fields, field))
     kind = value_type(field.type)
@@ -61,7 +196,7 @@ def _given(edges: Sequence[Any], name: str, kind: pa.DataType, place: str) -> En
         raise BadQuery(f"{place}: '{name}' ({kind}) has no ranges that end so", str(error)) from error
 
 
-def _spread(compiler: Compiler, parts: int, name: str, rows: Node, kind: pa.DataType) -> Ends:
+def _spread(compiler: Compiling, parts: int, name: str, rows: Node, kind: pa.DataType) -> Ends:
     """Ends of ranges of one width from the least to the greatest value; NaN and infinities are no ends."""
     if not 1 <= parts <= MOST:
         raise BadQuery(f"{rows.fields.place}: {parts} ranges", fix=f"Give 1 to {MOST:,}")
@@ -95,7 +230,7 @@ def _passed(least: int, most: int, field: Field, ends: Ends, fields: Fields) -> 
     return case(ends.passed(middle, field, fields), upper, _passed(least, middle, field, ends, fields))
 
 
-def _with_ends(compiler: Compiler, rows: Node, place: Field, ends: Ends) -> Node:
+def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Ends) -> Node:
     """The number of the range as its two ends."""
     listed = cast(exp.Array(expressions=[ends.written(n) for n in range(len(ends))]), f"{_name(ends)}[]")
     fields, made = [], {}
@@ -112,3 +247,68 @@ def _name(ends: Ends) -> str:
     name = sql_type(ends.type)
     assert name is not None
     return name
+
+
+Number = int | float
+WHOLE = "BIGINT"
+WIDE = "HUGEINT"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """`value` gives the place on the line, in SQL's type `unit`; `back` makes values of places."""
+
+    value: exp.Expr
+    unit: str
+    back: Callable[[Sequence[Number]], list[Any]]
+
+    @property
+    def whole(self) -> bool:
+        return self.unit != "DOUBLE"
+
+    @property
+    def stored(self) -> pa.DataType:
+        """What Arrow has for a place."""
+        return {WHOLE: pa.int64(), WIDE: pa.decimal128(38, 0)}.get(self.unit, pa.float64())
+
+    def edges(self, low: Number, high: Number, most: int) -> tuple[Number, ...]:
+        """Of at most so many bins of one width, but for the last, from the least to the greatest place. Whole
+        numbers are not cut."""
+        if self.whole:
+            wide = -(-(high - low + 1) // most)
+            return (*range(int(low), int(high) + 1, int(wide)), high)
+        step = high / most - low / most
+        return (*(low + i * step for i in range(most)), high) if step else (low, high)
+
+    def histogram(self, edges: Sequence[Number]) -> exp.Expr:
+        """A map of how many values lie in each bin, in order; the last bin has its upper edge too."""
+        inner = edges[1:-1]
+        below = [e - 1 for e in inner] if self.whole else [math.nextafter(e, -math.inf) for e in inner]
+        uppers = exp.Array(expressions=[cast(text(repr(e)), self.unit) for e in (*below, edges[-1])])
+        return func("histogram", self.value, uppers)
+
+
+def axis_of(kind: pa.DataType, value: exp.Expr) -> Axis | None:
+    """None for values that do not lie on a line."""
+    plain, family = value_type(kind), kind_of(kind)
+    if family is Kind.INTEGER:
+        unit = WIDE if is_.is_uint64(plain) else WHOLE
+        return Axis(cast(value, unit), unit, list)
+    if family is Kind.FLOAT or is_.is_decimal32(plain) or is_.is_decimal64(plain) or is_.is_decimal128(plain):
+        return Axis(cast(value, "DOUBLE"), "DOUBLE", list)
+    if is_.is_duration(plain):
+        return Axis(cast(value, WHOLE), WHOLE, _stored_as(plain, np.int64))
+    if family is Kind.DATE:
+        days = func("date_diff", text("day"), cast(text("1970-01-01"), "DATE"), cast(value, "DATE"))
+        return Axis(cast(days, WHOLE), WHOLE, _stored_as(pa.date32(), np.int32))
+    if family is Kind.TIMESTAMP:
+        return Axis(
+            cast(microseconds(value, plain), WHOLE), WHOLE, _stored_as(pa.timestamp("us", plain.tz), np.int64)
+        )
+    if family is Kind.TIME:
+        return Axis(cast(microseconds(value, plain), WHOLE), WHOLE, _stored_as(pa.time64("us"), np.int64))
+    return None
+
+
+def _stored_as(kind: pa.DataType, width: type[np.integer[Any]]) -> Callable[[Sequence[Number]], list[Any]]:
+    return lambda places: python_values(from_numpy(np.array(places, width), kind))

@@ -2,39 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import singledispatchmethod
 from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyarrow import types as is_
 from sqlglot import exp
 
-from lamella.core.errors import BadQuery
-from lamella.core.filters.expr import Filter
+from lamella.core.errors import BadQuery, shown
+from lamella.core.filters.expr import Filter, Predicate
+from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
+from lamella.core.filters.values import convert, float_width, nearest_float
 from lamella.core.jobs import Job
-from lamella.core.query.aggregated import aggregated
+from lamella.core.query import execute as answers
+from lamella.core.query.aggregates import AGGREGATES, aggregated
 from lamella.core.query.buckets import bucketed
-from lamella.core.query.computing import not_too_deep
+from lamella.core.query.duckdb_types import sql_type
+from lamella.core.query.engine import not_too_deep
+from lamella.core.query.execute import Faceted, Shared
 from lamella.core.query.expressions import Named
-from lamella.core.query.fields import Field, Fields, refuse_twice
-from lamella.core.query.joining import joined
-from lamella.core.query.nodes import (
+from lamella.core.query.fields import (
+    Field,
+    Fields,
+    Value,
+    case,
+    cast,
+    cast_to,
+    column,
+    func,
+    number,
+    paren,
+    refuse_twice,
+    text,
+    try_cast,
+)
+from lamella.core.query.functions.table import condition, typed
+from lamella.core.query.functions.types import brought, changed, common_type, in_common, may_round
+from lamella.core.query.plan import (
     Chosen,
     Computed,
     Cut,
     Filtered,
     Grouped,
+    Joined,
     Needed,
     Node,
     Rank,
+    Scan,
+    Unnested,
     sampled,
 )
-from lamella.core.query.pipeline import Pipeline
-from lamella.core.query.pivoting import pivoted
-from lamella.core.query.reshaping import unpivoted, unwound
-from lamella.core.query.scanned import Scan
-from lamella.core.query.shared import Faceted, Shared
 from lamella.core.query.steps import (
+    Aggregate,
     Aggregates,
     Buckets,
     Compute,
@@ -42,6 +63,7 @@ from lamella.core.query.steps import (
     Group,
     Join,
     Limit,
+    Pipeline,
     Pivot,
     Sample,
     Select,
@@ -51,8 +73,281 @@ from lamella.core.query.steps import (
     Unwind,
     Where,
 )
-from lamella.core.query.typed import condition, typed
 from lamella.core.scan.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from lamella.core.query.plan import Compiling
+
+
+HOWS = ("inner", "left", "right", "full", "semi", "anti")
+
+
+def joined(compiler: Compiling, step: Join, left: Node, right: Node) -> Node:
+    if step.how not in HOWS:
+        raise BadQuery(
+            f"{left.fields.place}: there is no join '{step.how}'", fix=f"There are: {', '.join(HOWS)}"
+        )
+    if not step.left_on or len(step.left_on) != len(step.right_on):
+        raise BadQuery(
+            f"{left.fields.place}: a join by {len(step.left_on)} and {len(step.right_on)} keys",
+            fix="Name as many keys on both sides",
+        )
+    left, left_keys = compiler.reachable(step.left_on, left)
+    right, right_keys = compiler.reachable(step.right_on, right)
+    pairs = list(zip(left_keys, right_keys, strict=True))
+    equal = [_compared(one, other, left, right) for one, other in pairs]
+    if step.how in ("semi", "anti"):
+        return Joined(left, right, left.fields, equal, step.how)
+    both = {one.name: (one, other) for one, other in pairs if one.name == other.name}
+    kept = [field for field in right.fields.all if field.name not in both]
+    renamed = [_renamed(field, left.fields, step.suffix) for field in kept]
+    refuse_twice([*left.fields.names, *(field.name for field in renamed)], left.fields.place)
+    fields = Fields(f"{left.fields.place} with {right.fields.place}", (*left.fields.all, *renamed))
+    if step.how in ("right", "full"):
+        left = _marked(compiler, left)
+    rows: Node = Joined(left, right, fields, equal, step.how)
+    return _with_keys(compiler, rows, list(both.values())) if step.how in ("right", "full") else rows
+
+
+def _marked(compiler: Compiling, left: Node) -> Node:
+    """With a column in its order that is never null, so that rows without a left side come last."""
+    mark = compiler.new()
+    marked = Computed(left, left.fields, {mark: (number(1), Needed())})
+    return Chosen(marked, left.fields, (Rank(mark), *left.order))
+
+
+def _with_keys(compiler: Compiling, rows: Node, keys: list[tuple[Field, Field]]) -> Node:
+    """A key that both sides have in one column, from the side that has it."""
+    for one, other in keys:
+        if one.name not in rows.fields:
+            continue
+        sides = [_side(one), _side(other)]
+        kind = common_type([side.type for side in sides])
+        assert kind is not None
+        field = Field(one.name, one.type if kind.equals(sides[0].type) else kind, compiler.new())
+        value = func("coalesce", *(brought(side, kind) for side in sides))
+        made = {field.identifier: (value, Needed([one.identifier, other.identifier]))}
+        rows = Computed(rows, rows.fields.replaced(field), made)
+    return rows
+
+
+def _compared(one: Field, other: Field, left: Node, right: Node) -> tuple[exp.Expr, exp.Expr]:
+    sides = [_side(one), _side(other)]
+    kind = common_type([side.type for side in sides])
+    if kind is None or is_.is_null(kind):
+        raise BadQuery(
+            f"'{one.name}' of {left.fields.place} ({one.type}) cannot be joined with '{other.name}' of "
+            f"{right.fields.place} ({other.type})",
+            fix="Cast one of them to the other's type first with compute()",
+        )
+    return _comparable(sides[0], sides[1], kind), _comparable(sides[1], sides[0], kind)
+
+
+def _side(field: Field) -> Value:
+    return Value(column(field.identifier), value_type(field.type), field.name)
+
+
+def _comparable(side: Value, other: Value, kind: pa.DataType) -> exp.Expr:
+    """The key in a type in which it equals what means the same; null, which equals nothing, where the other
+    side has no such value."""
+    if is_.is_floating(kind) and (is_.is_integer(side.type) or is_.is_integer(other.type)):
+        return _unless_changed(side, "HUGEINT")
+    if may_round(side.type, kind):
+        return _unless_changed(side, "DOUBLE")
+    if is_.is_timestamp(kind) and kind.unit == "ns" and side.type.unit != "ns":
+        return try_cast(side.sql, sql_type(kind) or "")
+    return brought(side, kind)
+
+
+def _unless_changed(side: Value, name: str) -> exp.Expr:
+    made = try_cast(side.sql, name)
+    return case(exp.Not(this=paren(changed(side, made))), made)
+
+
+def _renamed(field: Field, taken: Fields, suffix: str) -> Field:
+    return Field(f"{field.name}{suffix}", field.type, field.identifier) if field.name in taken else field
+
+
+def unpivoted(compiler: Compiling, step: Unpivot, rows: Node) -> Node:
+    place = rows.fields.place
+    rows, columns = compiler.reachable(step.columns, rows)
+    values = [Value(column(field.identifier), field.type, field.name) for field in columns]
+    found = in_common(values)
+    if not columns or found is None:
+        told = ", ".join(f"{field.name} ({field.type})" for field in columns)
+        raise BadQuery(
+            f"{place}: the columns to unpivot have no type in common"
+            if columns
+            else f"{place}: no columns to unpivot",
+            told,
+            "Cast them to one type first with compute()" if columns else "Name some",
+        )
+    kept = [field for field in rows.fields.all if field.name not in step.columns]
+    refuse_twice([*(field.name for field in kept), step.name, step.value], place)
+    name = Field(step.name, pa.string(), compiler.new())
+    value = Field(step.value, found[1], compiler.new())
+    used = Needed(field.identifier for field in columns)
+    rank = compiler.new()
+    made = {
+        name.identifier: (_array([text(field.name) for field in columns]), Needed()),
+        value.identifier: (_array(found[0]), used),
+        rank: (_array([number(place) for place in range(len(columns))]), Needed()),
+    }
+    return Unnested(rows, Fields(place, (*kept, name, value)), made, rank)
+
+
+def unwound(compiler: Compiling, step: Unwind, rows: Node) -> Node:
+    rows, (field,) = compiler.reachable([step.column], rows)
+    if not (is_.is_list(field.type) or is_.is_large_list(field.type) or is_.is_fixed_size_list(field.type)):
+        raise BadQuery(
+            f"{rows.fields.place}: '{step.column}' cannot be unwound", f"It is {field.type}", "Name a list"
+        )
+    held = cast_to(column(field.identifier), pa.list_(field.type.value_type))
+    if step.keep_empty:
+        filled = exp.GT(this=func("len", held), expression=number(0))
+        held = case(filled, held, _array([exp.Null()]))
+    item = Field(field.name, field.type.value_type, compiler.new())
+    rank, used = compiler.new(), Needed([field.identifier])
+    made = {
+        item.identifier: (held, used),
+        rank: (func("range", func("coalesce", func("len", held), number(0))), used),
+    }
+    fields = rows.fields.replaced(item)
+    return Unnested(rows, fields, made, rank)
+
+
+def _array(items: Sequence[exp.Expr]) -> exp.Expr:
+    return exp.Array(expressions=list(items))
+
+
+MOST_COLUMNS = 1000
+COUNTED = (("n", Aggregate("count")),)
+NULL, NULL_BESIDE_TEXT = "null", "(null)"
+
+Met = tuple[exp.Expr, Needed]
+
+
+def pivoted(compiler: Compiling, step: Pivot, rows: Node) -> Node:
+    rows, (*keys, across) = compiler.reachable((*step.keys, step.column), rows)
+    aggregates = step.aggregates or COUNTED
+    by = [Field(f"key {place}", key.type, key.identifier) for place, key in enumerate([*keys, across])]
+    told = [(f"cell {place}", aggregate) for place, (_name, aggregate) in enumerate(aggregates)]
+    groups: Node = compiler.grouped(rows, by, tuple(told))
+    cells = groups.fields.all[len(by) :]
+    if step.values is None:
+        held = _held(compiler, rows, across)
+        names, places, place = _names(held), list(range(1, len(held) + 1)), _rank(across)
+    else:
+        names = [_called(value) for value in step.values]
+        places, place = _places(across, step.values, rows.fields.place)
+    if len(names) * len(aggregates) > MOST_COLUMNS:
+        raise BadQuery(
+            f"{rows.fields.place}: a pivot on '{step.column}' would have more than {MOST_COLUMNS:,} columns",
+            fix="Filter the rows first, or say which values are meant with values=[…]",
+        )
+    placed, maps = compiler.new(), [compiler.new() for _ in cells]
+    numbered = Computed(groups, groups.fields, {placed: (place, Needed([across.identifier]))})
+    by_place = {one: _by_place(cell, placed) for one, cell in zip(maps, cells, strict=True)}
+    turned = Grouped(
+        numbered, Fields(rows.fields.place, tuple(keys)), [key.identifier for key in keys], by_place
+    )
+    fields, made = list(keys), dict[str, Met]()
+    for value, at in zip(names, places, strict=True):
+        for (name, aggregate), cell, one in zip(aggregates, cells, maps, strict=True):
+            called = value if len(aggregates) == 1 else f"{value}_{name}"
+            fields.append(Field(called, cell.type, compiler.new()))
+            made[fields[-1].identifier] = (_cell(one, at, aggregate), Needed([one]))
+    refuse_twice([field.name for field in fields], rows.fields.place)
+    return Computed(turned, Fields(f"{rows.fields.place}, grouped", tuple(fields)), made)
+
+
+def _held(compiler: Compiling, rows: Node, field: Field) -> list[pa.Scalar]:
+    """The values of a column, in order, null last."""
+    found = Grouped(rows, Fields(rows.fields.place, (field,)), [field.identifier], {})
+    return list(answers.read(found, compiler.job, MOST_COLUMNS + 1).column(0))
+
+
+def _rank(across: Field) -> exp.Expr:
+    """The place of a group's value among all values."""
+    order = exp.Order(expressions=[exp.Ordered(this=column(across.identifier), nulls_first=False)])
+    return exp.Window(this=func("dense_rank"), order=order)
+
+
+def _places(across: Field, values: Sequence[Any], of: str) -> tuple[list[int], exp.Expr]:
+    """The places of the values that were asked for, and that of a group's value among them: one value may
+    be asked for twice."""
+    first: dict[Any, int] = {}
+    for value in values:
+        if not isinstance(value, Hashable):
+            raise BadQuery(f"{of}: {shown(value)} is no value of '{across.name}'", fix="Give single values")
+    places = [first.setdefault(_exact(value, across.type), n) for n, value in enumerate(values)]
+    ifs = [exp.If(this=_is(across, values[n], of), true=number(n)) for n in first.values()]
+    found = exp.Case(ifs=ifs, default=exp.Null()) if ifs else exp.Null()
+    return places, cast(found, "BIGINT")
+
+
+def _exact(value: Any, kind: pa.DataType) -> Any:
+    """The same for values that a filter takes for one."""
+    if value is None or kind_of(kind) not in COMPARABLE:
+        return value
+    try:
+        exact = convert(value, kind).exact
+    except (ValueError, OverflowError):
+        return value
+    exact = nearest_float(exact, float_width(value_type(kind))) if kind_of(kind) is Kind.FLOAT else exact
+    return exact if exact == exact else "NaN"
+
+
+def _is(across: Field, value: Any, place: str) -> exp.Expr:
+    asked = Predicate(across.name, "is_null") if value is None else Predicate(across.name, "eq", (value,))
+    return condition(asked, Fields(place, (across,)))[0]
+
+
+def _by_place(cell: Field, placed: str) -> Met:
+    """What the groups of a row have, by the place of their value."""
+    entries = func("list", func("row", column(placed), column(cell.identifier)))
+    known = exp.Not(this=exp.Is(this=column(placed), expression=exp.Null()))
+    kept = exp.Filter(this=entries, expression=exp.Where(this=known))
+    return func("map_from_entries", kept), Needed([placed, cell.identifier])
+
+
+def _cell(by_place: str, place: int, aggregate: Aggregate) -> exp.Expr:
+    """The aggregate of the group in this place; of no rows where there is none."""
+    found = func("map_extract_value", column(by_place), number(place))
+    empty = AGGREGATES[aggregate.function].empty
+    return found if empty is None else exp.Coalesce(this=found, expressions=[empty()])
+
+
+def _names(values: Sequence[pa.Scalar]) -> list[str]:
+    """What the columns of values are called; null otherwise than a text that says so."""
+    told = [_called(_fine(value) if value.is_valid else None) for value in values]
+    if told.count(NULL) > 1:
+        told = [
+            name if value.is_valid else NULL_BESIDE_TEXT for name, value in zip(told, values, strict=True)
+        ]
+    return told
+
+
+def _fine(value: pa.Scalar) -> Any:
+    """The Python value, or its text where that is finer than Python tells."""
+    kind = value.type
+    if not (is_.is_timestamp(kind) or is_.is_time(kind)) or kind.unit != "ns":
+        return value.as_py()
+    count, rest = divmod(value.value, 1000)
+    coarse = pa.time64("us") if is_.is_time(kind) else pa.timestamp("us", kind.tz)
+    moment = pa.scalar(count, coarse).as_py()
+    if not rest:
+        return moment
+    whole = str(moment.replace(microsecond=0))
+    clock, zone = (whole[:19], whole[19:]) if is_.is_timestamp(kind) else (whole, "")
+    return f"{clock}.{moment.microsecond:06d}{rest:03d}{zone}"
+
+
+def _called(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: NULL, True: "true", False: "false"}[value]
+    return str(value)
+
 
 Find = Callable[[str], Snapshot]
 DEEPEST = 200

@@ -1,26 +1,124 @@
-"""The DuckDBs that run queries: one for the process's own, others confined to what somebody may read. Each
-job has a cursor, which is cancelled by interrupt."""
+"""The DuckDBs that run queries: one for the process's own, others confined to what somebody may read."""
 
 from __future__ import annotations
 
 import atexit
+import re
 import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import duckdb
 import psutil
 import pyarrow as pa
 
-from lamella.core.errors import Cancelled, LamellaError, NoRoom
-from lamella.core.forks import let_go_in_children, never_finalize
+from lamella.core.errors import BadData, BadQuery, Cancelled, LamellaError, NoRoom, TookTooLong, shown
 from lamella.core.jobs import Job
-from lamella.core.query.recent import Recent
-from lamella.core.query.stop import Stop
+from lamella.core.processes import let_go_in_children, never_finalize
+
+INTERRUPT_EVERY_SECONDS = 0.02
+
+
+class Stop:
+    """Interrupts a connection, from when it is asked to until it is ended, and never after that.
+
+    Once is not enough: DuckDB forgets an interrupt that comes while no statement runs.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._lock = threading.RLock()
+        self._asked = False
+        self._ended = threading.Event()
+
+    def ask(self) -> None:
+        """Any thread, also a signal handler; returns at once."""
+        with self._lock:
+            if not self._asked and self._interrupted():
+                self._asked = True
+                threading.Thread(target=self._again, name="stop query", daemon=True).start()
+
+    def end(self) -> None:
+        """The connection serves another question from then on, or is closed."""
+        with self._lock:
+            self._ended.set()
+
+    def _again(self) -> None:
+        while not self._ended.wait(INTERRUPT_EVERY_SECONDS) and self._interrupted():
+            pass
+
+    def _interrupted(self) -> bool:
+        with self._lock:
+            if not self._ended.is_set():
+                self._connection.interrupt()
+            return not self._ended.is_set()
+
+
+@contextmanager
+def limited(job: Job, seconds: float | None, what: str) -> Iterator[Job]:
+    """A job for the block that is cancelled with `job`, and when the seconds are over.
+
+    The latter leaves the block as `TookTooLong`, naming `what`; the former as `Cancelled`, as ever.
+    """
+    if seconds is None:
+        yield job
+        return
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < _MOST_SECONDS:
+        raise BadData(f"{what}: seconds={shown(seconds)} is no time limit", fix="Give a number above 0")
+    inner = Job(lambda told: job.report(told.done, told.total, told.text))
+    timer = threading.Timer(seconds, inner.cancel)
+    timer.start()
+    try:
+        with job.interrupted_by(inner.cancel):
+            yield inner
+    except Cancelled as error:
+        if job.cancelled:
+            raise
+        raise TookTooLong(
+            f"{what}: it took more than the {seconds:g} seconds it was given",
+            fix="Ask for less, or give it more time: seconds=",
+        ) from error
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+_MOST_SECONDS = threading.TIMEOUT_MAX
+
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """Values by key; the least recently used ones go first. Any thread."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+            return self._held.get(key)
+
+    def pop(self, key: K) -> V | None:
+        """The value, which is not held any more."""
+        with self._lock:
+            return self._held.pop(key, None)
+
+    def put(self, key: K, value: V) -> None:
+        with self._lock:
+            self._held[key] = value
+            if len(self._held) > self._most:
+                self._held.popitem(last=False)
+
 
 KEPT_CONFINED = 4
 MOST_KEPT = 16
@@ -137,7 +235,7 @@ def memory_limit() -> int:
 
 class Engine:
     """A DuckDB, made when it is first asked for. A forked child makes its own. `kept` are cursors of it with
-    what was made on them, for `core.query.prepared`."""
+    what was made on them, for `core.query.execute`."""
 
     def __init__(self, confined: Confined | None = None, memory_bytes: int | None = None) -> None:
         self.memory_bytes = memory_bytes or psutil.virtual_memory().total // 2
@@ -250,3 +348,98 @@ _engine = Engine()
 _confined = _ConfinedEngines()
 atexit.register(_engine.close)
 atexit.register(_confined.close)
+
+
+ROWS_A_BATCH = 1 << 17
+_RAISED: dict[str, type[duckdb.Error]] = {
+    "Binder Error": duckdb.BinderException,
+    "Constraint Error": duckdb.ConstraintException,
+    "Conversion Error": duckdb.ConversionException,
+    "FATAL Error": duckdb.FatalException,
+    "INTERNAL Error": duckdb.InternalException,
+    "INTERRUPT Error": duckdb.InterruptException,
+    "IO Error": duckdb.IOException,
+    "Invalid Input Error": duckdb.InvalidInputException,
+    "Not implemented Error": duckdb.NotImplementedException,
+    "Out of Memory Error": duckdb.OutOfMemoryException,
+    "Out of Range Error": duckdb.OutOfRangeException,
+    "Permission Error": duckdb.PermissionException,
+}
+
+
+def streamed(reader: pa.RecordBatchReader, job: Job) -> Iterator[pa.RecordBatch]:
+    """What DuckDB raises while it is at work comes through an Arrow stream as an OSError: it is made
+    here what it is elsewhere."""
+    try:
+        for batch in reader:
+            job.check()
+            yield batch
+    except OSError as error:
+        raised = _RAISED.get(str(error).partition(":")[0])
+        if raised is None:
+            raise
+        raise raised(str(error)) from error
+
+
+def collected(
+    found: duckdb.DuckDBPyRelation,
+    most_bytes: int,
+    job: Job,
+    fix: str = "Ask for fewer rows or columns, or take it in batches()",
+) -> pa.Table:
+    """The whole answer; raises `NoRoom` once it takes more than `most_bytes`."""
+    job.check()
+    reader = found.to_arrow_reader(ROWS_A_BATCH)
+    batches, taken = [], 0
+    for batch in streamed(reader, job):
+        batches.append(batch)
+        taken += batch.nbytes
+        if taken > most_bytes:
+            raise NoRoom(
+                f"the answer takes more than the {most_bytes >> 20:,} MB of memory that a query may take",
+                "It is handed over whole",
+                fix,
+            )
+    return pa.Table.from_batches(batches, reader.schema)
+
+
+_WHERE = re.compile(r" when casting from source column \S+| Use TRY\(.*")
+"""Names of columns and functions that nobody has asked for."""
+
+
+@contextmanager
+def computing(place: str, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A cursor as `core.query.engine.cursor` gives it; a value that does not fit leaves as `BadQuery`."""
+    with cursor(job, place) as own, not_too_deep(place), fitting(place):
+        yield own
+
+
+@contextmanager
+def fitting(place: str) -> Iterator[None]:
+    """A value that does not fit leaves as `BadQuery`."""
+    try:
+        yield
+    except (
+        duckdb.OutOfRangeException,
+        duckdb.ConversionException,
+        duckdb.InvalidInputException,
+    ) as error:
+        why = _WHERE.sub("", str(error).partition("\n")[0].partition("Error: ")[2])
+        raise BadQuery(
+            f"{place}: a value cannot be computed",
+            why or str(error),
+            "Filter such rows out first, or compute with cast('float64') or cast('decimal(38, 0)')",
+        ) from error
+
+
+@contextmanager
+def not_too_deep(place: str) -> Iterator[None]:
+    """A query that nests deeper than Python's stack still has room for leaves as `BadQuery`."""
+    try:
+        yield
+    except RecursionError as error:
+        raise BadQuery(
+            f"{place}: the query nests deeper than there is room for",
+            "What asks it is deep in calls itself",
+            "Ask it from less deep, or in two queries with a table between them",
+        ) from error

@@ -8,18 +8,15 @@ from functools import partial
 
 import numpy as np
 
-from lamella.core.ascending import EMPTY
+from lamella.core.arrow.sorted_ids import EMPTY
 from lamella.core.filters.binding import bind
-from lamella.core.filters.walk import columns_read
+from lamella.core.filters.expr import columns_read
 from lamella.core.jobs import Job
-from lamella.core.query.found import Found, Reads, files_of, found_in
-from lamella.core.query.local import search
-from lamella.core.query.pruning import may_meet
+from lamella.core.query.find import search
+from lamella.core.query.pruning import Found, Reads, files_of, found_in, may_meet
 from lamella.core.query.query import Query
-from lamella.core.scan.paths import chosen
-from lamella.core.scan.pieces import pieces
-from lamella.core.scan.rows import live_positions
-from lamella.core.scan.snapshot import Snapshot
+from lamella.core.scan.read import live_positions, pieces
+from lamella.core.scan.snapshot import Snapshot, chosen
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,93 @@
-"""The columns that a step of a query gives: what people call them, their types, and what SQL calls them."""
+"""The columns that a step gives, and computed values: what people call them, their types, and their SQL."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
-from lamella.core.errors import BadQuery, UnknownColumn
-from lamella.core.filters.to_sql import field_in
-from lamella.core.nested import Place, names_within, place_of
-from lamella.core.query.sql_parts import column
+from lamella.core.arrow.nested import Place, names_within, place_of
+from lamella.core.errors import BadQuery, UnknownColumn, shown
+from lamella.core.filters.to_sql import field_in, in_sql_units, literal
+from lamella.core.filters.values import convert, natural
+from lamella.core.query.duckdb_types import sql_type
+
+
+@dataclass(frozen=True)
+class Value:
+    """`sql` gives what `core.query.duckdb_types` tells of the type. `given` is a constant's own value."""
+
+    sql: exp.Expr
+    type: pa.DataType
+    said: str
+    given: Any = None
+    constant: bool = False
+
+
+def column(identifier: str, table: str | None = None) -> exp.Column:
+    return exp.column(quoted(identifier), table=quoted(table) if table else None)
+
+
+def quoted(identifier: str) -> exp.Identifier:
+    return exp.to_identifier(identifier, quoted=True)
+
+
+def alias(value: exp.Expr, identifier: str) -> exp.Expr:
+    return exp.alias_(value, identifier, quoted=True)
+
+
+def func(name: str, *arguments: exp.Expr) -> exp.Expr:
+    """A function of DuckDB's by its own name, whatever sqlglot takes it for in other dialects."""
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def number(value: int) -> exp.Expr:
+    literal = exp.Literal.number(abs(value))
+    return exp.Neg(this=literal) if value < 0 else literal
+
+
+def text(value: str) -> exp.Expr:
+    return exp.Literal.string(value)
+
+
+def cast(value: exp.Expr, name: str) -> exp.Expr:
+    """To a type of DuckDB's by its own name."""
+    return exp.Cast(this=value, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name))
+
+
+def cast_to(value: exp.Expr, kind: pa.DataType) -> exp.Expr:
+    """To what DuckDB reads a column of this type as; unchanged where only DuckDB could tell."""
+    name = sql_type(kind)
+    return value if name is None else cast(value, name)
+
+
+def leaf(made: exp.Expr) -> exp.Expr:
+    """The same SQL, written already: however deep it nests, what is built around it does not."""
+    return exp.Var(this=made.sql("duckdb"))
+
+
+def try_cast(value: exp.Expr, name: str) -> exp.Expr:
+    """To a type of DuckDB's by its own name, null where that does not hold the value."""
+    return exp.TryCast(this=value, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name))
+
+
+def paren(value: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=value)
+
+
+def case(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Expr:
+    return exp.Case(ifs=[exp.If(this=condition, true=value)], default=otherwise)
+
+
+def every(conditions: Iterable[exp.Expr]) -> exp.Expr:
+    return reduce(lambda a, b: exp.And(this=a, expression=b), map(paren, conditions))
 
 
 @dataclass(frozen=True)
@@ -92,3 +168,104 @@ def refuse_twice(names: Iterable[str], place: str) -> None:
         if name in seen:
             raise BadQuery(f"{place}: two columns would be called '{name}'", fix="Name each once")
         seen.add(name)
+
+
+LONG = 200
+"""Characters. What is shorter is written again: DuckDB computes it once by itself, and faster."""
+_NAME = "operand"
+
+Made = tuple[exp.Expr, pa.DataType] | None
+
+
+def once(values: Sequence[Value], make: Callable[[Sequence[Value]], Made]) -> Made:
+    """What `make` makes of the values. All of them are computed, whichever it needs."""
+    long = [place for place, value in enumerate(values) if _is_long(value.sql)]
+    if not long:
+        return make(values)
+    names = {place: _name(place, len(long)) for place in long}
+    made = make([replace(v, sql=exp.Var(this=names[n])) if n in names else v for n, v in enumerate(values)])
+    if made is None:
+        return None
+    written = made[0].sql("duckdb")
+    if all(written.count(name) <= 1 for name in names.values()):
+        return make(values)
+    given = exp.Array(expressions=[_given([values[place].sql for place in long], list(names.values()))])
+    found = func("list_transform", given, exp.Var(this=f"lambda {_NAME}: {written}"))
+    return func("list_extract", found, number(1)), made[1]
+
+
+def _is_long(sql: exp.Expr) -> bool:
+    """What was computed is written already (`sql_parts.leaf`); names and constants are short."""
+    return isinstance(sql, exp.Var) and len(sql.this) > LONG
+
+
+def _name(place: int, count: int) -> str:
+    return _NAME if count == 1 else f"{_NAME}.v{place}"
+
+
+def _given(operands: list[exp.Expr], names: list[str]) -> exp.Expr:
+    if len(operands) == 1:
+        return operands[0]
+    fields = [name.partition(".")[2] for name in names]
+    return func("struct_pack", *(_field(*pair) for pair in zip(fields, operands, strict=True)))
+
+
+def _field(name: str, value: exp.Expr) -> exp.Expr:
+    return exp.Var(this=f"{name} := {value.sql('duckdb')}")
+
+
+def constant(given: Any, place: str) -> Value:
+    """Raises `BadQuery` for what can stand in no column."""
+    plain = natural(given)
+    if plain is None:
+        return Value(exp.Null(), pa.null(), "null", None, True)
+    kind = _constant_type(plain)
+    if kind is None:
+        raise BadQuery(
+            f"{place}: {shown(given)} cannot be computed with",
+            fix="Give text, a number, true or false, a date or a time",
+        )
+    try:
+        return Value(written(plain, kind), kind, repr(given), plain, True)
+    except ValueError as error:
+        raise BadQuery(f"{place}: {given!a} cannot be computed with", str(error)) from error
+
+
+def written(plain: Any, kind: pa.DataType) -> exp.Expr:
+    """A Python value as a literal of the type. Raises `ValueError` where it does not fit it."""
+    if pa.types.is_duration(kind):
+        unit = {"s": 10**6, "ms": 10**3, "us": 1}.get(kind.unit, 1)
+        ticks = plain // dt.timedelta(microseconds=1)
+        return cast(number(ticks * 1000 if kind.unit == "ns" else ticks // unit), "BIGINT")
+    if pa.types.is_floating(kind):
+        return literal(float(convert(plain, kind).shown), kind)
+    exact = in_sql_units(convert(plain, kind).exact, kind)
+    if isinstance(exact, Fraction):
+        if exact.denominator != 1:
+            raise ValueError(f"{plain!r} is no value of {kind}")
+        exact = int(exact)
+    made = literal(exact, kind)
+    return cast(made, "BIGINT") if pa.types.is_integer(kind) else made
+
+
+def _constant_type(plain: Any) -> pa.DataType | None:
+    if isinstance(plain, int) and not isinstance(plain, bool) and not -(2**63) <= plain < 2**63:
+        return pa.decimal128(38, 0) if abs(plain) < 10**38 else None
+    if isinstance(plain, Decimal):
+        return _decimal_type(plain)
+    if isinstance(plain, dt.datetime):
+        return pa.timestamp("us", None if plain.tzinfo is None else "UTC")
+    kinds = {
+        bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), bytes: pa.binary(),
+        dt.date: pa.date32(), dt.time: pa.time64("us"), dt.timedelta: pa.duration("us"),
+    }  # fmt: skip
+    return kinds.get(type(plain))
+
+
+def _decimal_type(value: Decimal) -> pa.DataType | None:
+    if not value.is_finite():
+        return None
+    _sign, digits, exponent = value.as_tuple()
+    scale = max(0, -int(exponent))
+    precision = max(len(digits) + max(0, int(exponent)), scale, 1)
+    return pa.decimal128(precision, scale) if precision <= 38 else None

@@ -7,10 +7,10 @@ from typing import cast
 
 import pyarrow as pa
 
+from lamella.core.arrow.nested import python_value
 from lamella.core.filters.expr import Filter, Predicate, any_of
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.filters.operators import OPERATORS
-from lamella.core.scan.python_value import python_value
 from lamella.core.scan.snapshot import Column
 
 

@@ -1,25 +1,114 @@
-"""Pages that follow each other without gaps or repeats while rows come and go: each begins behind a row,
-not at a number, and costs the same at any depth."""
+"""Pages that follow each other without gaps or repeats while rows come and go: each begins behind a row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import types as is_
+from sqlglot import exp
 
+from lamella.core.errors import BadData, shown
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
-from lamella.core.query import masks, orders
-from lamella.core.query.cursor import Cursor, compared, parsed, refuse_unordered, written
-from lamella.core.query.indexed import find_by_index
-from lamella.core.query.local import find
-from lamella.core.query.query import SortKey
-from lamella.core.scan.one_row import cells_at
-from lamella.core.scan.paths import chosen
-from lamella.core.scan.rows import live_positions, read_rows, take_rows
-from lamella.core.scan.snapshot import Column, Snapshot
+from lamella.core.query import find as masks
+from lamella.core.query import sort_cache as orders
+from lamella.core.query.duckdb_source import OWN_NAMES
+from lamella.core.query.duckdb_types import returned
+from lamella.core.query.engine import computing
+from lamella.core.query.fields import alias, cast, column, every, number, paren, quoted
+from lamella.core.query.find import find_by_index, find_rows
+from lamella.core.query.plan import Needed, Node, Order, Running
+from lamella.core.scan.read import cells_at, live_positions, read_rows, take_rows
+from lamella.core.scan.snapshot import Column, Snapshot, SortKey, chosen, named
+
+_SORT = b"sort"
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A row's `_id`, and the values it was sorted by then: it may be changed or deleted by now."""
+
+    row_id: int
+    values: tuple[pa.Scalar, ...] = ()
+
+
+def written(snapshot: Snapshot, position: int, id_column: Column, keys: Sequence[SortKey]) -> str:
+    """The cursor of the row at a live position."""
+    columns = (id_column, *chosen(snapshot, (key.column for key in keys)))
+    rows = take_rows(snapshot, np.array([position]), columns)
+    rows = rows.rename_columns([str(i) for i in range(len(columns))])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema.with_metadata({_SORT: _told(keys)})) as stream:
+        stream.write_table(rows)
+    return base64.urlsafe_b64encode(sink.getvalue()).decode()
+
+
+def parsed(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cursor:
+    """Raises `BadData` for what is no cursor, and for one of pages in another order."""
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(base64.urlsafe_b64decode(cursor))) as stream:
+            rows = stream.read_all()
+        told = json.loads(rows.schema.metadata[_SORT])
+        row_id, *values = [column[0] for column in rows.columns]
+        kinds = [named(snapshot, key.column).type for key in keys]
+    except (binascii.Error, ValueError, TypeError, KeyError, IndexError, OSError, pa.ArrowException) as error:
+        raise BadData(
+            f"{snapshot.name}: {shown(cursor)} is no cursor", fix="Give what the page before has as `next`"
+        ) from error
+    if told != json.loads(_told(keys)):
+        raise BadData(
+            f"{snapshot.name}: the cursor is of pages in another order",
+            fix="Keep the sort from page to page, or begin again without a cursor",
+        )
+    try:
+        return Cursor(row_id.as_py(), tuple(v.cast(k) for v, k in zip(values, kinds, strict=True)))
+    except (pa.ArrowException, ValueError) as error:
+        raise BadData(
+            f"{snapshot.name}: the cursor is of a time when a sorted column had another type",
+            str(error),
+            "Begin again without a cursor",
+        ) from error
+
+
+def compared(one: Sequence[pa.Scalar], other: Sequence[pa.Scalar], keys: Sequence[SortKey]) -> int:
+    """Below 0 where the first row comes first in the order of `keys`, 0 where they are equal in it."""
+    for a, b, key in zip(one, other, keys, strict=True):
+        if a.is_valid != b.is_valid:
+            return -1 if a.is_valid else 1
+        if a.is_valid:
+            x, y = _comparable(a), _comparable(b)
+            if x != y:
+                return -1 if (x < y) != key.descending else 1
+    return 0
+
+
+def refuse_unordered(snapshot: Snapshot, keys: Sequence[SortKey]) -> None:
+    for key in keys:
+        kind = named(snapshot, key.column).type
+        if is_.is_nested(kind):
+            raise BadData(
+                f"{snapshot.name}: pages cannot follow the order of column '{key.column}'",
+                f"It holds {kind}",
+                "Sort by another column",
+            )
+
+
+def _comparable(scalar: pa.Scalar) -> tuple[bool, Any]:
+    """NaN is the greatest number. Times are compared as the numbers they are stored as."""
+    value = scalar.value if is_.is_temporal(scalar.type) else scalar.as_py()
+    return (True, 0) if value != value else (False, value)
+
+
+def _told(keys: Sequence[SortKey]) -> str:
+    return json.dumps([[key.column, key.descending] for key in keys])
 
 
 @dataclass(frozen=True)
@@ -82,9 +171,9 @@ class Asked:
         asked = orders.order_of(self.snapshot, self.where, self.keys)
         order = orders.kept(asked)
         if order is None and cursor is None:
-            return find(self.snapshot, self.where, self.keys, job, first=count)[:count]
+            return find_rows(self.snapshot, self.where, self.keys, job, first=count)[:count]
         if order is None:
-            order = orders.keep(asked, find(self.snapshot, self.where, self.keys, job))
+            order = orders.keep(asked, find_rows(self.snapshot, self.where, self.keys, job))
         first = 0 if cursor is None else self._place(order, cursor)
         return order[first : first + count]
 
@@ -102,3 +191,87 @@ class Asked:
             else:
                 high = middle
         return low
+
+
+_QUERY, _UUIDS = b"query", b"uuids"
+_AFTER = f"{OWN_NAMES}after"
+
+
+def page(node: Node, asked: dict[str, Any], size: int, after: str | None, job: Job) -> Page:
+    """`asked` is the query as JSON, so that a cursor of another one is refused."""
+    told = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    with computing(node.fields.place, job) as own:
+        query = _ranked(node, Running(own, job))
+        if after is not None:
+            last = _parsed(after, told, node)
+            own.register(_AFTER, last)
+            query = query.join(_typed(last), join_type="cross").where(_behind(node.order))
+        query = query.order_by(*(rank.sql for rank in node.order)).limit(number(size + 1))
+        job.check()
+        relation = own.sql(query.sql("duckdb"))
+        uuids = [kind == "UUID" for kind in relation.types[len(node.fields.all) :]]
+        found = relation.to_arrow_table()
+    rows, ranks = found.slice(0, size), found.select(range(len(node.fields.all), found.num_columns))
+    values = returned(rows.select(range(len(node.fields.all))), node.fields.schema)
+    return Page(values, _written(ranks.slice(size - 1, 1), uuids, told) if found.num_rows > size else None)
+
+
+def _ranked(node: Node, running: Running) -> exp.Select:
+    """The columns of the answer, and those it is ordered by."""
+    shown = [field.identifier for field in node.fields.all]
+    ranks = [alias(column(rank.identifier), f"rank{n}") for n, rank in enumerate(node.order)]
+    rows = node.source(Needed(shown) | node.ranked, running)
+    return exp.select(*map(column, shown), *ranks).from_(rows)
+
+
+def _behind(order: Order) -> exp.Expr:
+    """Whether a row comes later than the one of the cursor: nulls are last, so nothing is later than null."""
+    later: list[exp.Expr] = []
+    for place, rank in enumerate(order):
+        equal = [
+            exp.NullSafeEQ(this=column(one.identifier), expression=column(f"rank{n}", _AFTER))
+            for n, one in enumerate(order[:place])
+        ]
+        value, last = column(rank.identifier), column(f"rank{place}", _AFTER)
+        compare = exp.LT if rank.descending else exp.GT
+        further = exp.Or(
+            this=compare(this=value, expression=last), expression=exp.Is(this=value, expression=exp.Null())
+        )
+        held = exp.Not(this=exp.Is(this=last, expression=exp.Null()))
+        later.append(every([*equal, held, further]))
+    return paren(exp.or_(*later)) if later else exp.false()
+
+
+def _typed(row: pa.Table) -> exp.Subquery:
+    """What the rows were ordered by, UUIDs as such again: DuckDB gives them away as text."""
+    uuids = json.loads(row.schema.metadata[_UUIDS])
+    values = [
+        alias(cast(column(name), "UUID") if is_uuid else column(name), name)
+        for name, is_uuid in zip(row.schema.names, uuids, strict=True)
+    ]
+    return exp.select(*values).from_(exp.Table(this=quoted(_AFTER))).subquery(_AFTER)
+
+
+def _written(row: pa.Table, uuids: list[bool], told: str) -> str:
+    sink = pa.BufferOutputStream()
+    noted = {_QUERY: told, _UUIDS: json.dumps(uuids)}
+    with pa.ipc.new_stream(sink, row.schema.with_metadata(noted)) as stream:
+        stream.write_table(row)
+    return base64.urlsafe_b64encode(sink.getvalue()).decode()
+
+
+def _parsed(after: str, told: str, node: Node) -> pa.Table:
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(base64.urlsafe_b64decode(after))) as stream:
+            row = stream.read_all()
+        of = row.schema.metadata[_QUERY].decode()
+        json.loads(row.schema.metadata[_UUIDS])
+    except (binascii.Error, ValueError, TypeError, KeyError, OSError, pa.ArrowException) as error:
+        raise BadData(
+            f"{node.fields.place}: {after!r} is no cursor", fix="Give what the page before has as `next`"
+        ) from error
+    if of != told:
+        raise BadData(
+            f"{node.fields.place}: the cursor is of another query", fix="Begin again without a cursor"
+        )
+    return row

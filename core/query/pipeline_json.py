@@ -1,37 +1,42 @@
-"""A query as JSON and back."""
+"""A query, with the datasets that it names, as JSON and back."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lamella.core.arguments import MOST_ROWS
 from lamella.core.errors import BadFilter, BadQuery, shown
 from lamella.core.filters import expr_json
 from lamella.core.filters.expr import Filter
-from lamella.core.query.aggregate import Aggregate
+from lamella.core.query.builder import Asking
 from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
-from lamella.core.query.pipeline import Pipeline
-from lamella.core.query.query import SortKey
 from lamella.core.query.steps import (
-    Aggregates,
-    Buckets,
-    Compute,
-    Facets,
-    Group,
-    Join,
-    Limit,
-    Pivot,
-    Sample,
-    Select,
-    Sort,
-    Step,
-    Unpivot,
-    Unwind,
-    Where,
-)  # fmt: skip
+    Aggregate,
+    Aggregates,  # fmt: skip
+    Buckets,  # fmt: skip
+    Compute,  # fmt: skip
+    Facets,  # fmt: skip
+    Group,  # fmt: skip
+    Join,  # fmt: skip
+    Limit,  # fmt: skip
+    Pipeline,
+    Pivot,  # fmt: skip
+    Sample,  # fmt: skip
+    Select,  # fmt: skip
+    Sort,  # fmt: skip
+    Step,  # fmt: skip
+    Unpivot,  # fmt: skip
+    Unwind,  # fmt: skip
+    Where,  # fmt: skip
+)
+from lamella.core.scan.snapshot import SortKey
+
+if TYPE_CHECKING:
+    from lamella.core.datasets.base import Dataset
+
 
 _MALFORMED = (
     KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, BadFilter,
@@ -295,3 +300,47 @@ _FORMS: dict[str, _Form] = {
     "facets": _Form(Facets, _facets_json, _facets),
     "join": _Form(Join, _join_json, _join),
 }  # fmt: skip
+
+
+DATASETS, NAME, AS_OF = "datasets", "name", "as_of"
+
+
+def saved(asking: Asking) -> Json:
+    """With what the pipeline does not tell: that a dataset is called otherwise in it, or an old version."""
+    told = {called: _told(called, dataset) for called, dataset in asking.sources.items()}
+    made, others = to_json(asking.pipeline), {called: one for called, one in told.items() if one}
+    return {**made, DATASETS: others} if others else made
+
+
+def opened(obj: Any, find: Callable[[str], Dataset]) -> Asking:
+    """Raises `BadQuery` for what `saved` does not make, and like `as_of` for a version that is gone."""
+    pipeline = from_json(obj)
+    told = obj.get(DATASETS, {})
+    if not isinstance(told, Mapping) or not all(isinstance(one, Mapping) for one in told.values()):
+        raise BadQuery("the saved query cannot be read", f"its {DATASETS} are {told!r}")
+    return Asking({name: _found(name, told.get(name, {}), find) for name in pipeline.sources()}, pipeline)
+
+
+def _told(called: str, dataset: Dataset) -> Json:
+    from lamella.core.store.table_history import OldVersion
+
+    told: Json = {} if dataset.name == called else {NAME: dataset.name}
+    return {**told, AS_OF: dataset.version} if isinstance(dataset, OldVersion) else told
+
+
+def _found(called: str, told: Mapping[str, Any], find: Callable[[str], Dataset]) -> Dataset:
+    from lamella.core.store.table_history import TableHistory
+
+    name, version = told.get(NAME, called), told.get(AS_OF)
+    if not isinstance(name, str) or not isinstance(version, int | None) or isinstance(version, bool):
+        raise BadQuery("the saved query cannot be read", f"it names {name!r} as of {version!r}")
+    dataset = find(name)
+    if version is None:
+        return dataset
+    if not isinstance(dataset, TableHistory):
+        raise BadQuery(
+            f"the saved query is of version {version} of '{name}'",
+            "What was found by that name has no versions",
+            "Open it with the store that has the table",
+        )
+    return dataset.as_of(version)

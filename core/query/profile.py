@@ -11,17 +11,16 @@ import pyarrow as pa
 from pyarrow import types as is_
 from sqlglot import exp
 
+from lamella.core.arrow.nested import python_value, python_values
 from lamella.core.filters.expr import Filter
 from lamella.core.filters.kinds import COMPARABLE, NUMBERS, kind_of, value_type
 from lamella.core.jobs import Job
-from lamella.core.query.axis import Number, axis_of
+from lamella.core.query.buckets import Number, axis_of
+from lamella.core.query.duckdb_types import returned
 from lamella.core.query.engine import cursor
-from lamella.core.query.nodes import Running
-from lamella.core.query.returned import returned
-from lamella.core.query.scanned import Scan
-from lamella.core.query.sql_parts import alias, cast, column, every, func, number
-from lamella.core.scan.lru import LruCache
-from lamella.core.scan.python_value import python_value, python_values
+from lamella.core.query.fields import alias, cast, column, every, func, number
+from lamella.core.query.plan import Running, Scan
+from lamella.core.scan.cache import LruCache
 from lamella.core.scan.snapshot import Snapshot
 
 EXACT_ROWS = 1_000_000

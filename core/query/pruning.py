@@ -2,27 +2,118 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NoReturn, cast
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import types as is_
 
+from lamella.core.arrow.nested import type_at
 from lamella.core.filters.binding import Bound
-from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate
-from lamella.core.filters.like import ESCAPE
-from lamella.core.filters.narrowing import Narrowed, narrow, narrow_each
+from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, columns_read, fold
 from lamella.core.filters.operand import Operand
 from lamella.core.filters.operators import OPERATORS
-from lamella.core.filters.values import value_range
-from lamella.core.filters.walk import columns_read, fold
-from lamella.core.query.extents import UNKNOWN, Extent, extents_of
-from lamella.core.scan.paths import chosen
-from lamella.core.scan.pieces import Piece, changed_cells
-from lamella.core.scan.snapshot import FileSegment, Snapshot
+from lamella.core.filters.predicate_values import ESCAPE
+from lamella.core.filters.values import Narrowed, narrow, narrow_each, value_range
+from lamella.core.scan.parquet_file import Footer, unchanged
+from lamella.core.scan.read import Piece, changed_cells
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, chosen
+
+_UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The least and the greatest value, None where they are not known; whether there may be nulls, values."""
+
+    low: Any = None
+    high: Any = None
+    nulls: bool = True
+    values: bool = True
+
+
+UNKNOWN, ALL_NULL = Extent(), Extent(values=False)
+
+
+def extents_of(segment: FileSegment, column: Column) -> list[Extent]:
+    """Of a column, or of a field inside structs, by row group."""
+    told = unchanged(segment)
+    name = segment.names.get(column.key)
+    if name is None:
+        constant = column.key in segment.constants
+        return [UNKNOWN if constant else ALL_NULL] * told.metadata.num_row_groups
+    return _of_column(told, name, column.path, column.type)
+
+
+@lru_cache(4096)
+def _of_column(told: Footer, name: str, path: tuple[str, ...], type_: pa.DataType) -> list[Extent]:
+    """By row group; unknown where the file holds another type, or one whose extremes are not exact."""
+    groups = [told.metadata.row_group(group) for group in range(told.metadata.num_row_groups)]
+    stored = type_at(told.schema.field(name).type, path)
+    if stored is None:
+        return [ALL_NULL for _ in groups]
+    if not stored.equals(type_):
+        return [UNKNOWN for _ in groups]
+    if is_.is_struct(type_):
+        leaves = [
+            place for inner in _leaves(type_, (name, *path)) if (place := _place(told, inner)) is not None
+        ]
+        return [Extent(nulls=not _some_has_no_null(group, leaves)) for group in groups]
+    place = _place(told, (name, *path))
+    if place is None or not _is_told(type_, told.metadata.schema.column(place)):
+        return [UNKNOWN for _ in groups]
+    return [_extent(group.column(place)) for group in groups]
+
+
+def _place(told: Footer, path: tuple[str, ...]) -> int | None:
+    """Where the leaf is among the leaves; None where another has the same path, for names may hold points,
+    and where its statistics are of items of lists, not of rows."""
+    schema, called = told.metadata.schema, ".".join(path)
+    places = [i for i in range(told.metadata.num_columns) if schema.column(i).path == called]
+    if len(places) != 1 or schema.column(places[0]).max_repetition_level:
+        return None
+    return places[0]
+
+
+def _leaves(kind: pa.DataType, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The paths of the fields inside a struct that are not nested."""
+    for field in kind:
+        if is_.is_struct(field.type):
+            yield from _leaves(field.type, (*path, field.name))
+        elif not is_.is_nested(field.type):
+            yield (*path, field.name)
+
+
+def _some_has_no_null(group: pq.RowGroupMetaData, leaves: Sequence[int]) -> bool:
+    """Where a struct is null, each of its fields is counted as null."""
+    statistics = (group.column(leaf).statistics for leaf in leaves)
+    return any(told is not None and told.has_null_count and told.null_count == 0 for told in statistics)
+
+
+def _is_told(type_: pa.DataType, leaf: pq.ColumnSchema) -> bool:
+    if is_.is_timestamp(type_):
+        unit = json.loads(leaf.logical_type.to_json()).get("timeUnit", "")
+        return bool(leaf.physical_type == "INT64" and _UNITS.get(unit) == type_.unit)
+    texts = is_.is_string(type_) or is_.is_large_string(type_) or is_.is_binary(type_)
+    return bool(texts or is_.is_signed_integer(type_) or is_.is_date32(type_))
+
+
+def _extent(chunk: pq.ColumnChunkMetaData) -> Extent:
+    told = chunk.statistics
+    if told is None:
+        return UNKNOWN
+    nulls = not told.has_null_count or told.null_count > 0
+    if told.has_null_count and told.null_count == chunk.num_values:
+        return ALL_NULL
+    return Extent(told.min_raw, told.max_raw, nulls) if told.has_min_max else Extent(nulls=nulls)
+
 
 _NUMBERS = (int, float, Fraction)
 
@@ -189,3 +280,51 @@ _COMPARED: dict[str, Callable[[Any, Any, Any], tuple[bool, bool]]] = {
 
 def _is_number(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, _NUMBERS)
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Row groups are those of files: how many there are, and how many were read. `files_read` is None where
+    that was counted over all files together."""
+
+    row_groups_read: int = 0
+    row_groups_total: int = 0
+    files_read: int | None = 0
+    files_total: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """`positions` are int64, and mapped to a temporary file when there are more than eight million.
+
+    `reads` counts what was read of the files, which few ask. `index` names the index that was used.
+    """
+
+    positions: np.ndarray
+    reads: Callable[[], Reads]
+    index: str | None = None
+
+
+def files_of(snapshot: Snapshot) -> list[FileSegment]:
+    return [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
+
+
+def row_groups_of(snapshot: Snapshot) -> int:
+    """How many row groups the snapshot's files have; parses the footers that were not read yet."""
+    return sum(unchanged(file).metadata.num_row_groups for file in files_of(snapshot))
+
+
+def found_in(snapshot: Snapshot, positions: np.ndarray, looked_at: Iterable[Piece]) -> Found:
+    """`looked_at`: where values had to be compared; no row group is named twice."""
+    return Found(positions, partial(reads_in, snapshot, looked_at))
+
+
+def reads_in(snapshot: Snapshot, looked_at: Iterable[Piece]) -> Reads:
+    files = [(piece.segment, len(piece.row_groups)) for piece in looked_at]
+    read = [(segment, groups) for segment, groups in files if isinstance(segment, FileSegment)]
+    return Reads(
+        sum(groups for _, groups in read),
+        row_groups_of(snapshot),
+        len({id(segment) for segment, _ in read}),
+        len(files_of(snapshot)),
+    )

@@ -5,14 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lamella.core.filters.expr import Filter
-
-
-@dataclass(frozen=True)
-class SortKey:
-    """Nulls come last in both directions; NaN counts as greater than every number."""
-
-    column: str
-    descending: bool = False
+from lamella.core.scan.snapshot import SortKey
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Queries of one dataset as the SQL that was written for them, kept for as long as its snapshot is: to write
-it anew takes about as long as to group a hundred thousand rows by it."""
+it anew takes about as long as to group a hundred thousand rows by it.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +11,14 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from lamella.core.jobs import Job
-from lamella.core.query import answers
-from lamella.core.query.aggregate import Aggregate
-from lamella.core.query.answers import Statement
+from lamella.core.query import execute as answers
 from lamella.core.query.compile import compiled
+from lamella.core.query.duckdb_source import ONCE
+from lamella.core.query.execute import Statement
 from lamella.core.query.expressions import Named
-from lamella.core.query.found import files_of
-from lamella.core.query.pipeline import Pipeline
-from lamella.core.query.source import ONCE
-from lamella.core.query.steps import Group, Limit, Select, Sort, Step, Where
-from lamella.core.scan.footers import unchanged
+from lamella.core.query.pruning import files_of
+from lamella.core.query.steps import Aggregate, Group, Limit, Pipeline, Select, Sort, Step, Where
+from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.snapshot import Snapshot
 
 MOST_KEPT = 64

@@ -1,20 +1,29 @@
-"""The steps of a query, as immutable plain data: each makes other rows of the rows before it.
-
-What a step means for columns and rows is in `core.query.compile`.
-"""
+"""The steps of a query, as immutable plain data: each makes other rows of the rows before it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from lamella.core.filters.expr import Filter
-from lamella.core.query.aggregate import Aggregate
 from lamella.core.query.expressions import Expression
-from lamella.core.query.query import SortKey
+from lamella.core.scan.snapshot import SortKey
 
 if TYPE_CHECKING:
-    from lamella.core.query.pipeline import Pipeline
+    from lamella.core.filters.expr import Filter
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """`function` is an id of the table in `core.query.aggregates`; `where` asks of the rows before they are
+    grouped which of them count."""
+
+    function: str
+    value: Expression | None = None
+    where: Filter | None = None
+    parameter: float | None = None
+
 
 Values = tuple[tuple[str, Expression], ...]
 Aggregates = tuple[tuple[str, Aggregate], ...]
@@ -156,3 +165,24 @@ Step = (
     | Facets
     | Join
 )
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """`source` is the name of a dataset; the steps follow each other."""
+
+    source: str
+    steps: tuple[Step, ...] = ()
+
+    def sources(self) -> tuple[str, ...]:
+        """The names of all datasets, those of joins among them, each once."""
+        return tuple(dict.fromkeys([self.source, *_joined(self.steps)]))
+
+
+def _joined(steps: Iterable[Step]) -> Iterator[str]:
+    for step in steps:
+        if isinstance(step, Join):
+            yield from step.other.sources()
+        if isinstance(step, Facets):
+            for _name, inside in step.queries:
+                yield from _joined(inside)

@@ -1,24 +1,80 @@
-"""Random access to a query's answer."""
+"""Random access to a query's answer, a page at a time."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+from sqlglot import exp
 
 from lamella.core.arguments import condition_of
+from lamella.core.arrow.arrays import from_numpy
 from lamella.core.jobs import Job
+from lamella.core.query.duckdb_source import POSITION, identifier, is_misread, stored_relation
+from lamella.core.query.duckdb_types import comes_back
+from lamella.core.query.engine import cursor
 from lamella.core.query.explain import Explain, explained
-from lamella.core.query.fetch import fetch, fetch_next
-from lamella.core.query.found import Found
-from lamella.core.query.positions import find
+from lamella.core.query.find import find_positions
+from lamella.core.query.pruning import Found
 from lamella.core.query.query import Query
-from lamella.core.scan.paths import chosen
-from lamella.core.scan.pieces import schema_of
-from lamella.core.scan.rows import live_positions
-from lamella.core.scan.snapshot import Snapshot
+from lamella.core.scan.read import live_positions, patch_scattered, piece_at, read_rows, schema_of, take_rows
+from lamella.core.scan.snapshot import Column, Snapshot, chosen
+
+DECODED_CELLS = 8_000_000
+
+
+def fetch(
+    snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], job: Job | None = None
+) -> pa.Table:
+    """The rows at these live positions, in the order given."""
+    if _decoding_pays(snapshot, positions, columns):
+        return take_rows(snapshot, positions, columns)
+    return _joined(snapshot, positions, columns, job)
+
+
+def fetch_next(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Column]) -> pa.Table:
+    """`count` live rows in the snapshot's own order from live row `offset` on; fewer at the end."""
+    numbers = np.arange(offset, max(offset, min(offset + count, snapshot.num_rows)))
+    positions = live_positions(snapshot, numbers)
+    if _decoding_pays(snapshot, positions, columns):
+        return read_rows(snapshot, offset, count, columns)
+    return _joined(snapshot, positions, columns, None)
+
+
+def _decoding_pays(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column]) -> bool:
+    cells = _cells_to_decode(snapshot, positions) * len(columns)
+    if cells <= DECODED_CELLS:
+        return True
+    return not all(comes_back(c.type) and not is_misread(snapshot, c) for c in columns)
+
+
+def _cells_to_decode(snapshot: Snapshot, positions: np.ndarray) -> int:
+    total, ascending, done = 0, np.sort(positions), 0
+    while done < len(ascending):
+        piece = piece_at(snapshot, int(ascending[done]))
+        total += piece.stop - piece.first
+        done = int(np.searchsorted(ascending, piece.stop))
+    return total
+
+
+def _joined(
+    snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], job: Job | None
+) -> pa.Table:
+    schema = schema_of(columns)
+    with cursor(job, snapshot.name) as own:
+        wanted = pa.table({POSITION: from_numpy(positions), "place": from_numpy(np.arange(len(positions)))})
+        own.register("wanted", wanted)
+        place = exp.column("place", table="wanted", quoted=True)
+        values = [exp.column(identifier(c), quoted=True) for c in columns]
+        rows = stored_relation(snapshot, columns, own)
+        query = exp.select(*values).from_(rows).join("wanted", using=[POSITION]).order_by(place)
+        found = own.sql(query.sql("duckdb")).to_arrow_table()
+    stored = found.rename_columns(schema.names).cast(schema).columns
+    changed = [patch_scattered(snapshot, c, positions, held) for c, held in zip(columns, stored, strict=True)]
+    return pa.Table.from_arrays(changed, schema=schema)
 
 
 class View:
@@ -71,7 +127,7 @@ class View:
         query = self.query
         if query.where is None and not query.sort and query.limit is None and not query.offset:
             return None
-        return find(self.snapshot, query.where, query.sort, job)
+        return find_positions(self.snapshot, query.where, query.sort, job)
 
     def _limited(self, positions: np.ndarray) -> np.ndarray:
         first, limit = self.query.offset, self.query.limit

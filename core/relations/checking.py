@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrays import take, to_numpy
+from lamella.core.arrow.arrays import take, to_numpy
+from lamella.core.arrow.nested import python_values
 from lamella.core.jobs import Job
-from lamella.core.relations.matching import Keys, key_rows, valid_in_all
+from lamella.core.relations.following import Keys, key_rows, valid_in_all
 from lamella.core.relations.relation import Relation
-from lamella.core.scan.key_codes import KeyCodes
-from lamella.core.scan.python_value import python_values
 from lamella.core.scan.snapshot import Column, Snapshot
+from lamella.core.scan.take import KeyCodes
 from lamella.core.store.ids import ID_COLUMN
 
 EXAMPLES = 5

@@ -20,10 +20,9 @@ from weakref import WeakValueDictionary
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lamella.core.checksums import checksum_of_open
 from lamella.core.errors import DamagedFile
-from lamella.core.forks import let_go_in_children
-from lamella.core.scan.page_checksums import has_page_checksums, wrong_page
+from lamella.core.processes import let_go_in_children
+from lamella.core.scan.checksums import checksum_of_open, has_page_checksums, wrong_page
 
 AT_ONCE_BYTES = 1 << 20
 """Of files that are read whole before anything is read of them: a third of a millisecond."""

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrays import take
+from lamella.core.arrow.arrays import take
 
 Changed = tuple[np.ndarray, pa.Array]
 """Ascending positions and the new value at each."""

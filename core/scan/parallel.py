@@ -15,8 +15,8 @@ from typing import Generic, TypeVar
 
 import pyarrow as pa
 
-from lamella.core.forks import let_go_in_children
-from lamella.core.scan.open_file import OpenFile
+from lamella.core.processes import let_go_in_children
+from lamella.core.scan.parquet_file import OpenFile
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")

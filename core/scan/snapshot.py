@@ -9,20 +9,28 @@ included. Positions are int64, ascending in the dataset's own order, and stable 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.errors import UnknownColumn
+from lamella.core.arrow.nested import names_within, place_of, refuse_twins
+from lamella.core.errors import BadData, UnknownColumn
 from lamella.core.scan.overlay import Overlay
 
-if TYPE_CHECKING:
-    from lamella.core.index.opened import OpenIndexes
+
+class Indexes(Protocol):
+    """What finds rows of a table faster than looking at all of them: `core.index`."""
+
+    @property
+    def any_sorted(self) -> bool: ...
+
+    def is_sorted(self, column: Column) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -99,7 +107,7 @@ class Snapshot:
     overlay: Overlay | None = None
     complete: bool = True
     keeps: object = None
-    indexes: OpenIndexes | None = None
+    indexes: Indexes | None = None
     ids: Column | None = None
 
     @cached_property
@@ -137,3 +145,61 @@ class Snapshot:
     def select(self, names: Iterable[str] | None) -> tuple[Column, ...]:
         """The columns of these names, in their order; all of them for None."""
         return self.columns if names is None else tuple(self.column(n) for n in names)
+
+
+def chosen(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = False) -> tuple[Column, ...]:
+    """The columns, or fields inside them, of these names; all columns for None.
+
+    A column whose own name holds dots comes before a path. `flatten` puts the fields of a struct in its place
+    by their paths. Raises `UnknownColumn`, and `BadData` where two then have one name.
+    """
+    found = snapshot.columns if names is None else tuple(named(snapshot, name) for name in names)
+    if not flatten:
+        return found
+    flat = tuple(dict.fromkeys(leaf for column in found for leaf in _leaves(column)))
+    _refuse_twice(snapshot, flat)
+    return flat
+
+
+def named(snapshot: Snapshot, name: str) -> Column:
+    """The column, or the field inside one, of this name; raises `UnknownColumn`."""
+    for column in snapshot.columns:
+        if column.name == name:
+            return column
+    types = {column.name: column.type for column in snapshot.columns}
+    place = place_of(name, types)
+    if place is None:
+        raise UnknownColumn(name, snapshot.name, names_within(types))
+    return Column(name, place.type, snapshot.column(place.column).key, place.path)
+
+
+def _field(column: Column, field: pa.Field) -> Column:
+    return Column(f"{column.name}.{field.name}", field.type, column.key, (*column.path, field.name))
+
+
+def _leaves(column: Column) -> Iterator[Column]:
+    """A struct without fields stays as it is."""
+    if not pa.types.is_struct(column.type) or column.type.num_fields == 0:
+        yield column
+        return
+    for inner in column.type:
+        refuse_twins(column.name, column.type, inner.name)
+        yield from _leaves(_field(column, inner))
+
+
+def _refuse_twice(snapshot: Snapshot, flat: tuple[Column, ...]) -> None:
+    twice = [name for name, times in Counter(c.name for c in flat).items() if times > 1]
+    if twice:
+        raise BadData(
+            f"{snapshot.name}: flattened, two columns would be called '{twice[0]}'",
+            "A column has the name that a field inside another one gets",
+            "Rename one of them, or read it without flatten",
+        )
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """Nulls come last in both directions; NaN counts as greater than every number."""
+
+    column: str
+    descending: bool = False

@@ -2,21 +2,145 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from lamella.core.checksums import checksum_of
-from lamella.core.errors import FileProblem, StoreProblem
+from lamella.core.errors import FileProblem, StoreBusy, StoreProblem
 from lamella.core.jobs import Job
-from lamella.core.store.backup_files import PART, copy_files
-from lamella.core.store.backup_mark import mark, refuse_open, refuse_other
-from lamella.core.store.catalog import Catalog
-from lamella.core.store.catalog_copy import PARTS
-from lamella.core.store.layout import Layout, sync
+from lamella.core.scan.checksums import checksum_of
+from lamella.core.store.catalog.connection import PARTS, is_busy
+from lamella.core.store.catalog.queries import Catalog
+from lamella.core.store.folder import Layout, sync
 from lamella.core.store.paths import CATALOG, StorePaths, entries
+
+PART = ".part"
+
+
+@dataclass(frozen=True)
+class Copies:
+    """`damaged` are the store's own files that hold other bytes than were written."""
+
+    copied: int
+    bytes: int
+    damaged: tuple[Path, ...]
+
+
+def copy_files(
+    source_paths: StorePaths, named: Mapping[str, str], target_paths: StorePaths, link: bool, job: Job
+) -> Copies:
+    """Copy files that are not in the target yet, or damaged there; `named` gives each one's checksum, which
+    is empty where an earlier format had none.
+
+    Raises `FileProblem` where a copy does not read back as it was written, and `StoreProblem` for what is
+    none of the store's files.
+    """
+    copied = total = 0
+    damaged = []
+    for done, (path, known) in enumerate(sorted(named.items())):
+        job.report(done, len(named), f"{done:,} of {len(named):,} files")
+        source, made = source_paths.file(path), target_paths.file(path)
+        wanted = known or checksum_of(source)
+        if made.exists() and checksum_of(made) == wanted:
+            continue
+        made.parent.mkdir(parents=True, exist_ok=True)
+        if not _copy(source, made, link, wanted):
+            damaged.append(source)
+        copied, total = copied + 1, total + made.stat().st_size
+    return Copies(copied, total, tuple(damaged))
+
+
+def _copy(source: Path, made: Path, link: bool, wanted: str) -> bool:
+    """Whether the copy has the checksum: one of a damaged file has not."""
+    part = made.with_name(made.name + PART)
+    part.unlink(missing_ok=True)
+    if link:
+        part.hardlink_to(source)
+    else:
+        shutil.copyfile(source, part)
+        sync(part)
+    whole = checksum_of(part) == wanted
+    if not whole and checksum_of(source) == wanted:
+        raise FileProblem(made, "does not read back as it was written", fix="Check the disk")
+    part.replace(made)
+    return whole
+
+
+MARK = "backup.json"
+DRAFT = f"{MARK}.part"
+
+
+def mark(target: Path, source: Path, catalogs: Sequence[str]) -> None:
+    """Say that `target` is a backup of `source`, and has a catalog with one of these checksums, or none yet.
+
+    Said before a catalog is replaced, of the old one and the new, it is true whenever a crash comes.
+    """
+    part = target / DRAFT
+    part.write_text(json.dumps({"of": str(source), "catalogs": catalogs}), "utf-8")
+    sync(part)
+    part.replace(target / MARK)
+    sync(target)
+
+
+def refuse_other(source: Path, target: Path) -> list[str]:
+    """Raise `StoreProblem` unless `target` is new or an unchanged backup of `source`; the checksum of the
+    catalog it has."""
+    StorePaths(target).refuse_links(MARK, DRAFT)
+    if target == source or source in target.parents:
+        raise StoreProblem(
+            f"{target}: a backup inside the store itself helps nobody", fix="Choose another folder"
+        )
+    if not target.exists() or (target.is_dir() and {p.name for p in target.iterdir()} <= {DRAFT}):
+        return []
+    told = _mark(target)
+    if told.get("of") != str(source):
+        raise StoreProblem(
+            f"{target}: holds something other than a backup of {source}", fix="Choose a new folder"
+        )
+    if not (target / CATALOG).exists():
+        return []
+    refuse_open(target)
+    found = checksum_of(target / CATALOG)
+    if found not in told.get("catalogs", ()):
+        raise StoreProblem(
+            f"{target}: the backup was changed since it was made",
+            "Making it anew would lose those changes",
+            "Choose a new folder",
+        )
+    return [found]
+
+
+def refuse_open(target: Path) -> None:
+    """Raise `StoreBusy` while somebody has the backup open as a store: its catalog can neither be replaced
+    nor, in this process, be read beside SQLite, which would take SQLite's locks away.
+
+    What a crash left in a log is in the catalog afterwards.
+    """
+    with closing(sqlite3.connect(target / CATALOG, timeout=0, isolation_level=None)) as connection:
+        try:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("BEGIN EXCLUSIVE")
+            connection.execute("ROLLBACK")
+        except sqlite3.DatabaseError as error:
+            if is_busy(error):
+                what = f"{target}: the backup is open as a store"
+                raise StoreBusy(what, fix="Close it, or choose a new folder") from error
+            what = f"{target / CATALOG}: the backup's catalog cannot be read"
+            raise StoreProblem(what, str(error), "Choose a new folder") from error
+
+
+def _mark(target: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((target / MARK).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
 
 ATTEMPTS = 5
 

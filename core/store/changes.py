@@ -1,30 +1,51 @@
-"""What update, operators and delete stage: plain data about which rows change and into what."""
+"""What updates, upserts, transforms and deletes stage: which rows change and into what."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sqlglot import exp
 
-from lamella.core.arrays import in_one, take, to_numpy
-from lamella.core.block import as_block
-from lamella.core.errors import BadData
-from lamella.core.given import Given
-from lamella.core.scan.one_row import arrays_at
-from lamella.core.scan.rows import take_rows
+from lamella.core.arguments import text_of
+from lamella.core.arrow.arrays import in_one, take, to_numpy
+from lamella.core.arrow.from_python import Given, aligned, fitted, taken, together, unified
+from lamella.core.arrow.ingest import IntegerRow, as_block
+from lamella.core.arrow.sorted_ids import without
+from lamella.core.arrow.types import ID, exact_cast
+from lamella.core.errors import BadData, Cancelled, shown
+from lamella.core.filters.expr import And, Filter, Predicate, Reference, thawed
+from lamella.core.filters.kinds import NESTED, Kind, kind_of
+from lamella.core.filters.values import convert, number_text
+from lamella.core.jobs import Job
+from lamella.core.query.duckdb_source import POSITION, identifier, relation
+from lamella.core.query.engine import cursor
+from lamella.core.scan.chunks import BatchValues
+from lamella.core.scan.read import arrays_at, live_positions, tables, take_rows
 from lamella.core.scan.snapshot import Column
-from lamella.core.schema import ID
-from lamella.core.store.cells import Cells, as_type
-from lamella.core.store.commit import Change
-from lamella.core.store.differing import differs
+from lamella.core.store.columns import refuse_stored_misfits
+from lamella.core.store.commit import Cells, Change, as_type
+from lamella.core.store.compare import differs
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
-from lamella.core.store.keys import known_matches
-from lamella.core.store.operators import Assignment, applied, columns_read
-from lamella.core.store.partial_values import merge_parts, parts_of
-from lamella.core.store.row_ids import ids_given, refuse_duplicates, refuse_unknown
-from lamella.core.store.state import State
-from lamella.core.store.stored_values import refuse_stored_misfits
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.operators import Assignment, applied, assignments, columns_read
+from lamella.core.store.operators.values import array_of, as_held, repeated
+from lamella.core.store.partial_values import merge_parts, parts_of, refuse_overlaps, with_paths_inside
+from lamella.core.store.row_lookup import (
+    Matches,
+    Where,
+    chosen_ids,
+    ids_at,
+    ids_given,
+    known_matches,
+    matches,
+    refuse_duplicates,
+    refuse_unknown,
+)
+from lamella.core.store.table_version import State
 
 TakeIds = Callable[[int], int]
 
@@ -38,7 +59,7 @@ def updated(state: State, rows: Given, on: Sequence[str], take_ids: TakeIds, mes
     refuse_missing_keys(state.snapshot.name, rows, on)
     ids, places = _found_rows(state, data, on)
     found = whole_values(state, ids, rows.without({*on, ID}).taken(places))
-    plan, values = fitted(state, found.table, take_ids)
+    plan, values = fit_to_columns(state, found.table, take_ids)
     if not plan.columns:
         return Change(message, state.columns)
     values = completed(state, ids, plan, values, found.left_out)
@@ -74,7 +95,7 @@ def replaced(
     nothing = Change(message, state.columns)
     if not len(ids) or not new:
         return nothing
-    plan, values = fitted(state, pa.Table.from_arrays(list(new.values()), names=list(new)), take_ids)
+    plan, values = fit_to_columns(state, pa.Table.from_arrays(list(new.values()), names=list(new)), take_ids)
     arrays = {c: in_one(values.column(i)) for i, c in enumerate(plan.columns)}
     places = np.flatnonzero(_differ(held, arrays))
     if not len(places):
@@ -101,7 +122,7 @@ def deleted(state: State, ids: np.ndarray, message: str) -> Change:
     return Change(message, state.columns, deleted=ids)
 
 
-def fitted(state: State, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPlan, pa.Table]:
+def fit_to_columns(state: State, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPlan, pa.Table]:
     """`values` in the types they will be stored in, and what that makes of the table's columns."""
     own = own_columns(state, values.schema)
     if own is not None:
@@ -197,3 +218,311 @@ def _found_rows(state: State, data: pa.Table, on: Sequence[str]) -> tuple[np.nda
 def _ascending_order(ids: np.ndarray) -> np.ndarray:
     ascending = bool((ids[1:] > ids[:-1]).all())
     return np.arange(len(ids)) if ascending else np.argsort(ids, kind="stable")
+
+
+def upserted(
+    state: State,
+    rows: Given,
+    on: Sequence[str],
+    set_on_insert: Mapping[str, Any],
+    take_ids: TakeIds,
+    message: str,
+) -> Change:
+    """Rows found by `on` get the other columns' values; the others are new, and get `set_on_insert` too."""
+    name, data = state.snapshot.name, rows.table
+    refuse_keys(name, on)
+    if not data.num_rows:
+        return Change(message, state.columns)
+    refuse_missing_keys(name, rows, on)
+    _refuse(state, data, set_on_insert)
+    _plan, keys = fit_to_columns(state, data.select(list(on)), take_ids)
+    found = matches(state, keys)
+    if len(found.unknown):
+        data = _with_constants(data, set_on_insert)
+    rows, found = _whole_rows(state, Given(data, rows.left_out, rows.documents), found, set_on_insert)
+    plan, values = fit_to_columns(state, rows.table, take_ids)
+    cells = _cells(state, plan, Given(values, rows.left_out), found, {*on, *set_on_insert})
+    change = Change(message, plan.applied(state.columns), cells=cells)
+    return _with_rows(change, plan, taken(values, found.unknown)) if len(found.unknown) else change
+
+
+def _whole_rows(
+    state: State, rows: Given, found: Matches, set_on_insert: Mapping[str, Any]
+) -> tuple[Given, Matches]:
+    """`rows` with columns that are whole, those that are found before those that are new, and where they are
+    then. What is given in part is laid over what the rows found hold."""
+    types = {c.name: c.type for c in state.columns}
+    if not parts_of(rows, types):
+        return rows, found
+    known = whole_values(state, found.ids, rows.taken(found.keys).without(set_on_insert))
+    new = rows.taken(found.unknown)
+    made = with_paths_inside(new.table, types, state.snapshot.name)
+    table = together([as_block(known.table), as_block(made)])
+    count, more = len(found.ids), len(found.unknown)
+    lacks = {n: np.concatenate([left_out, np.zeros(more, bool)]) for n, left_out in known.left_out.items()}
+    return Given(table, lacks), Matches(found.ids, np.arange(count), np.arange(count, count + more))
+
+
+def inserted_instead(
+    state: State, where: Where, found: Sequence[Assignment], take_ids: TakeIds, message: str
+) -> Change:
+    """One new row for a condition that none meets: what it asks to be equal, changed by the operators."""
+    name = state.snapshot.name
+    if where is not None and not isinstance(where, Filter):
+        raise BadData(
+            f"{name}: there is no row to change, and none can be inserted", f"the table gives each its {ID}",
+            "Choose rows by a filter",
+        )  # fmt: skip
+    types = {c.name: c.type for c in state.columns}
+    equal = list(_equalities(where))
+    inside = {path: value for path, value in equal if path not in types}
+    held = {column: _cell(value, types[column]) for column, value in equal if column in types}
+    held |= {column: pa.nulls(1, kind) for column, kind in types.items() if column not in held}
+    given = {column: value for column, value in held.items() if value.null_count == 0}
+    placed = assignments({"$set": inside}, state.columns, name) if inside else []
+    row = given | applied([*placed, *found], held, 1, name, inserted=True)
+    plan, values = fit_to_columns(state, pa.Table.from_arrays(list(row.values()), names=list(row)), take_ids)
+    return _with_rows(Change(message, plan.applied(state.columns)), plan, values)
+
+
+def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
+    """Columns, or fields inside them, and the values they are equal to wherever the condition is met."""
+    if isinstance(where, And):
+        for child in where.children:
+            yield from _equalities(child)
+    elif isinstance(where, Predicate) and where.operator == "eq" and where.column != ID:
+        yield from ((where.column, thawed(v)) for v in where.values if not isinstance(v, Reference))
+
+
+def _cell(value: Any, kind: pa.DataType) -> pa.Array:
+    """A value that the condition asks for, read as the column's type, as the condition reads it."""
+    if kind_of(kind) is Kind.TEXT:
+        value = number_text(value) or value
+    elif kind_of(kind) not in NESTED:
+        value = convert(value, kind).shown
+    return as_held(array_of([value]), kind)
+
+
+def _refuse(state: State, data: pa.Table, set_on_insert: Mapping[str, Any]) -> None:
+    name = state.snapshot.name
+    if not isinstance(set_on_insert, Mapping):
+        fix = "Give a dict: {'created': dt.date.today()}"
+        raise BadData(f"{name}: set_on_insert takes a dict, not {shown(set_on_insert)}", fix=fix)
+    if ID in data.column_names or ID in set_on_insert:
+        raise BadData(
+            f"{name}: an upsert takes no {ID}",
+            "rows that are not there yet are given theirs by the table",
+            f"Find rows by columns of your own, or update() those whose {ID} you know",
+        )
+    for column in set_on_insert:
+        text_of(column, f"{name}: the column name")
+        if column in data.column_names:
+            raise BadData(
+                f"{name}: column '{column}' is in the rows and in set_on_insert", fix="Leave it out of one"
+            )
+    refuse_overlaps(name, data.column_names, list(set_on_insert), {c.name: c.type for c in state.columns})
+
+
+def _with_constants(data: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
+    for column, value in constants.items():
+        data = data.append_column(column, repeated(array_of([value]), data.num_rows))
+    return data
+
+
+def _cells(state: State, plan: ColumnPlan, rows: Given, found: Matches, others: set[str]) -> Cells | None:
+    """What the rows found are given, without the columns that found them and those for new rows."""
+    ids, places = found.ids, found.keys
+    if not len(ids) or others.issuperset(c.name for c in plan.columns):
+        return None
+    left_out = {n: lacks[places] for n, lacks in rows.left_out.items() if n not in others}
+    values = completed(state, ids, plan, taken(rows.table, places), left_out)
+    kept = {c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns) if c.name not in others}
+    return Cells(ids, kept)
+
+
+def _with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
+    return replace(change, rows=(plan.by_key(rows), rows.num_rows), inserted=rows.num_rows)
+
+
+_KEPT = {"first": exp.Min, "last": exp.Max}
+
+
+def duplicate_ids(state: State, on: Sequence[str] | None, keep: str, job: Job) -> np.ndarray:
+    """Ascending ids of the rows whose values in `on` (None: all columns) an earlier row has, or a later one
+    when the last is kept. Null equals null, and NaN equals NaN."""
+    snapshot = state.snapshot
+    if text_of(keep, f"{snapshot.name}: keep") not in _KEPT:
+        raise BadData(f"{snapshot.name}: keep is '{keep}'", fix="Say 'first' or 'last'")
+    columns = _compared(state, on)
+    with cursor(job, snapshot.name) as own:
+        rows = relation(snapshot, columns, own, job=job)
+        kept = _KEPT[keep](this=exp.column(POSITION, quoted=True))
+        query = (
+            exp.select(kept).from_(rows).group_by(*(exp.column(identifier(c), quoted=True) for c in columns))
+        )
+        positions = np.sort(to_numpy(own.sql(query.sql("duckdb")).to_arrow_table().column(0)))
+    live = live_positions(snapshot, np.arange(snapshot.num_rows))
+    return ids_at(state, without(live, positions))
+
+
+def _compared(state: State, on: Sequence[str] | None) -> tuple[Column, ...]:
+    columns = state.columns if on is None else state.snapshot.select(on)
+    if not columns:
+        raise BadData(f"{state.snapshot.name}: there is no column to compare rows by", fix="Name one")
+    return columns
+
+
+def integers_updated(state: State, row: IntegerRow, message: str) -> Change | None:
+    """Like `updated`; None where the row has other columns than ones of such integers, or no `_id`."""
+    if ID not in row.keys or len(row.keys) == 1:
+        return None
+    row_id, given = row.without(ID)
+    plan = own_columns(state, given.schema)
+    if plan is None:
+        return None
+    ids = np.array([row_id], np.int64)
+    refuse_unknown(state, ids)
+    values = BatchValues(plan.keys, given.schema, given.message)
+    return Change(message, state.columns, cells=Cells(ids, values))
+
+
+Function = Callable[[pa.Table], Any]
+ROWS_AT_ONCE = 100_000
+
+
+def transformed(
+    state: State,
+    function: Function,
+    columns: Iterable[str] | None,
+    where: Filter | None,
+    take_ids: TakeIds,
+    message: str,
+    job: Job,
+) -> Change:
+    """The rows that `where` chooses with the columns that `function` makes of theirs."""
+    chosen = state.columns if columns is None else state.snapshot.select(columns)
+    made = _Made()
+    for rows in _batches(state, chosen, where, job):
+        job.check()
+        _add(made, state, rows, len(chosen), function)
+    if not made.changed:
+        made.refuse_columns_left_out(state.snapshot.name)
+        return Change(message, state.columns)
+    plan, values = fit_to_columns(state, made.table(), take_ids)
+    cells = {c.key: values.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
+    return Change(message, plan.applied(state.columns), cells=Cells(np.concatenate(made.ids), cells))
+
+
+class _Made:
+    """What the function made, of rows that it changed; `changed` are the columns it did."""
+
+    def __init__(self) -> None:
+        self.ids: list[np.ndarray] = []
+        self.changed: dict[str, None] = {}
+        self._tables: list[pa.Table] = []
+        self._left_out: dict[str, None] = {}
+        self._computes = False
+
+    def look(self, given: pa.Table, values: pa.Table) -> None:
+        """Note the columns that the function was given and left out, and whether it made any array itself."""
+        known = dict(zip(given.column_names, given.columns, strict=True))
+        self._left_out |= dict.fromkeys(name for name in known if name not in values.column_names)
+        made = zip(values.column_names, values.columns, strict=True)
+        computed = (name not in known or not _shared(known[name], column) for name, column in made)
+        self._computes |= not values.num_columns or any(computed)
+
+    def refuse_columns_left_out(self, table: str) -> None:
+        """Raise `BadData` where all that the function did was to leave columns out."""
+        if self._left_out and not self._computes:
+            names = list(self._left_out)
+            raise BadData(
+                f"{table}: the function leaves out column '{names[0]}' and changes nothing else",
+                "columns that it does not give back stay as they are",
+                f"Use drop_column({', '.join(map(repr, names))})",
+            )
+
+    def add(self, ids: np.ndarray, values: pa.Table, differing: Mapping[str, np.ndarray]) -> None:
+        rows = np.flatnonzero(np.logical_or.reduce(list(differing.values())))
+        if len(rows):
+            self.changed |= dict.fromkeys(name for name, where in differing.items() if where.any())
+            self.ids.append(ids[rows])
+            self._tables.append(values if len(rows) == len(ids) else take(values, rows))
+
+    def table(self) -> pa.Table:
+        wanted = unified(table.schema for table in self._tables)
+        schema = pa.schema([field for field in wanted if field.name in self.changed])
+        return pa.concat_tables([fitted(table, schema) for table in self._tables])
+
+
+def _shared(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    """Whether two columns are the same memory: nobody computed either of the other."""
+    return one.type.equals(other.type) and _addresses(one) == _addresses(other)
+
+
+def _addresses(values: pa.ChunkedArray) -> list[tuple[int, int, list[int]]]:
+    parts = (chunk for chunk in values.chunks if len(chunk))
+    return [(c.offset, len(c), [b.address for b in c.buffers() if b is not None]) for c in parts]
+
+
+def _batches(state: State, columns: tuple[Column, ...], where: Filter | None, job: Job) -> Iterator[pa.Table]:
+    """The columns, with `_id` behind them."""
+    wanted = (*columns, ID_COLUMN)
+    if where is None:
+        yield from (table for table in tables(state.snapshot, wanted, job) if table.num_rows)
+        return
+    positions = state.locate(chosen_ids(state, where))
+    for start in range(0, len(positions), ROWS_AT_ONCE):
+        job.report(start, len(positions))
+        yield take_rows(state.snapshot, positions[start : start + ROWS_AT_ONCE], wanted)
+
+
+def _add(made: _Made, state: State, rows: pa.Table, given: int, function: Function) -> None:
+    ids = to_numpy(rows.column(rows.num_columns - 1))
+    chosen = rows.select(range(given))
+    values = _called(state.snapshot.name, function, chosen, ids)
+    made.look(chosen, values)
+    held = _cells_before(state, rows, given, values.column_names, ids)
+    differing = {}
+    for place, name in enumerate(values.column_names):
+        new = values.column(place).combine_chunks()
+        if name not in held:
+            differing[name] = to_numpy(new.is_valid())
+            continue
+        fit = exact_cast(new, held[name].type)
+        differing[name] = np.ones(len(ids), bool) if fit is None else differs(held[name], fit)
+    if differing:
+        made.add(ids, values, differing)
+
+
+def _cells_before(
+    state: State, rows: pa.Table, given: int, names: list[str], ids: np.ndarray
+) -> dict[str, pa.Array]:
+    """What the columns of these names hold now; the function may make others than it was given."""
+    others = [c for c in state.columns if c.name in names and c.name not in rows.column_names[:given]]
+    more = take_rows(state.snapshot, state.locate(ids), others) if others else rows.select([])
+    found = {name: rows.column(i) for i, name in enumerate(rows.column_names[:given]) if name in names}
+    found |= dict(zip(more.column_names, more.columns, strict=True))
+    return {name: column.combine_chunks() for name, column in found.items()}
+
+
+def _called(table: str, function: Function, rows: pa.Table, ids: np.ndarray) -> pa.Table:
+    where = f"the rows with {ID} {ids[0]} to {ids[-1]}"
+    try:
+        values = aligned(function(rows))
+    except Cancelled:
+        raise
+    except Exception as error:
+        raise BadData(
+            f"{table}: the function failed at {where}", f"{type(error).__name__}: {error}", "Nothing changed"
+        ) from error
+    if values.num_columns and values.num_rows != len(ids):
+        raise BadData(
+            f"{table}: the function gave {values.num_rows} rows back for the {len(ids)} of {where}",
+            "Each row needs its own value",
+            "Give as many as there are, in the same order",
+        )
+    if ID not in values.column_names:
+        return values
+    if ID not in rows.column_names or not values.column(ID).equals(rows.column(ID)):
+        raise BadData(f"{table}: the function changed {ID} at {where}", "it is how rows are found")
+    return values.drop_columns([ID])

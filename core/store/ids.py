@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrays import to_numpy
-from lamella.core.scan.pieces import Piece, pieces
+from lamella.core.arrow.arrays import to_numpy
+from lamella.core.arrow.types import ID
+from lamella.core.scan.read import Piece, pieces
 from lamella.core.scan.snapshot import Column, Snapshot
-from lamella.core.schema import ID
 
 ID_COLUMN = Column(ID, pa.int64(), 0)
 NOTHING_FOUND = (-1, -1)

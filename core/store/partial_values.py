@@ -14,18 +14,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrays import from_numpy, in_one, take, to_numpy
-from lamella.core.documents import whole
+from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
+from lamella.core.arrow.documents import whole
+from lamella.core.arrow.from_python import Given
+from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.types import REST, REST_FIELD, wider_type
 from lamella.core.errors import BadData
-from lamella.core.given import Given
-from lamella.core.layouts import REST, REST_FIELD
-from lamella.core.scan.python_value import python_value
-from lamella.core.store.lists import is_list
-from lamella.core.store.operators.assignments import Path, path_to
-from lamella.core.store.operators.in_documents import changed_at
-from lamella.core.store.operators.meeting import array_of, chosen, nulls
-from lamella.core.store.operators.refusal import Refusal
-from lamella.core.widening import wider_type
+from lamella.core.store.compare import is_list
+from lamella.core.store.operators.inside import changed_at
+from lamella.core.store.operators.table import Path, path_to
+from lamella.core.store.operators.values import Refusal, array_of, chosen, nulls
 
 Types = Mapping[str, pa.DataType]
 

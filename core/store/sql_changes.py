@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrays import from_values, to_numpy
+from lamella.core.arrow.arrays import from_values, to_numpy
+from lamella.core.arrow.types import ID
 from lamella.core.errors import BadSql, UnknownColumn
 from lamella.core.jobs import Job
-from lamella.core.query.sql.changing import Changing
-from lamella.core.schema import ID
+from lamella.core.query.sql.changes import Changing
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 

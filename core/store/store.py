@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -17,30 +17,77 @@ from lamella.core.errors import BadData, DamagedStore, ReadOnlyStore, StoreProbl
 from lamella.core.jobs import Job
 from lamella.core.store import creating
 from lamella.core.store.backup import Backup, back_up, restore
-from lamella.core.store.catalog import Catalog, TableRow
+from lamella.core.store.catalog.access import Reserve
+from lamella.core.store.catalog.connection import BUSY_SECONDS, no_room
+from lamella.core.store.catalog.queries import Catalog, TableRow
+from lamella.core.store.catalog.transaction import TakenBack, Together
 from lamella.core.store.commit import Commit
-from lamella.core.store.compact import Compaction
-from lamella.core.store.connection import BUSY_SECONDS, no_room
-from lamella.core.store.copying import copy_table
-from lamella.core.store.index_files import sweep
-from lamella.core.store.layout import Layout
-from lamella.core.store.log_room import Reserve
+from lamella.core.store.creating import copy_table
+from lamella.core.store.folder import Layout, Readers
+from lamella.core.store.maintenance import Compaction
 from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths
-from lamella.core.store.reader import Reader
-from lamella.core.store.readers import Readers
-from lamella.core.store.rows_by_id import RowsById
 from lamella.core.store.store_relations import StoreRelations
 from lamella.core.store.table import Table
 from lamella.core.store.table_history import TableHistory
-from lamella.core.store.together import Together
-from lamella.core.store.transactions import committed_together, step_together
-from lamella.core.store.vacuum import Vacuum, VacuumReport
+from lamella.core.store.table_rows import RowsById
+from lamella.core.store.table_version import Reader
+from lamella.core.store.vacuum import Vacuum, VacuumReport, sweep
 from lamella.core.store.verify import Report, verify
 from lamella.core.store.versions import When
 from lamella.core.store.writing import TableWriter
 
 if TYPE_CHECKING:
     from lamella.core.query.sql.run import Parameters
+    from lamella.core.store.table_history import TableHistory
+
+
+@contextmanager
+def committed_together(
+    catalog: Catalog, layout: Layout, message: str, taken_back: TakenBack
+) -> Iterator[Together]:
+    """What the calling thread commits in the block. Files are withdrawn unless the catalog names them."""
+    with layout.stage_together() as staging:
+        try:
+            with catalog.together(message, taken_back) as together:
+                yield together
+        except BaseException:
+            staging.withdraw(besides=catalog.known_paths())
+            raise
+
+
+def step_together(kind: str, tables: Sequence[TableHistory], asked: TableHistory, number: int) -> Commit:
+    """Undo or redo a transaction on all of its tables, inside one; the commit of the table that was asked.
+
+    Raises `StoreProblem` naming the table that does not let it happen, and nothing changes.
+    """
+    if asked not in tables:
+        raise StoreProblem(
+            f"{asked.name}: its change was made together with other tables, and is {_DONE[kind]} with them",
+            "one of those tables was dropped, or its versions have expired",
+            "Restore a version of this table instead",
+        )
+    for table in tables:
+        _check(kind, table, number)
+    return {table: table.step(kind) for table in tables}[asked]
+
+
+def _check(kind: str, table: TableHistory, number: int) -> None:
+    newest = table.newest_change() if kind == "undo" else table.redoable()
+    if newest is None or newest.transaction_id != number:
+        raise StoreProblem(
+            f"{table.name}: it changed since the transaction that is to be {_DONE[kind]}",
+            f"That transaction changed {table.name} too, and is {_DONE[kind]} on all of its tables or none",
+            f"Undo the later changes of {table.name} first, or restore a version of each table",
+        )
+    if kind == "undo" and table.undoable() is None:
+        raise StoreProblem(
+            f"{table.name}: there is no version of it to go back to",
+            "its earlier versions have expired",
+            "Restore a version of each of the other tables instead",
+        )
+
+
+_DONE = {"undo": "undone", "redo": "redone"}
 
 
 log = logging.getLogger(__name__)
@@ -306,7 +353,7 @@ class Store(StoreRelations):
         Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
         """
         from lamella.core.query.sql import Asked, Sources, run_sql
-        from lamella.core.query.sql.changing import changing
+        from lamella.core.query.sql.changes import changing
         from lamella.core.store.sql_changes import change
 
         text = text_of(text, f"store {self.name}: the statement")

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from lamella.core.jobs import Job
-from lamella.core.store.catalog import Catalog
+from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.table import Table
 
 if TYPE_CHECKING:
     from lamella.core.relations import Direction, Link, Relation
     from lamella.core.relations.checking import RelationCheck
-    from lamella.core.relations.declared import DeclaredRelations
-    from lamella.core.relations.edges import Edges
+    from lamella.core.relations.graphs import Edges
+    from lamella.core.relations.relation import DeclaredRelations
     from lamella.core.relations.suggesting import Suggestion
     from lamella.core.store.store import Store
 
@@ -95,7 +95,7 @@ class StoreRelations(ABC):
 
         Raises `UnknownTable`, `UnknownRelation`, and `StoreProblem` where it is not clear which are meant.
         """
-        from lamella.core.relations.edges import edges_of
+        from lamella.core.relations.graphs import edges_of
 
         return edges_of(cast("Store", self), table, source, target)
 
@@ -127,6 +127,6 @@ class StoreRelations(ABC):
     def _table(self, table_id: int) -> Table: ...
 
     def _relations(self) -> DeclaredRelations:
-        from lamella.core.relations.declared import DeclaredRelations
+        from lamella.core.relations.relation import DeclaredRelations
 
         return DeclaredRelations(self.catalog, self._table)

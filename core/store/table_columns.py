@@ -8,18 +8,18 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from lamella.core.arguments import names_of, text_of
+from lamella.core.arrow.types import TypeName, stored_type, type_named, type_of
 from lamella.core.errors import BadData, shown
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Column
-from lamella.core.schema import stored_type
-from lamella.core.store import columns_change, metadata
-from lamella.core.store.column_cast import Cast
-from lamella.core.store.column_types import TypeName, type_named, type_of
+from lamella.core.store import columns as columns_change
+from lamella.core.store import columns as metadata
+from lamella.core.store.columns import Values
 from lamella.core.store.commit import Change, Commit
-from lamella.core.store.handle import TableHandle
-from lamella.core.store.index_entries import follow
-from lamella.core.store.metadata import Values
-from lamella.core.store.state import State
+from lamella.core.store.evolution import Cast
+from lamella.core.store.table_indexes import follow
+from lamella.core.store.table_rows import TableHandle
+from lamella.core.store.table_version import State
 
 
 class TableColumns(TableHandle):

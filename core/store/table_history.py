@@ -6,26 +6,51 @@ import datetime as dt
 from collections.abc import Callable
 
 from lamella.core.arguments import text_of
-from lamella.core.errors import StoreProblem
+from lamella.core.errors import BadData, StoreProblem
 from lamella.core.jobs import Job
-from lamella.core.store.catalog_transaction import Transaction
-from lamella.core.store.catalog_versions import CatalogVersions
+from lamella.core.store.catalog.queries import CatalogVersions
+from lamella.core.store.catalog.transaction import Transaction
 from lamella.core.store.commit import Commit
 from lamella.core.store.diff import Diff
-from lamella.core.store.handle import TableHandle
-from lamella.core.store.history import (
+from lamella.core.store.table_rows import RowsById, TableHandle
+from lamella.core.store.table_version import State
+from lamella.core.store.versions import (
+    ExpireReport,
+    FileSpan,
+    Policy,
     Restored,
+    When,
     brought_back,
     commit_from_row,
     newest_change,
     redo_target,
+    report,
     taken_back,
     undo_target,
+    version_of,
 )
-from lamella.core.store.old_version import OldVersion
-from lamella.core.store.retention import ExpireReport, FileSpan, Policy, report
-from lamella.core.store.state import State
-from lamella.core.store.versions import When, version_of
+
+
+class OldVersion(RowsById):
+    """A version of a table, with the columns it had. Its files stay on disk while anybody refers to it."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.name = state.row.name
+
+    def __repr__(self) -> str:
+        return f"<OldVersion {self.version} of '{self.name}'>"
+
+    @property
+    def version(self) -> int:
+        return self._state.version
+
+    def state(self, as_of: When | None = None) -> State:
+        if as_of is not None:
+            raise BadData(
+                f"{self.name}: version {self.version} has no versions of its own", fix="Ask the table for it"
+            )
+        return self._state
 
 
 class TableHistory(TableHandle):

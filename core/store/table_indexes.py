@@ -1,21 +1,76 @@
-"""The indexes of a table. They belong to the table, not to a version: undo leaves them, and earlier versions
-are found by them too."""
+"""The indexes of a table: they belong to the table, not to a version."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lamella.core.arguments import names_of, text_of
 from lamella.core.errors import BadData, ReadOnlyStore
-from lamella.core.index.registry import Index, entry_of, kind_of
+from lamella.core.index.registry import Index, Options, entry_of, index_of, kind_of
 from lamella.core.jobs import Job
-from lamella.core.scan.paths import chosen
-from lamella.core.scan.snapshot import Column
-from lamella.core.store.handle import TableHandle
-from lamella.core.store.index_entries import TableIndex, described, entered, listed
-from lamella.core.store.layout import disk_problems
-from lamella.core.store.state import State
+from lamella.core.scan.snapshot import Column, chosen
+from lamella.core.store.catalog.queries import Catalog
+from lamella.core.store.folder import disk_problems
+from lamella.core.store.table_rows import TableHandle
+from lamella.core.store.table_version import State
+
+
+@dataclass(frozen=True)
+class TableIndex:
+    """An index as it is now: its columns by their present names."""
+
+    columns: tuple[str, ...]
+    kind: str
+    options: Options = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        told = [f"{name}={value!r}" for name, value in self.options.items() if value is not None]
+        return ", ".join([f"{self.kind} index on {', '.join(self.columns)}", *told])
+
+
+def entered(catalog: Catalog, table_id: int) -> list[Index]:
+    """Every index of a table, the first made first."""
+    return [index_of(*told) for told in catalog.indexes(table_id)]
+
+
+def listed(catalog: Catalog, state: State) -> list[Index]:
+    """Those whose columns the table has at a version."""
+    present = state.column_entries.keys()
+    return [index for index in entered(catalog, state.row.table_id) if present >= set(index.keys)]
+
+
+def described(index: Index, state: State) -> TableIndex:
+    names = {column.key: column.name for column in state.columns}
+    return TableIndex(tuple(names.get(key, f"column {key}") for key in index.keys), index.kind, index.options)
+
+
+def follow(catalog: Catalog, before: State, after: State) -> bool:
+    """Enter the indexes of columns in whose place other ones of the same name came, for these too, where they
+    can have such an index; whether there were any."""
+    keys = {column.name: column.key for column in after.columns}
+    moved = {column.key: keys.get(column.name, column.key) for column in before.columns}
+    found = [_following(index, moved, after) for index in listed(catalog, before)]
+    following = [index for index in found if index is not None]
+    if following:
+        with catalog.transaction() as transaction:
+            for index in following:
+                transaction.add_index(after.row.table_id, entry_of(index))
+            transaction.next_generation(after.row.table_id)
+    return bool(following)
+
+
+def _following(index: Index, moved: Mapping[int, int], after: State) -> Index | None:
+    keys = tuple(moved[key] for key in index.keys)
+    if keys == index.keys:
+        return None
+    columns = [next(column for column in after.columns if column.key == key) for key in keys]
+    try:
+        kind_of(index.kind).checked(after.row.name, columns, index.options)
+    except BadData:
+        return None
+    return replace(index, keys=keys)
 
 
 class TableIndexes(TableHandle):

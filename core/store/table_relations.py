@@ -11,15 +11,15 @@ import pyarrow as pa
 from lamella.core.arguments import Condition, condition_of, ids_listed
 from lamella.core.filters.expr import Filter, all_of
 from lamella.core.jobs import Job
-from lamella.core.query.local import answer, asked
+from lamella.core.query.find import answer, asked
 from lamella.core.query.pages import Page
-from lamella.core.store.handle import TableHandle
+from lamella.core.store.table_rows import TableHandle
 
 if TYPE_CHECKING:
     from lamella.core.relations import Direction, Link
-    from lamella.core.relations.earlier import AsOf
-    from lamella.core.store.state import State
+    from lamella.core.relations.following import AsOf
     from lamella.core.store.table import Table
+    from lamella.core.store.table_version import State
 
 
 class TableRelations(TableHandle):
@@ -106,7 +106,7 @@ class TableRelations(TableHandle):
         link, other = self.store.relation_between(self.name, to, through, direction), self.store[to]
         if as_of is None:
             return other, link, self.state(), other.state()
-        from lamella.core.relations.earlier import link_at, versions
+        from lamella.core.relations.following import link_at, versions
 
         when, other_when = versions(link, as_of)
         here, there = self.state(when), other.state(other_when)

@@ -10,25 +10,21 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arguments import MOST_ROWS, Condition, condition_of, count_of, names_of, text_of
-from lamella.core.arrays import from_numpy, from_values
+from lamella.core.arrow.arrays import from_numpy, from_values
 from lamella.core.errors import BadData, BadSearch, UnknownColumn
-from lamella.core.index.fulltext.kind import is_text
-from lamella.core.index.fulltext.opened import language_of
-from lamella.core.index.fulltext.reading import read
-from lamella.core.index.fulltext.searching import Hits, search
+from lamella.core.index.fulltext.open_parts import is_text, language_of
+from lamella.core.index.fulltext.query import Hits, Node, leaves, read, search
 from lamella.core.index.fulltext.snippets import Highlight, snippet
-from lamella.core.index.fulltext.tree import Node, leaves
-from lamella.core.index.opened import FULLTEXT
+from lamella.core.index.open_indexes import FULLTEXT
 from lamella.core.index.registry import Index
 from lamella.core.jobs import Job
-from lamella.core.query import local
-from lamella.core.scan.paths import chosen
-from lamella.core.scan.rows import take_rows
-from lamella.core.scan.snapshot import Column, Snapshot
-from lamella.core.store.handle import TableHandle
+from lamella.core.query import find as local
+from lamella.core.scan.read import take_rows
+from lamella.core.scan.snapshot import Column, Snapshot, chosen
 from lamella.core.store.ids import ID_COLUMN
-from lamella.core.store.row_ids import ids_at
-from lamella.core.store.state import State
+from lamella.core.store.row_lookup import ids_at
+from lamella.core.store.table_rows import TableHandle
+from lamella.core.store.table_version import State
 from lamella.core.store.versions import When
 
 ROW_ID, SCORE = pa.field(ID_COLUMN.name, ID_COLUMN.type), pa.field("_score", pa.float64())
@@ -84,7 +80,7 @@ class TableSearch(TableHandle):
         asked = _asked(snapshot, text_of(text, f"{name}: the search text"), indexes)
         how = _highlight(asked, highlight)
         condition = condition_of(where, f"{name}: where", snapshot)
-        within = None if condition is None else np.sort(local.find(snapshot, condition, (), job))
+        within = None if condition is None else np.sort(local.find_rows(snapshot, condition, (), job))
         last = min(first + count, snapshot.num_rows)
         hits = search(snapshot, asked.index, self._reader.indexes.fulltext, asked.node, last, within, job)
         return _answer(state, asked, Hits(hits.positions[first:], hits.scores[first:]), wanted, how, job)

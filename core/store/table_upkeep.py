@@ -1,21 +1,156 @@
-"""Keeping the files of a table in good order; none of it makes a version."""
+"""A table on one screen, and what keeps its files in good order."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
+
 from lamella.core.jobs import Job
-from lamella.core.store.compact import Compaction, Compactor, nullable_after, shape_of
-from lamella.core.store.handle import TableHandle
-from lamella.core.store.state import State
-from lamella.core.store.summary import summary
-from lamella.core.store.tidying import Tidier
+from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.snapshot import Column, FileSegment
+from lamella.core.store.catalog.queries import Catalog
+from lamella.core.store.maintenance import Compaction, Compactor, Tidier, nullable_after, shape_of
+from lamella.core.store.table_indexes import described, listed
+from lamella.core.store.table_rows import TableHandle
+from lamella.core.store.table_version import State
 from lamella.core.store.verify import Report, verify
 
 if TYPE_CHECKING:
     from lamella.core.transfer.exporting import Export
+
+
+MOST_COLUMNS = 40
+WIDEST = 40
+_LEVELS = {"RLE", "BIT_PACKED"}
+"""Encodings that every column with nulls has besides its own."""
+_UNITS = ("bytes", "KB", "MB", "GB", "TB")
+
+
+@dataclass
+class Stored:
+    """What a column is in the data files: bytes, and how many row groups have it in which encodings."""
+
+    bytes: int = 0
+    encodings: Counter[str] = field(default_factory=Counter)
+
+
+def summary(catalog: Catalog, state: State) -> str:
+    """Text of as many lines as a screen has; at most forty columns are named."""
+    name = state.row.name
+    lines = [f"{name}: {_counted(state.snapshot.num_rows, 'row')}, {_counted(len(state.columns), 'column')}"]
+    lines += [f"  {line}" for line in (*_facts(catalog, state), "", *_columns(state))]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def size_text(size: int) -> str:
+    number, unit = float(size), 0
+    while number >= 1000 and unit < len(_UNITS) - 1:
+        number, unit = number / 1000, unit + 1
+    return f"{size:,} bytes" if not unit else f"{number:.3g} {_UNITS[unit]}"
+
+
+def _facts(catalog: Catalog, state: State) -> Iterator[str]:
+    now, ever = _files(catalog, state, None), _files(catalog, state, "every version")
+    commits = catalog.commits(state.row.table_id)
+    groups = _counted(_row_groups(state), "row group")
+    yield f"files     {len(now):,} of {size_text(sum(now.values()))}, in {groups}"
+    yield f"versions  {len(commits):,}, the newest is {state.version}"
+    older = sum(ever.values()) - sum(now.values())
+    yield f"history   {size_text(older)} in {len(ever) - len(now):,} more files"
+    rows = sum(h.segment.num_rows for h in state.held if h.kind == "pending_rows")
+    cells = sum(len(c.ids) * len(c.values) for c in state.cells.values())
+    pending = (rows, "row"), (cells, "changed cell"), (len(state.snapshot.deleted), "deleted row")
+    yield f"pending   {', '.join(_counted(*each) for each in pending)}"
+    for index in listed(catalog, state):
+        yield f"index     {described(index, state)}"
+    for column, key in state.metadata:
+        if column == 0:
+            yield f"metadata  {key.decode(errors='replace')}"
+
+
+def _files(catalog: Catalog, state: State, every: str | None) -> dict[str, int]:
+    """Bytes by path."""
+    wanted, table = ("path", "bytes"), state.row.table_id
+    found = [
+        catalog.every(kind, table, wanted) if every else catalog.valid(kind, table, state.version, wanted)
+        for kind in ("data_files", "change_files")
+    ]
+    return {path: size for kind in found for path, size in kind}
+
+
+def _segments(state: State) -> list[FileSegment]:
+    return [s for s in state.snapshot.segments if isinstance(s, FileSegment)]
+
+
+def _row_groups(state: State) -> int:
+    return sum(unchanged(segment).metadata.num_row_groups for segment in _segments(state))
+
+
+def _columns(state: State) -> Iterator[str]:
+    stored: dict[int, Stored] = {}
+    for segment in _segments(state):
+        _add(segment, unchanged(segment).metadata, stored)
+    shown = state.snapshot.columns[:MOST_COLUMNS]
+    rows = [_row(column, stored.get(column.key, Stored())) for column in shown]
+    yield from _aligned([("column", "type", "encoding", "bytes"), *rows])
+    if len(state.snapshot.columns) > len(shown):
+        yield f"… and {len(state.snapshot.columns) - len(shown):,} more columns"
+
+
+def _add(segment: FileSegment, told: pq.FileMetaData, stored: dict[int, Stored]) -> None:
+    keys = {name: key for key, name in segment.names.items()}
+    tops = unchanged(segment).schema.names
+    for number in range(told.num_row_groups):
+        group = told.row_group(number)
+        for place in range(group.num_columns):
+            chunk = group.column(place)
+            top = chunk.path_in_schema if chunk.path_in_schema in keys else _top(chunk.path_in_schema, tops)
+            if top in keys:
+                column = stored.setdefault(keys[top], Stored())
+                column.bytes += chunk.total_compressed_size
+                column.encodings[_encoding(chunk)] += 1
+
+
+def _top(path: str, names: Sequence[str]) -> str:
+    """The column that a leaf of a nested one belongs to; names may hold dots themselves."""
+    return max((name for name in names if path.startswith(f"{name}.")), key=len, default=path)
+
+
+def _encoding(chunk: pq.ColumnChunkMetaData) -> str:
+    encodings = [e for e in chunk.encodings if e not in _LEVELS]
+    own = "dictionary" if chunk.has_dictionary_page else (encodings or ["RLE"])[0].lower()
+    codec = chunk.compression.lower()
+    return own if codec == "uncompressed" else f"{own}, {codec}"
+
+
+def _row(column: Column, stored: Stored) -> tuple[str, str, str, str]:
+    usual = stored.encodings.most_common(1)
+    encoding = (
+        usual[0][0] + (" and others" if len(stored.encodings) > 1 else "") if usual else "not in a file"
+    )
+    return _cut(column.name), _cut(str(column.type)), encoding, f"{stored.bytes:,}"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for *texts, number in rows:
+        left = "  ".join(text.ljust(width) for text, width in zip(texts, widths, strict=False))
+        yield f"{left}  {number.rjust(widths[-1])}"
+
+
+def _cut(text: str) -> str:
+    text = text.replace("\n", "⏎")
+    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
 
 FILE_KINDS = ("data_files", "change_files")
 

@@ -1,32 +1,173 @@
-"""Rows of a table, or of anything open, as a file or a folder of files of their own."""
+"""Rows of a table, or of anything open, as a file or a folder of files, whole or not at all."""
 
 from __future__ import annotations
 
+import shutil
+import uuid
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from lamella.core.arguments import Condition, condition_of, names_of, path_of
-from lamella.core.dataset import Dataset
-from lamella.core.datasets.hive import TYPES
-from lamella.core.errors import BadData, FileProblem, UnknownName
+from lamella.core.arrow.arrays import take, to_numpy
+from lamella.core.arrow.types import ID
+from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.partitions import TYPES, folder_name, types_note
+from lamella.core.errors import BadData, FileProblem, TypeConflict, UnknownName
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
-from lamella.core.query.positions import find
-from lamella.core.scan.footers import footer
-from lamella.core.scan.paths import chosen
-from lamella.core.scan.rows import take_rows
-from lamella.core.scan.snapshot import Snapshot
-from lamella.core.scan.stream import tables
-from lamella.core.schema import ID
-from lamella.core.transfer.export_formats import FORMATS, Format, Writer
-from lamella.core.transfer.import_progress import Unreported
-from lamella.core.transfer.partitions import PartitionedFolder
-from lamella.core.transfer.publishing import published, refuse_special
+from lamella.core.query.find import find_positions
+from lamella.core.scan.parquet_file import footer
+from lamella.core.scan.read import tables, take_rows
+from lamella.core.scan.snapshot import Snapshot, chosen
+from lamella.core.transfer.formats import FORMATS, Format, ParquetFile, Writer
+from lamella.core.transfer.importing import Unreported
+
+MOST_FOLDERS = 10_000
+MOST_HELD_ROWS = 500_000
+MOST_OPEN_FILES = 100
+
+
+class PartitionedFolder:
+    """`key=value/part-0.parquet`. A partition has more parts where too many files would be open at once."""
+
+    def __init__(self, path: Path, schema: pa.Schema, by: Sequence[str]) -> None:
+        self._path, self._by = path, list(by)
+        for name in by:
+            _refuse_type(schema.field(name))
+        others = [field for field in schema if field.name not in by]
+        if not others:
+            raise BadData("no column is left for the files", fix="Partition by fewer columns")
+        note = types_note([schema.field(name) for name in by])
+        self._schema = pa.schema(others, (schema.metadata or {}) | note)
+        self._held: dict[str, list[pa.Table]] = {}
+        self._rows: Counter[str] = Counter()
+        self._parts: Counter[str] = Counter()
+        self._open: OrderedDict[str, ParquetFile] = OrderedDict()
+        path.mkdir()
+
+    def write(self, rows: pa.Table) -> None:
+        values = rows.select(self._schema.names)
+        for folder, places in self._folders(rows):
+            self._held.setdefault(folder, []).append(take(values, places))
+            self._rows[folder] += len(places)
+        if len(self._held.keys() | self._parts.keys()) > MOST_FOLDERS:
+            raise self._too_many()
+        while self._rows.total() > MOST_HELD_ROWS:
+            self._flush(self._rows.most_common(1)[0][0])
+
+    def finish(self) -> None:
+        for folder in sorted(self._held):
+            self._flush(folder)
+        if not self._parts:
+            self._file("")
+
+    def close(self) -> None:
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def _folders(self, rows: pa.Table) -> Iterator[tuple[str, np.ndarray]]:
+        """Each folder that some of the rows belong in, and their places."""
+        codes, names = np.zeros(len(rows), np.int64), [""]
+        for column in self._by:
+            encoded = rows.column(column).combine_chunks().dictionary_encode()
+            own = [folder_name(column, value) for value in [*encoded.dictionary.to_pylist(), None]]
+            valid = to_numpy(encoded.indices.is_valid())
+            index = np.where(valid, to_numpy(encoded.indices), len(own) - 1)
+            found, codes = np.unique(codes * len(own) + index, return_inverse=True)
+            names = [str(Path(names[code // len(own)], own[code % len(own)])) for code in found.tolist()]
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=len(names)))
+        yield from zip(names, np.split(order, ends[:-1]), strict=True)
+
+    def _flush(self, folder: str) -> None:
+        rows = pa.concat_tables(self._held.pop(folder))
+        del self._rows[folder]
+        file = self._file(folder)
+        file.write(rows)
+        file.finish()
+
+    def _file(self, folder: str) -> ParquetFile:
+        if folder not in self._open:
+            if len(self._open) >= MOST_OPEN_FILES:
+                self._open.popitem(last=False)[1].close()
+            (self._path / folder).mkdir(parents=True, exist_ok=True)
+            path = self._path / folder / f"part-{self._parts[folder]}.parquet"
+            self._parts[folder] += 1
+            self._open[folder] = ParquetFile(path, self._schema)
+        self._open.move_to_end(folder)
+        return self._open[folder]
+
+    def _too_many(self) -> BadData:
+        return BadData(
+            f"partitioning by {', '.join(self._by)} would make more than {MOST_FOLDERS:,} folders",
+            fix="Partition by columns of fewer values",
+        )
+
+
+def _refuse_type(field: pa.Field) -> None:
+    plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    texts = pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_decimal(plain)
+    if not (texts or pa.types.is_primitive(plain)) or pa.types.is_duration(plain):
+        raise TypeConflict(
+            f"column '{field.name}' of type {field.type} cannot name folders",
+            fix="Partition by text, numbers, dates or times",
+        )
+
+
+@contextmanager
+def published(target: Path) -> Iterator[Path]:
+    """A path beside `target` to write a file or a folder at; it takes the target's place at the block's end.
+
+    An error leaves the target as it was. Raises `FileProblem` where it cannot be written.
+    """
+    draft = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        try:
+            yield draft
+            _replace(draft, target)
+        finally:
+            _remove(draft)  # a read-only disk refuses even to remove what is not there
+    except OSError as error:
+        raise FileProblem(
+            target, "could not be written", error.strerror or str(error), "Choose another folder or make room"
+        ) from error
+
+
+def refuse_special(target: Path) -> None:
+    """Raise `FileProblem` for what is neither a file nor a folder: it would be a file afterwards."""
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise FileProblem(
+            target, "is not a file", "It is a device, a pipe or a socket", "Choose another name"
+        )
+
+
+def _replace(draft: Path, target: Path) -> None:
+    if not target.is_dir():
+        draft.replace(target)
+        return
+    old = target.with_name(f"{draft.name}.old")
+    target.replace(old)
+    try:
+        draft.replace(target)
+    except OSError:
+        old.replace(target)
+        raise
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
 
 ROWS_A_STEP = 100_000
 OF_OTHER_COLUMNS = (b"pandas", TYPES)
@@ -187,6 +328,6 @@ def _rows(
     columns = chosen(snapshot, names)
     if where is None:
         return snapshot.num_rows, tables(snapshot, columns, Unreported(job))
-    found = find(snapshot, where, job=job).positions
+    found = find_positions(snapshot, where, job=job).positions
     steps = range(0, len(found), ROWS_A_STEP)
     return len(found), (take_rows(snapshot, found[at : at + ROWS_A_STEP], columns) for at in steps)

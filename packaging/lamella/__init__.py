@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lamella.core import agg as agg
     from lamella.core.datasets import open_dataset as open_dataset
     from lamella.core.errors import BadData as BadData
     from lamella.core.errors import BadFilter as BadFilter
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from lamella.core.errors import VersionConflict as VersionConflict
     from lamella.core.filters import col as col
     from lamella.core.index.fulltext.snippets import Highlight as Highlight
+    from lamella.core.query import agg as agg
     from lamella.core.query.sql import sql as sql
     from lamella.core.store.store import Store as Store
 
@@ -79,7 +79,7 @@ __all__ = ["agg", *_MODULES]  # noqa: PLE0604
 
 def __getattr__(name: str) -> object:
     if name == "agg":
-        return import_module("lamella.core.agg")
+        return import_module("lamella.core.query.agg")
     if name not in _MODULES:
         raise AttributeError(f"module 'lamella' has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from lamella.app import cli, paths, servers
-from lamella.app.bench_options import byte_count
+from lamella.app import cli, paths
+from lamella.app import settings as servers
+from lamella.app.command_options import byte_count
 from lamella.app.commands import bench_choice
 from lamella.app.commands.bench_screen import bar, left
 from lamella.core.bench.registry import ENTRIES, unready

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from lamella import resources
-from lamella.app import __version__, cli, options
+from lamella.app import __version__, cli
+from lamella.app import command_options as options
 from lamella.app.commands.importing import split_target
 
 ROOT = Path(__file__).resolve().parents[2]

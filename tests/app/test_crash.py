@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from lamella.app import crash, logs
-from lamella.app.crash_dialog import CrashReporter
+from lamella.app.crash import CrashReporter
 from lamella.core.errors import FileProblem
 
 uncaught = pytest.mark.qt_no_exception_capture  # these tests raise what pytest-qt would count as a failure

@@ -11,7 +11,7 @@ import pytest
 from lamella import Store
 from lamella.app import cli
 from lamella.core.scan import file_checks
-from lamella.core.scan.page_checksums import header_at
+from lamella.core.scan.checksums import header_at
 
 ROWS = 4_000
 

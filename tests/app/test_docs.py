@@ -12,7 +12,7 @@ import pytest
 from lamella.app import cli
 from lamella.app.settings import SETTINGS
 from lamella.core.datasets.text.blocks import LONGEST_ROW
-from lamella.core.datasets.text.jsonlines import MOST_LEVELS
+from lamella.core.datasets.text.json_lines import MOST_LEVELS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf8")

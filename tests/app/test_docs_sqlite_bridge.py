@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lamella.core.bridge.column_types import column_type
+from lamella.core.bridge.values import column_type
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sqlite-bridge.md").read_text(encoding="utf8")
 TYPES = {

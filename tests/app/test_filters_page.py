@@ -16,7 +16,7 @@ from lamella.app import cli
 from lamella.core.errors import BadFilter, UnknownColumn
 from lamella.core.filters import OPERATORS, Filter, from_mongo, parse
 from lamella.core.filters.kinds import ALL, COMPARABLE, ORDERED, Kind
-from lamella.core.filters.text.spellings import ALSO
+from lamella.core.filters.text.lexer import ALSO
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "filters.md").read_text(encoding="utf8")
 ASKED_OF = {

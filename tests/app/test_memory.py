@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lamella.app import settings_file
-from lamella.app.memory import Memory
-from lamella.app.settings import Settings
-from lamella.app.state import RECENT_KEPT, State, state_path
+from lamella.app import settings as settings_file
+from lamella.app.settings import RECENT_KEPT, Memory, Settings, State, state_path
 
 
 def memory(trouble=None) -> Memory:

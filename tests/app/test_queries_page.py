@@ -10,10 +10,8 @@ import pytest
 
 from lamella.app import cli
 from lamella.core.query.aggregates import AGGREGATES
-from lamella.core.query.functions import FUNCTIONS
-from lamella.core.query.mongo.accumulators import ACCUMULATORS
-from lamella.core.query.mongo.operators import OPERATORS
-from lamella.core.query.mongo.reading import CONDITIONS, RAW
+from lamella.core.query.functions.table import FUNCTIONS
+from lamella.core.query.mongo.expressions import ACCUMULATORS, CONDITIONS, OPERATORS, RAW
 from lamella.core.query.mongo.stages import LOOKUP, STAGES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "queries.md").read_text(encoding="utf8")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lamella import Store, col
-from lamella.app import cli, sample
+from lamella.app import cli
+from lamella.app import program as sample
 from lamella.core.jobs import Job
 
 

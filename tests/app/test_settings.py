@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lamella.app import settings_file
+from lamella.app import settings as settings_file
 from lamella.app.settings import SETTINGS, BadSetting, Settings, UnknownSetting, known
 from lamella.core.errors import FileProblem
 

@@ -9,7 +9,7 @@ import pytest
 
 from lamella import Store, open_dataset
 from lamella.app import cli
-from lamella.core.store.layout import CATALOG
+from lamella.core.store.folder import CATALOG
 from tests.mounts import seen_read_only
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lamella.app import servers
+from lamella.app import settings as servers
 from tests.bench import mongo_server
 
 

@@ -94,14 +94,14 @@ def candidates() -> list[tuple[str, str, str]]:
 
 def chosen(kind: str) -> tuple[str, str]:
     """What the store writes a column of this kind as."""
-    from lamella.core.store.encodings import choose, leaves_of
+    from lamella.core.store.data_files import choose, leaves_of
 
     encoding = choose(leaves_of(made(kind).select(["x0"]))["x0"][0])
     return encoding.name or DICTIONARY, encoding.codec
 
 
 def sample(kind: str, name: str, codec: str) -> Numbers:
-    from lamella.core.store.encodings import ZSTD, ZSTD_LEVEL
+    from lamella.core.store.data_files import ZSTD, ZSTD_LEVEL
 
     table, where = made(kind), KINDS[kind][2].replace("x", "x0")
     leaves = leaf_paths(table)

@@ -18,8 +18,9 @@ from PySide6.QtWidgets import QApplication
 
 from lamella import open_dataset
 from lamella.core.filters import col
-from lamella.core.query.query import Query, SortKey
+from lamella.core.query.query import Query
 from lamella.core.query.view import View
+from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.grid.view import GridView

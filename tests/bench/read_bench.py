@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lamella import Store, col
-from lamella.core.arrays import from_numpy
+from lamella.core.arrow.arrays import from_numpy
 from lamella.core.store import Table
 
 ROOT = Path(__file__).parents[2]

@@ -32,7 +32,7 @@ from lamella.core.bench.workloads.entity_queries import (
 from lamella.core.bench.workloads.entity_storage import ENTITY_STORAGE, EntityStorage
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.questions import QuestionCycle
-from lamella.core.scan import caches
+from lamella.core.scan import cache as caches
 
 ROWS = 80
 WORKLOADS = {

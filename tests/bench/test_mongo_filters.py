@@ -12,7 +12,7 @@ from pymongo.collection import Collection
 from pymongo.errors import OperationFailure
 
 from lamella import Store
-from lamella.core.documents import whole
+from lamella.core.arrow.documents import whole
 from lamella.core.errors import LamellaError
 from lamella.core.store import Table
 

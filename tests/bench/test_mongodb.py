@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from lamella.app import servers
+from lamella.app import settings as servers
 from lamella.app.settings import Settings
 from lamella.core.bench import registry
 from lamella.core.bench.engine import place
@@ -138,8 +138,8 @@ def test_the_environment_says_more_than_the_settings(monkeypatch: pytest.MonkeyP
     settings["mongodb_uri"] = "mongodb://first"
     monkeypatch.setenv(servers.MONGODB_URI, "")
     monkeypatch.delenv(servers.MONGODB_URI)
-    servers.apply(settings)
+    servers.apply_servers(settings)
     assert os.environ[servers.MONGODB_URI] == "mongodb://first"
     settings["mongodb_uri"] = "mongodb://second"
-    servers.apply(settings)
+    servers.apply_servers(settings)
     assert os.environ[servers.MONGODB_URI] == "mongodb://first"

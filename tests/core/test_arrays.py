@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lamella.core.arrays import from_values, plain
+from lamella.core.arrow.arrays import from_values, plain
 
 NOON = dt.datetime(2020, 1, 1, 12, 0, 0, 123456)
 ZONED = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.ascending import among, distinct, union, without
+from lamella.core.arrow.sorted_ids import among, distinct, union, without
 
 SETS = st.sets(st.integers(-40, 40), max_size=20)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.casts import exact_cast
+from lamella.core.arrow.types import exact_cast
 
 NOON = dt.datetime(2020, 1, 1, 12)
 MIDNIGHT = dt.datetime(2020, 1, 1)

@@ -15,7 +15,7 @@ from lamella.core.arguments import path_of
 from lamella.core.bridge import connect
 from lamella.core.errors import BadData, FileProblem, LamellaError
 from lamella.core.transfer import import_file
-from lamella.core.transfer.make_data import make
+from lamella.core.transfer.generate import make
 
 ADDRESSES = [
     "s3://bucket/store",

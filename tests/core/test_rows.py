@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamella.core.arrow.from_python import aligned, blocks
 from lamella.core.errors import BadData
-from lamella.core.rows import aligned, blocks
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from lamella.core import stable_order as module
-from lamella.core.stable_order import comparable, stable_order
+from lamella.core.arrow import sorted_ids as module
+from lamella.core.arrow.sorted_ids import comparable, stable_order
 
 DTYPES = ["int8", "int32", "int64", "uint8", "uint64", "float32", "float64"]
 

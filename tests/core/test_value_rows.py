@@ -18,8 +18,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from lamella.core.arrow.from_python import aligned
 from lamella.core.errors import BadData
-from lamella.core.rows import aligned
 
 
 class Whole(int):
@@ -173,7 +173,7 @@ def test_everything_of_arrow_comes_in() -> None:
 
 def test_lists_and_dicts_come_in_without_pandas() -> None:
     code = (
-        "import sys; from lamella.core.rows import aligned;"
+        "import sys; from lamella.core.arrow.from_python import aligned;"
         "aligned([{'a': 1, 'b': [1, 2], 'c': {'d': 'x', 'e': [0.5]}, 'f': True}]);"
         "assert 'pandas' not in sys.modules"
     )

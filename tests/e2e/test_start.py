@@ -11,12 +11,15 @@ from PySide6.QtCore import QCoreApplication, QEvent, QTimer
 from PySide6.QtWidgets import QApplication
 
 from lamella import Store, resources
-from lamella.app import cli, paths, sample, settings_file
+from lamella.app import cli, paths
+from lamella.app import program as sample
+from lamella.app import settings as settings_file
 from lamella.app.program import Program, application, open_stores
 from lamella.app.settings import Settings
 from lamella.core.errors import BadData
 from lamella.core.jobs import Job
-from lamella.core.store import catalog, catalog_access
+from lamella.core.store.catalog import access as catalog_access
+from lamella.core.store.catalog import queries as catalog
 from lamella.core.store.paths import CATALOG
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import ErrorDialog

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QImage
 
-from lamella.app.event_loop import wait_until
-from lamella.app.tour_steps import STEPS
+from lamella.app.tour import STEPS, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from lamella import Store, agg
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.errors import LamellaError
-from lamella.core.scan import page_checksums
+from lamella.core.scan import checksums as page_checksums
 
 BLOCK = 4096
 Answers = dict[str, Any]

@@ -15,11 +15,9 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from lamella.core.filters import And, Filter, Not, Or, Predicate
-from lamella.core.filters.expr import Reference
-from lamella.core.filters.items import ITEM
+from lamella.core.filters.expr import ITEM, Reference
+from lamella.core.filters.kinds import NULL, WORDS, refusal
 from lamella.core.filters.operators import EQUALITIES, OPERATORS, WHOLE, Arity, Operator, Takes
-from lamella.core.filters.pairs import refusal
-from lamella.core.filters.type_words import NULL, WORDS
 
 NEW_YORK = "America/New_York"
 

@@ -14,12 +14,10 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
+from lamella.core.arrow.nested import Place, place_of
 from lamella.core.filters import And, Filter, Not, Predicate
-from lamella.core.filters.expr import Reference
-from lamella.core.filters.items import ITEM
-from lamella.core.filters.kinds import Kind, kind_of
-from lamella.core.filters.type_words import NULL, WORDS
-from lamella.core.nested import Place, place_of
+from lamella.core.filters.expr import ITEM, Reference
+from lamella.core.filters.kinds import NULL, WORDS, Kind, kind_of
 
 OPPOSITES = {
     "ne": "eq",

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lamella import Store, open_dataset
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.filters import Filter
-from lamella.core.query import positions
-from lamella.core.scan.paths import chosen
-from lamella.core.scan.rows import take_rows
+from lamella.core.query import find as positions
+from lamella.core.scan.read import take_rows
+from lamella.core.scan.snapshot import chosen
 
 ROW = "the row"
 FILES = 3
@@ -106,7 +106,7 @@ def by_masks(rows: Dataset, where: Filter) -> list[int]:
 def by_engine(rows: Dataset, where: Filter) -> list[int]:
     """The same of DuckDB, which answers where a table is large; so it is asked for itself."""
     snapshot = rows.snapshot()
-    found = positions.find(snapshot, where).positions
+    found = positions.find_positions(snapshot, where).positions
     return take_rows(snapshot, found, chosen(snapshot, [ROW])).column(ROW).to_pylist()
 
 

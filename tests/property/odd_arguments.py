@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella import Store, agg, col
-from lamella.core.query.asking import Asking
+from lamella.core.query.builder import Asking
 from lamella.core.store.table import Table
 
 

@@ -14,10 +14,9 @@ from pyarrow import types as is_
 
 from lamella import agg, col
 from lamella.core.filters import Filter
-from lamella.core.query.aggregate import Aggregate
-from lamella.core.query.asking import Asking
+from lamella.core.query.builder import Asking
 from lamella.core.query.expressions import Expression, coalesce, when
-from lamella.core.query.steps import Facets
+from lamella.core.query.steps import Aggregate, Facets
 
 ZONE = "Europe/Berlin"
 SCHEMA = pa.schema(

@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.query.aggregate import Aggregate
 from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named
 from lamella.core.query.steps import (
+    Aggregate,
     Buckets,
     Compute,
     Facets,

@@ -19,13 +19,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import Store, open_dataset
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.core.scan import file_checks
 from lamella.core.scan.file_checks import checks
-from lamella.core.store import placement
-from lamella.core.store.layout import CATALOG
+from lamella.core.store import rewrite as placement
+from lamella.core.store.folder import CATALOG
 from tests.property.damage import REFUSED, Answers, answers_of, answers_of_table, damage, page_headers
 
 ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "20")) // 4

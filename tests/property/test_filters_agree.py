@@ -14,13 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from lamella.core.arrow.nested import place_of
 from lamella.core.filters import Filter, Not, Predicate, bind, mask, to_sql
-from lamella.core.filters.expr import Reference
+from lamella.core.filters.expr import Reference, columns_read
+from lamella.core.filters.kinds import refusal
 from lamella.core.filters.operators import OPERATORS, Operator, Takes
-from lamella.core.filters.pairs import refusal
 from lamella.core.filters.to_sql import field_in
-from lamella.core.filters.walk import columns_read
-from lamella.core.nested import place_of
 from tests.property.filter_families import FAMILIES, NEGATIVE_NAN, cases
 from tests.property.filter_model import expected
 

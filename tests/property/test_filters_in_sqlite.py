@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamella.core.filters import And, Filter, Not, Predicate
-from lamella.core.filters.expr import Branch, Reference
-from lamella.core.filters.walk import fold
+from lamella.core.filters.expr import Branch, Reference, fold
 from tests.property.filter_families import Family, integers, trees
 from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks
 

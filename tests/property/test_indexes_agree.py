@@ -24,13 +24,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lamella import Store
 from lamella.core.errors import StoreProblem
 from lamella.core.filters import And, Filter, Or, Predicate
-from lamella.core.index import changed, runs
+from lamella.core.index import runs
+from lamella.core.index import sorted as changed
 from lamella.core.index import sorted as sorted_values
 from lamella.core.jobs import Job
-from lamella.core.query import masks, positions
-from lamella.core.query.local import search
-from lamella.core.query.query import SortKey
-from lamella.core.scan.snapshot import Snapshot
+from lamella.core.query import find as masks
+from lamella.core.query import find as positions
+from lamella.core.query.find import search
+from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.core.store import Table
 from tests.property.store_machine import small_sizes
 
@@ -113,9 +114,9 @@ def agree(snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], l
     found = search(snapshot, where, sort, Job(), limit)
     if where is not None and not sort:
         wanted = masks.find_by_mask(bare, where, Job())
-        assert np.array_equal(positions.find(snapshot, where).positions, wanted)
+        assert np.array_equal(positions.find_positions(snapshot, where).positions, wanted)
     else:
-        wanted = positions.find(bare, where, sort).positions
+        wanted = positions.find_positions(bare, where, sort).positions
     assert found.positions[:limit].tolist() == wanted[:limit].tolist()
     return found.index is not None
 

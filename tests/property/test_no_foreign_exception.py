@@ -26,7 +26,7 @@ from lamella import Store, agg, col, open_dataset
 from lamella.app import cli
 from lamella.core.errors import LamellaError
 from lamella.core.filters import Filter
-from lamella.core.query.asking import Asking
+from lamella.core.query.builder import Asking
 from tests.property.odd_arguments import Call, calls
 
 RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "1000"))

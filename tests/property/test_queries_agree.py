@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamella import Store, open_dataset
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.query.steps import Group, Join, Sample
 from tests.property.query_cases import OTHER, SCHEMA, questions, rows
 from tests.property.query_model import Row, answered

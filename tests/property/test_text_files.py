@@ -25,10 +25,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamella.core.dataset import Dataset
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.text import dataset as text_dataset
-from lamella.core.datasets.text import opening as text_opening
+from lamella.core.datasets.text import dataset as text_opening
 from lamella.core.jobs import Job
 from lamella.core.store.store import Store
 from lamella.core.transfer import import_dataset

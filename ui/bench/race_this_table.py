@@ -20,14 +20,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from lamella.core.arrow.types import ID
 from lamella.core.bench.engine.choice import Choice, Part
 from lamella.core.bench.engine.costs import Costs, shipped_costs
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_table import compared_type
 from lamella.core.bench.workloads.user_table_source import Source, change_words, user_table, words_of
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.filters import Filter, from_json, sentence
-from lamella.core.schema import ID
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.estimate_note import EstimateNote

@@ -9,7 +9,7 @@ import pyarrow as pa
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
 from lamella.core.transfer.importing import free_name, table_columns
 from lamella.ui import theme

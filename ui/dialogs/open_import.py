@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.dataset import Dataset
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.options import Checksums, Ragged
-from lamella.core.datasets.text.ragged import RaggedRow
+from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.jobs import Job, Progress
 from lamella.core.store.store import Store

@@ -7,8 +7,8 @@ from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QToolTip, QWidget
 
-from lamella.core.cells import parse_cell
 from lamella.core.errors import BadData
+from lamella.core.filters.cells import parse_cell
 from lamella.ui import theme
 
 NULL_HINT = "null"

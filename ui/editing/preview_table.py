@@ -8,7 +8,7 @@ import pyarrow as pa
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from lamella.core.arrays import from_values
+from lamella.core.arrow.arrays import from_values
 from lamella.ui import theme
 from lamella.ui.grid.cells import is_right_aligned, screen_texts
 

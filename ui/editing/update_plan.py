@@ -11,7 +11,7 @@ import pyarrow as pa
 from lamella.core.filters import Filter, Predicate, col
 from lamella.core.filters.kinds import NESTED, kind_of
 from lamella.core.jobs import Job
-from lamella.core.query.local import count, read
+from lamella.core.query.find import count_rows, read
 from lamella.core.scan.snapshot import Snapshot
 
 ID = "_id"
@@ -54,7 +54,7 @@ class Preview:
 def preview(plan: UpdatePlan, job: Job) -> Preview:
     where = as_filter(plan.where, job)
     rows = read(plan.snapshot, _shown_columns(plan), where, limit=PREVIEW_ROWS, job=job)
-    matching = plan.snapshot.num_rows if where is None else count(plan.snapshot, where, job)
+    matching = plan.snapshot.num_rows if where is None else count_rows(plan.snapshot, where, job)
     return Preview(matching, _changing(plan, where, job), rows)
 
 
@@ -69,7 +69,7 @@ def _changing(plan: UpdatePlan, where: Filter | None, job: Job) -> int | None:
         return None
     else:
         other = Predicate(plan.column, "ne", (plan.value,))
-    return count(plan.snapshot, other if where is None else where & other, job)
+    return count_rows(plan.snapshot, other if where is None else where & other, job)
 
 
 def _shown_columns(plan: UpdatePlan) -> list[str]:

@@ -9,8 +9,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from lamella.core.cells import parse_cell
 from lamella.core.errors import BadData
+from lamella.core.filters.cells import parse_cell
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.ui import theme
 

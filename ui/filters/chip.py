@@ -9,9 +9,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 
+from lamella.core.arrow.nested import place_of
 from lamella.core.filters import Filter, bind, sentence
-from lamella.core.filters.walk import columns_read
-from lamella.core.nested import place_of
+from lamella.core.filters.expr import columns_read
 from lamella.ui import theme
 from lamella.ui.filters.icon_button import IconButton
 from lamella.ui.filters.tree import Condition, Node, Problem

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from lamella.core.filters import Filter
-from lamella.core.query.local import count
+from lamella.core.query.find import count_rows
 from lamella.core.scan.snapshot import Snapshot
 from lamella.ui.filters.bar import FilterBar
 from lamella.ui.filters.tree import Condition
@@ -74,7 +74,7 @@ class LiveCount(QObject):
             return
         snapshot, filter = self._snapshot, wanted[0]
         self._handle = self._tasks.read(
-            lambda job: count(snapshot, filter, job),
+            lambda job: count_rows(snapshot, filter, job),
             partial(self._take, (snapshot.token, filter)),
             self._fail,
             owner=self,

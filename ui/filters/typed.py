@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.filters.expr import Filter, Reference
+from lamella.core.filters import Filter, Reference
 from lamella.core.filters.kinds import COUNTED, NUMBERS, kind_of
 from lamella.core.filters.sentence import sentence
 

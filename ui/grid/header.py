@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QApplication, QHeaderView, QWidget
 
-from lamella.core.query.query import SortKey
+from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.grid.cells import icon_name
 from lamella.ui.grid.model import GridModel

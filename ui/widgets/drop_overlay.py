@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from lamella.core.datasets.kinds import Kind, kind_of, sentence
+from lamella.core.datasets.formats import Kind, kind_of, sentence
 from lamella.ui import theme
 from lamella.ui.tasks import Handle, Tasks
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 
+from lamella.core.arrow.types import ID
 from lamella.core.jobs import Job
-from lamella.core.schema import ID
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme

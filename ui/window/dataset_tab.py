@@ -8,13 +8,12 @@ from pathlib import Path
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.errors import DamagedFile
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job, Progress
-from lamella.core.query.query import SortKey
 from lamella.core.query.view import View
-from lamella.core.scan.snapshot import FileSegment
+from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
 from lamella.ui.filters.bar import FilterBar
 from lamella.ui.filters.live_count import LiveCount

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from PySide6.QtCore import QObject, Signal
 
+from lamella.core.arrow.types import ID
 from lamella.core.jobs import Job
-from lamella.core.schema import ID
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import sentences

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from lamella.core.datasets.text.ragged import RaggedRow
+from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog
 from lamella.ui.widgets.message_bar import Choice

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lamella.core.filters import fits
 from lamella.core.filters.expr import Predicate
-from lamella.core.query.query import SortKey
+from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.about import AboutDialog
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.go_to_row import GoToRow

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from lamella.core.dataset import Dataset
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.options import Checksums, Ragged
-from lamella.core.datasets.text.ragged import RaggedRow
+from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.file_checks import checks

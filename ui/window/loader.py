@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
-from lamella.core.query.query import Query, SortKey
+from lamella.core.query.query import Query
 from lamella.core.query.view import View
+from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui.grid.pages import PageTexts, Request, read_pages
 from lamella.ui.tasks import Handle, Tasks

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from lamella.core.dataset import Dataset
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.options import Checksums, Ragged
 from lamella.core.datasets.text.dataset import TextDataset
-from lamella.core.filters.expr import And, Filter, all_of
-from lamella.core.filters.walk import columns_read
+from lamella.core.filters.expr import And, Filter, all_of, columns_read
 from lamella.core.jobs import Job
 
 if TYPE_CHECKING:

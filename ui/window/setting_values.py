@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
+from lamella.core.arrow.types import ID
 from lamella.core.jobs import Job
-from lamella.core.schema import ID
 from lamella.ui.editing.update_dialog import UpdateDialog
 from lamella.ui.editing.update_plan import SelectedRows
 from lamella.ui.window.dataset_tab import DatasetTab

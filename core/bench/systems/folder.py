@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lamella.core.bench.systems.base import Entity, ObjectBackend
-from lamella.core.store.layout import sync
+from lamella.core.store.folder import sync
 
 
 class Files:

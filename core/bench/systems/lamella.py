@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.agg import count, mean
+from lamella.core.arrow.types import ID
 from lamella.core.bench.systems.base import Backend, CatalogBackend, Entity, OperatorEntities, Rows
 from lamella.core.bench.systems.folder import Files, ObjectFiles
 from lamella.core.bench.systems.rows import ArrowTable, to_batches
@@ -24,9 +24,9 @@ from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiB
 from lamella.core.bench.workloads.user_table import UserTableBackend
 from lamella.core.filters import Filter, Predicate, all_of, col
 from lamella.core.jobs import Job
-from lamella.core.query import orders
-from lamella.core.scan import caches
-from lamella.core.schema import ID
+from lamella.core.query import sort_cache as orders
+from lamella.core.query.agg import count, mean
+from lamella.core.scan import cache as caches
 from lamella.core.store import Table
 from lamella.core.store.operators import Operators
 from lamella.core.store.store import Store
@@ -308,8 +308,8 @@ def _as_written(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray |
 def _insert(file: Path, table: Table) -> None:
     """All rows of a text file, read straight from it."""
     from lamella.core.datasets import open_dataset
+    from lamella.core.datasets.text.blocks import TypesWidened
     from lamella.core.datasets.text.dataset import TextDataset
-    from lamella.core.datasets.text.reading import TypesWidened
 
     dataset = open_dataset(file)
     assert isinstance(dataset, TextDataset)

@@ -13,7 +13,7 @@ from lamella.core.bench.systems.polars import PolarsBackend
 from lamella.core.bench.workloads.conditions import ExpressionOperand, Logic, Subject, compile_condition
 from lamella.core.bench.workloads.user_table import UserTableFile
 from lamella.core.filters.kinds import Kind
-from lamella.core.filters.like import as_regex
+from lamella.core.filters.predicate_values import as_regex
 
 
 class PolarsUserTable(PolarsBackend, UserTableFile):

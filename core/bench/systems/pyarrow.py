@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lamella.core.arrays import from_numpy
+from lamella.core.arrow.arrays import from_numpy
 from lamella.core.bench.systems.base import Backend, FileBackend, Rows
 from lamella.core.bench.systems.rows import ArrowTable, to_batches
 from lamella.core.bench.workloads.model import Columns, Workload

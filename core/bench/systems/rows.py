@@ -112,7 +112,7 @@ def to_columns(answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Valu
 def _batch(block: Columns) -> pa.RecordBatch:
     import pyarrow as pa
 
-    from lamella.core.arrays import from_numpy
+    from lamella.core.arrow.arrays import from_numpy
 
     arrays = [from_numpy(np.ascontiguousarray(values)) for values in block.values()]
     return pa.RecordBatch.from_arrays(arrays, names=list(block))

@@ -14,7 +14,7 @@ from lamella.core.bench.systems.sqlite import AsDeployed, AsPublished, SQLiteFil
 from lamella.core.bench.workloads import user_table
 from lamella.core.bench.workloads.conditions import Logic, Subject, SystemOperand, compile_condition
 from lamella.core.filters.kinds import Kind
-from lamella.core.filters.like import ESCAPE
+from lamella.core.filters.predicate_values import ESCAPE
 
 SIGNS = {"eq": "=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 

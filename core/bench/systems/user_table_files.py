@@ -21,7 +21,7 @@ from pyarrow import types as is_
 from lamella.core.bench.workloads import conditions
 from lamella.core.bench.workloads.user_table import UserTableFile, rows_of, table_of
 from lamella.core.filters.kinds import Kind
-from lamella.core.filters.like import as_regex
+from lamella.core.filters.predicate_values import as_regex
 
 Met = Callable[[Any], bool]
 Cell = Callable[[Any], Any]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrays import from_numpy, from_values
+from lamella.core.arrow.arrays import from_numpy, from_values
 from lamella.core.bench.workloads.model import Operation, Workload
 
 _OPERATIONS = tuple(

@@ -15,17 +15,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lamella.core.arrow.nested import Place
 from lamella.core.bench.workloads.user_table import CannotAsk
 from lamella.core.filters import OPERATORS, And, Bound, Filter, Not
-from lamella.core.filters.expr import Branch, Predicate
+from lamella.core.filters.expr import Branch, Predicate, fold
 from lamella.core.filters.kinds import Kind, kind_of
-from lamella.core.filters.like import as_regex
-from lamella.core.filters.narrowing import float_width, narrow, narrow_division, narrow_float
 from lamella.core.filters.operand import Operand
-from lamella.core.filters.reading import BoundReference
-from lamella.core.filters.values import value_range
-from lamella.core.filters.walk import fold
-from lamella.core.nested import Place
+from lamella.core.filters.predicate_values import BoundReference, as_regex
+from lamella.core.filters.values import float_width, narrow, narrow_division, narrow_float, value_range
 
 if TYPE_CHECKING:
     import pandas as pd

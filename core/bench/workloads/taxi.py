@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrays import from_numpy, from_values
+from lamella.core.arrow.arrays import from_numpy, from_values
 from lamella.core.bench.engine.measure import Sample, measure
 from lamella.core.bench.systems.base import Question, QuestionBackend
 from lamella.core.bench.workloads.model import Operation, Workload

@@ -16,18 +16,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
+from lamella.core.arrow.nested import place_of
+from lamella.core.arrow.types import ID
 from lamella.core.bench.registry import FAMILIES, workload_with_options
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_table import PREFIX, Change, TableCopy, compared_type
-from lamella.core.dataset import Dataset
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.options import Ragged
 from lamella.core.errors import FileProblem, LamellaError, UnknownColumn
 from lamella.core.filters import Filter, bind, from_json, sentence, to_json, to_text
-from lamella.core.filters.walk import columns_read
+from lamella.core.filters.expr import columns_read
 from lamella.core.jobs import Job
-from lamella.core.nested import place_of
-from lamella.core.schema import ID
 from lamella.core.store.store import Store
 
 

@@ -1,13 +1,96 @@
-"""A text file in stretches of whole rows, each of which can be read by itself, on any thread."""
+"""A text file in blocks of whole rows, each of which can be read by itself, on any thread."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
 
-from lamella.core.datasets.text.rows import RowEnds
+import numpy as np
+import pyarrow as pa
+
 from lamella.core.datasets.text.source import TextSource
+from lamella.core.datasets.text.types import join_json, solid
 from lamella.core.errors import FileProblem
+
+
+@dataclass(frozen=True)
+class RowEnds:
+    """`quote` None: every line break ends a row. `blank_rows`: a line with nothing on it is a row, too."""
+
+    newline: bytes = b"\n"
+    delimiter: bytes = b","
+    quote: bytes | None = None
+    blank_rows: bool = False
+
+    def none_in(self, data: bytes) -> bool:
+        """Whether there is no row in whole lines of text."""
+        return not data if self.blank_rows else not data.strip(b"\r\n")
+
+    def last(self, data: bytes) -> int:
+        """How many bytes of `data`, which begins with a row, are whole rows."""
+        if self.quote is None or self.quote not in data:
+            return data.rfind(self.newline) + 1
+        quotes = np.flatnonzero(np.frombuffer(data, np.uint8) == self.quote[0])
+        if self._paired(data, quotes):
+            return self._last_outside(data, quotes)
+        return self._last_scanned(data)
+
+    def _paired(self, data: bytes, quotes: np.ndarray) -> bool:
+        """Whether every quote opens a field, closes one or is doubled, so that counting them is enough."""
+        framed = np.frombuffer(self.newline + data + self.newline, np.uint8)
+        openers, closers = quotes[0::2], quotes[1::2]
+        doubled = closers[: len(openers[1:])] + 1 == openers[1:]
+        starts = self._among(framed[openers], self.delimiter + b"\n\r")
+        starts[1:] |= doubled
+        ends = self._among(framed[closers + 2], self.delimiter + b"\n\r")
+        ends[: len(doubled)] |= doubled
+        return bool(starts.all() and ends.all())
+
+    @staticmethod
+    def _among(found: np.ndarray, wanted: bytes) -> np.ndarray:
+        return np.isin(found, np.frombuffer(wanted, np.uint8))
+
+    def _last_outside(self, data: bytes, quotes: np.ndarray) -> int:
+        end = data.rfind(self.newline)
+        while end >= 0:
+            before = int(np.searchsorted(quotes, end))
+            if before % 2 == 0:
+                break
+            end = data.rfind(self.newline, 0, int(quotes[before - 1]))
+        return end + 1
+
+    def _last_scanned(self, data: bytes) -> int:
+        """Field by field, for text where quotes also stand inside plain fields."""
+        assert self.quote is not None
+        last = place = 0
+        while (opened := self._next_opening(data, place)) >= 0:
+            last = max(last, data.rfind(self.newline, place, opened) + 1)
+            closed = self._closing(data, opened + 1)
+            if closed < 0:
+                return last
+            place = closed + 1
+        return max(last, data.rfind(self.newline, place) + 1)
+
+    def _next_opening(self, data: bytes, place: int) -> int:
+        assert self.quote is not None
+        before = {*self.delimiter, *b"\n\r"}
+        found = data.find(self.quote, place)
+        while found > 0 and data[found - 1] not in before:
+            found = data.find(self.quote, found + 1)
+        return found
+
+    def _closing(self, data: bytes, place: int) -> int:
+        assert self.quote is not None
+        found = data.find(self.quote, place)
+        while found >= 0 and data[found + 1 : found + 2] == self.quote:
+            found = data.find(self.quote, found + 2)
+        return found
+
 
 LONGEST_ROW = 64 << 20
 """Bytes of UTF-8. Reading a row takes several times its size in memory."""
@@ -85,3 +168,108 @@ def endless_row(source: TextSource, ends: RowEnds, row: bytes, line: int) -> Fil
         if quoted
         else "Check that its rows stand on lines of their own",
     )
+
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+WORKERS = min(4, os.cpu_count() or 1)
+
+
+def in_order(
+    work: Callable[[Item], Answer], items: Iterable[Item], workers: int = WORKERS
+) -> Iterator[Answer]:
+    """At most `workers` + 1 items are held at a time. Left early, it waits for what is under way."""
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="reading-text")
+    waiting: deque[Future[Answer]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """`rows` are of the schema's `solid` types; None when the block did not fit the schema it was read
+    with, and `schema` is then one that it fits."""
+
+    schema: pa.Schema
+    rows: pa.Table | None
+
+
+class TextFormat(Protocol):
+    """How rows stand in a text file. It has no state of its own, so blocks may be read side by side."""
+
+    path: Path
+    label: str
+    skip_lines: int
+    ends: RowEnds
+
+    def find_schema(self, block: Block) -> pa.Schema:
+        """The columns by a first block; of type null where no value tells."""
+
+    def read(self, block: Block, schema: pa.Schema) -> Reading:
+        """The block's rows; raises `FileProblem` where they cannot be understood. Call `read_block`."""
+
+
+class RowsMissing(AssertionError):
+    """A format gave no rows for a block and no wider schema either, so the rows would be left out."""
+
+
+def read_block(text: TextFormat, block: Block, schema: pa.Schema) -> Reading:
+    """The block's rows, or a wider schema to read it with.
+
+    Raises `FileProblem` where they cannot be understood, and `RowsMissing`, which is a bug of the format.
+    """
+    reading = text.read(block, schema)
+    place = f"{text.path}: the block at line {block.first_line:,}"
+    if reading.rows is None and join_schemas(schema, reading.schema).equals(schema):
+        raise RowsMissing(f"{place} fits neither the schema it was read with nor anything wider: {schema}")
+    if reading.rows is not None and not reading.schema.equals(schema):
+        raise RowsMissing(f"{place} was read with another schema than {schema}: {reading.schema}")
+    return reading
+
+
+class TypesWidened(Exception):
+    """Values did not fit the schema the file was read with; `schema` fits all of them so far."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__("values ask for wider types")
+        self.schema = schema
+
+
+def text_rows(
+    text: TextFormat, blocks: Iterable[Block], schema: pa.Schema, progress: Callable[[int, int], None]
+) -> Iterator[pa.RecordBatch]:
+    """The rows in order, read side by side, until a value does not fit; from there on only types are
+    looked at, and `TypesWidened` is raised at the end."""
+    wide, count = schema, 0
+
+    def read(block: Block) -> tuple[Reading, int]:
+        return read_block(text, block, wide), block.done
+
+    for reading, done in in_order(read, blocks):
+        wide = join_schemas(wide, reading.schema)
+        if reading.rows is not None and wide.equals(schema):
+            yield from reading.rows.to_batches()
+            count += reading.rows.num_rows
+        progress(count, done)
+    if not wide.equals(schema):
+        raise TypesWidened(wide)
+
+
+def solid_schema(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([pa.field(field.name, solid(field.type)) for field in schema])
+
+
+def join_schemas(a: pa.Schema, b: pa.Schema) -> pa.Schema:
+    """Wide enough for both, column by name; what only `b` has comes last."""
+    kinds = {field.name: field.type for field in a}
+    for field in b:
+        kinds[field.name] = join_json(kinds.get(field.name, pa.null()), field.type)
+    return pa.schema([pa.field(name, kind) for name, kind in kinds.items()])

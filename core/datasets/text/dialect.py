@@ -12,8 +12,8 @@ from itertools import islice
 
 import pyarrow as pa
 
-from lamella.core.arrays import from_values
-from lamella.core.datasets.text.values import find_type, read_as
+from lamella.core.arrow.arrays import from_values
+from lamella.core.datasets.text.types import find_type, read_as
 
 DELIMITERS = ",\t;|"
 SAMPLE_ROWS = 1000

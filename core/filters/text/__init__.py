@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from lamella.core.filters.text.parser import parse
 from lamella.core.filters.text.printer import to_text
-from lamella.core.filters.text.reading import parse
 
 __all__ = ["parse", "to_text"]

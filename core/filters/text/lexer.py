@@ -1,17 +1,188 @@
-"""The text of a filter in words, names, values and signs, each with its place."""
+"""The text of a filter as words, names, values and signs, each with its place, and how each is written."""
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
-from lamella.core.errors import BadFilter
-from lamella.core.filters.flags import flagged
-from lamella.core.filters.text import literals
-from lamella.core.filters.text.places import pointing, unreadable
+from lamella.core.errors import BadFilter, LamellaError
+from lamella.core.filters.expr import flagged
+from lamella.core.filters.operators import OPERATORS
+from lamella.core.filters.temporal import (
+    moment_from_text,
+    moment_text,
+    saved_moment,
+    saved_span,
+    saved_time,
+    span_ns,
+    span_text,
+    time_from_text,
+)
+from lamella.core.filters.values import MOST_DIGITS, natural
+
+E = TypeVar("E", bound=LamellaError)
+
+WIDEST = 72
+BEFORE = 30
+"""Of a long line so many characters are shown before the place."""
+
+
+def pointing(error: E, text: str, start: int, stop: int) -> E:
+    """The error with the line that holds the place under its message, and carets under that."""
+    error.span = (start, stop)
+    error.args = (f"{error}\n{marked(text, start, stop)}",)
+    return error
+
+
+def unreadable(text: str, start: int, stop: int, why: str, fix: str = "") -> BadFilter:
+    what = f"The condition cannot be read at character {start + 1}"
+    return pointing(BadFilter(what, why, fix), text, start, stop)
+
+
+def marked(text: str, start: int, stop: int) -> str:
+    """Two lines, indented; of a long line only what stands around the place."""
+    begin = text.rfind("\n", 0, start) + 1
+    end = text.find("\n", start)
+    line, at = text[begin : len(text) if end < 0 else end], start - begin
+    cut = max(0, at - BEFORE) if len(line) > WIDEST else 0
+    shown = ("…" if cut else "") + line[cut : cut + WIDEST] + ("…" if len(line) > cut + WIDEST else "")
+    at += bool(cut) - cut
+    carets = "^" * max(1, min(stop - start, len(shown) - at))
+    return f"  {shown.replace(chr(9), ' ')}\n  {' ' * at}{carets}"
+
+
+CONSTANTS: dict[str, Any] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "nan": math.nan,
+    "inf": math.inf,
+    "infinity": math.inf,
+}
+"""Words that are values."""
+
+_BARE_MOMENT = re.compile(r"[\d: .-]+(?:[+-]\d{2}:\d{2})?")
+
+
+def written(value: Any) -> str:
+    """Raises `BadFilter` for a value that the language has no form for."""
+    value = natural(value)
+    for kind, write in _WRITERS:
+        if isinstance(value, kind):
+            return write(value)
+    raise BadFilter(f"{value!r} cannot be written in a condition that is text")
+
+
+def unquoted(raw: str) -> str:
+    return raw[1:-1].replace("''", "'")
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def read_pattern(raw: str) -> tuple[str, str]:
+    r"""`/\d\/\d/i` as the pattern and its flags."""
+    body, _slash, flags = raw[1:].rpartition("/")
+    return re.sub(r"\\(.)", lambda m: "/" if m[1] == "/" else m[0], body), flags.casefold()
+
+
+def slashed(regex: str) -> str:
+    """`/…/` where that reads back as the same pattern, quoted text elsewhere."""
+    raw = "/" + regex.replace("/", "\\/") + "/"
+    whole = re.fullmatch(r"/(?:[^/\\\n]|\\[^\n])+/", raw)
+    return raw if whole and read_pattern(raw)[0] == regex else quoted(regex)
+
+
+def number(raw: str) -> int | float | Decimal:
+    """A float where that is the number that was written, else a decimal number: whole ones have to be equal
+    to it, fractions the shortest that stand for it."""
+    if len(raw) > MOST_DIGITS:
+        raise ValueError(f"a number of more than {MOST_DIGITS} digits cannot be compared")
+    if raw.lstrip("+-").replace("_", "").isdigit():
+        return int(raw)
+    exact = Decimal(raw)
+    if exact and abs(exact.adjusted()) > MOST_DIGITS:
+        raise ValueError(f"a number of more than {MOST_DIGITS} digits cannot be compared")
+    near = float(exact)
+    if not math.isfinite(near):
+        return exact
+    return near if (int(near) if near.is_integer() else Decimal(repr(near))) == exact else exact
+
+
+def moment(raw: str) -> dt.date | str:
+    """A date, or a timestamp; as text where it is finer than Python's values are."""
+    when, nanoseconds = moment_from_text(" ".join(raw.split()))
+    if nanoseconds:
+        return raw
+    return when if ":" in raw else when.date()
+
+
+def clock(raw: str) -> dt.time | str:
+    when, nanoseconds = time_from_text(raw)
+    return raw if nanoseconds % 1000 else when
+
+
+def typed(raw: str) -> Any:
+    """`decimal '1.10'`, `x'00ff'` and the like."""
+    kind, quote, text = raw.partition("'")
+    return _TYPED[kind.strip().casefold()](unquoted(quote + text))
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text.strip())
+    except InvalidOperation:
+        raise ValueError("it is not a number") from None
+
+
+_TYPED: dict[str, Callable[[str], Any]] = {
+    "decimal": _decimal,
+    "date": dt.date.fromisoformat,
+    "timestamp": saved_moment,
+    "time": saved_time,
+    "duration": saved_span,
+    "x": bytes.fromhex,
+}
+
+
+def _whole(value: int) -> str:
+    if abs(value) >= 10**MOST_DIGITS:
+        raise BadFilter(f"A number of more than {MOST_DIGITS} digits cannot be compared")
+    return str(value)
+
+
+def _float(value: float) -> str:
+    short = repr(value)
+    return f"{int(value)}.0" if value.is_integer() and Decimal(short) != int(value) else short
+
+
+def _timestamp(value: dt.datetime) -> str:
+    if getattr(value, "nanosecond", 0):
+        return quoted(value.isoformat(sep=" "))
+    plain = moment_text(value).replace("T", " ")
+    return plain if _BARE_MOMENT.fullmatch(plain) and len(plain) <= 32 else f"timestamp '{plain}'"
+
+
+_WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
+    (type(None), lambda value: "null"),
+    (bool, lambda value: "true" if value else "false"),
+    (int, _whole),
+    (float, _float),
+    (str, quoted),
+    (Decimal, lambda value: f"decimal '{value}'"),
+    ((bytes, bytearray, memoryview), lambda value: f"x'{bytes(value).hex()}'"),
+    (dt.datetime, _timestamp),
+    (dt.date, dt.date.isoformat),
+    (dt.timedelta, lambda value: f"duration '{span_text(span_ns(value))}'"),
+    (dt.time, lambda value: f"time '{value.isoformat()}'" if value.tzinfo else value.isoformat()),
+)
 
 
 class Part(Enum):
@@ -64,11 +235,11 @@ _TOKENS = re.compile(
 _NAME_PART = re.compile(rf"{_QUOTED}|[^.\"]+")
 _DIGITS = frozenset({"moment", "clock", "number"})
 _READERS: dict[str, Callable[[str], Any]] = {
-    "typed": literals.typed,
-    "text": literals.unquoted,
-    "moment": literals.moment,
-    "clock": literals.clock,
-    "number": literals.number,
+    "typed": typed,
+    "text": unquoted,
+    "moment": moment,
+    "clock": clock,
+    "number": number,
     "endless": float,
 }
 _NEVER_CLOSED = {
@@ -111,7 +282,7 @@ def _token(text: str, match: re.Match[str]) -> Token:
 
 def _pattern(text: str, match: re.Match[str]) -> Token:
     try:
-        pattern, folds = flagged(*literals.pattern(match.group()))
+        pattern, folds = flagged(*read_pattern(match.group()))
     except BadFilter as error:
         raise pointing(error, text, *match.span()) from None
     return Token(Part.VALUE, match.group(), match.start(), pattern, folds)
@@ -149,3 +320,76 @@ def _stray(text: str, at: int) -> Exception:
 
 def _short(raw: str) -> str:
     return raw if len(raw) <= 40 else raw[:39] + "…"
+
+
+ALSO = (
+    ("eq", "== {0}"),
+    ("ne", "<> {0}"),
+    ("starts_with", "starts_with {0}"),
+    ("ends_with", "ends_with {0}"),
+    ("not_contains", "does not contain {0}"),
+    ("regex", "matches {0}"),
+    ("mod", "% {0} = {1}"),
+    ("is_empty", "is empty"),
+    ("not_empty", "is not empty"),
+)
+"""What is read besides the operators' own spellings, and never written."""
+
+IN_ANY_CASE = ("in", "any", "case")
+KEYWORDS = frozenset({"and", "or", "not", "all", "any"})
+LIST = "{all}"
+FILTER = "({0})"
+"""The place of a condition on items, which stands in parentheses."""
+
+_PART = re.compile(r"\(\{0\}\)|\{\w+\}|\w+|[^\w\s{}]+")
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """`parts` are keywords and signs, and places in braces: `{0}`, `{1}`, `{all}`, `({0})`."""
+
+    operator: str
+    parts: tuple[str, ...]
+
+    @property
+    def lead(self) -> tuple[str, ...]:
+        """What stands before the first value, by which it is recognised."""
+        first = next((i for i, part in enumerate(self.parts) if is_place(part)), len(self.parts))
+        return self.parts[:first]
+
+
+def parts_of(spelling: str) -> tuple[str, ...]:
+    return tuple(_PART.findall(spelling))
+
+
+def is_place(part: str) -> bool:
+    return "{" in part
+
+
+def _all() -> list[Spelling]:
+    """Longest lead first, so that `is not null` comes before `is`."""
+    own = [(operator.id, operator.spelling) for operator in OPERATORS.values()]
+    made = [Spelling(id_, parts_of(spelling)) for id_, spelling in (*own, *ALSO)]
+    return sorted(made, key=lambda spelling: -len(spelling.lead))
+
+
+def _by_first(spellings: list[Spelling]) -> dict[str, list[Spelling]]:
+    found: dict[str, list[Spelling]] = {}
+    for spelling in spellings:
+        found.setdefault(spelling.lead[0], []).append(spelling)
+    return found
+
+
+SPELLINGS: Mapping[str, list[Spelling]] = _by_first(_all())
+"""By their first word or sign."""
+
+PHRASES = list(dict.fromkeys(" ".join(parts_of(o.spelling.partition("{")[0])) for o in OPERATORS.values()))
+"""What operators begin with, in the order of their table."""
+
+
+def spelling_at(word: Callable[[int], str]) -> Spelling | None:
+    """The longest one whose lead stands at `word(0)`, `word(1)`, …"""
+    for spelling in SPELLINGS.get(word(0), ()):
+        if all(word(i) == part for i, part in enumerate(spelling.lead)):
+            return spelling
+    return None

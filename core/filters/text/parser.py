@@ -1,25 +1,188 @@
-"""Text to a filter tree. Groups wait on a list of their own, so depth and length are no limit."""
+"""Text to a filter tree. Groups wait on a list of their own, so depth and length have no limit."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
-from lamella.core.filters.expr import DEEPEST, And, Filter, Or, Predicate, Reference
-from lamella.core.filters.text import strays
-from lamella.core.filters.text.groups import Group
-from lamella.core.filters.text.lexer import Part, Token, tokens
-from lamella.core.filters.text.literals import CONSTANTS
-from lamella.core.filters.text.spellings import (
+import pyarrow as pa
+
+from lamella.core.errors import BadFilter, LamellaError, UnknownColumn, nearest
+from lamella.core.filters.binding import bind
+from lamella.core.filters.expr import DEEPEST, And, Filter, Not, Or, Predicate, Reference
+from lamella.core.filters.operators import OPERATORS, Takes
+from lamella.core.filters.predicate_values import BadValue
+from lamella.core.filters.text.lexer import (
+    CONSTANTS,
     FILTER,
     IN_ANY_CASE,
     KEYWORDS,
     LIST,
+    PHRASES,
+    Part,
     Spelling,
+    Token,
     is_place,
+    pointing,
+    quoted,
     spelling_at,
+    tokens,
+    unreadable,
 )
+
+
+@dataclass
+class Group:
+    """`opener` is None for the whole text. `make` makes a filter of what stands between the commas, of which
+    there is one where `commas` are not allowed; a plain parenthesis is what stands in it. `start` is the
+    token that a condition on the items of a list begins with, where the group belongs to one."""
+
+    opener: Token | None = None
+    make: Callable[[tuple[Filter, ...]], Filter] | None = None
+    commas: bool = False
+    start: int | None = None
+    nots: int = 0
+    done: list[Filter] = field(default_factory=list)
+    alternatives: list[list[Filter]] = field(default_factory=lambda: [[]])
+
+    def add(self, condition: Filter) -> None:
+        """One more operand, negated as often as `not` stands before it."""
+        for _ in range(self.nots):
+            condition = Not(condition)
+        self.nots = 0
+        self.alternatives[-1].append(condition)
+
+    def either(self) -> None:
+        self.alternatives.append([])
+
+    def comma(self) -> None:
+        self.done.append(self._current())
+        self.alternatives = [[]]
+
+    def value(self) -> Filter:
+        if self.make is None:
+            return self._current()
+        last = [self._current()] if self.alternatives[0] else []
+        return self.make((*self.done, *last))
+
+    def _current(self) -> Filter:
+        joined = [one[0] if len(one) == 1 else And(tuple(one)) for one in self.alternatives]
+        return joined[0] if len(joined) == 1 else Or(tuple(joined))
+
+
+E = TypeVar("E", bound=LamellaError)
+_COMPARISONS = frozenset({"=", "==", "!=", "<>", "<", "<=", ">", ">="})
+
+
+def no_column(text: str, token: Token) -> BadFilter:
+    """`token` stands where a condition should begin."""
+    if token.part is Part.END:
+        why = "A condition is missing here" if text.strip() else "It is empty"
+        return unreadable(text, token.start, token.stop, why, "Write one, such as delay > 60")
+    if token.part is Part.VALUE:
+        fix = "The column comes first; one with a name like that stands in double quotes"
+        return unreadable(text, token.start, token.stop, f"{token.text} is a value, not a column", fix)
+    if token.word in KEYWORDS:
+        fix = f'A column of this name stands in double quotes: "{token.text}"'
+        return unreadable(text, token.start, token.stop, f"A condition is missing before '{token.text}'", fix)
+    fix = "Every comparison begins with its column: delay > 60 and delay < 90"
+    why = f"A column is expected here, not '{token.text}'"
+    return unreadable(text, token.start, token.stop, why, fix if token.word in _COMPARISONS else "")
+
+
+def no_operator(text: str, subject: Token, token: Token) -> BadFilter:
+    """`token` stands behind the column `subject`, and begins no operator."""
+    if token.part is Part.END or token.word in KEYWORDS or token.word in (")", ","):
+        why = f"Nothing is said about column '{subject.value}'"
+        fix = f"Compare it, or ask: {subject.text} is true, {subject.text} is null"
+        return unreadable(text, subject.start, subject.stop, why, fix)
+    begun = [phrase for phrase in PHRASES if phrase.split()[0] == token.word]
+    if begun:
+        why = f"'{token.text}' alone is no operator"
+        equal = f". Ask for a value by {subject.text} = …" if token.word == "is" else ""
+        return unreadable(text, token.start, token.stop, why, _operators(begun) + equal)
+    fix = _meant(nearest(token.word, PHRASES)) or _operators(PHRASES)
+    return unreadable(text, token.start, token.stop, f"'{token.text}' is no operator", fix)
+
+
+def no_connective(text: str, token: Token) -> BadFilter:
+    """`token` stands behind a whole condition."""
+    if token.word == ")":
+        return unreadable(text, token.start, token.stop, "No parenthesis is open that this one could close")
+    if token.word in _COMPARISONS:
+        fix = "Join two comparisons: delay > 60 and delay < 90; or write: delay between 60 and 90"
+        return unreadable(text, token.start, token.stop, "A condition compares once", fix)
+    fix = _meant(nearest(token.word, ["and", "or"])) if token.part is Part.WORD else ""
+    why = f"'and' or 'or' is expected here, not {_said(token)}"
+    return unreadable(text, token.start, token.stop, why, fix)
+
+
+def no_value(text: str, token: Token) -> BadFilter:
+    fix = "Text stands in single quotes, a column's name in double quotes where it is a keyword"
+    return unreadable(text, token.start, token.stop, f"A value is expected here, not {_said(token)}", fix)
+
+
+def not_expected(text: str, token: Token, part: str) -> BadFilter:
+    return unreadable(text, token.start, token.stop, f"'{part}' is expected here, not {_said(token)}")
+
+
+def no_parenthesis(text: str, token: Token) -> BadFilter:
+    fix = f"Write ({token.text})" if token.part is Part.VALUE else ""
+    return unreadable(
+        text, token.start, token.stop, f"A parenthesis is expected here, not {_said(token)}", fix
+    )
+
+
+def unfinished_list(text: str, opener: Token, token: Token) -> BadFilter:
+    if token.part is Part.END:
+        return never_closed(text, opener)
+    why = f"A comma or ) is expected here, not {_said(token)}"
+    return unreadable(text, token.start, token.stop, why)
+
+
+def unfinished_value(text: str, opener: Token, token: Token, close: str) -> BadFilter:
+    if token.part is Part.END:
+        why = f"The '{opener.text}' that opens here is never closed"
+        return unreadable(text, opener.start, opener.stop, why)
+    why = f"A comma or {close} is expected here, not {_said(token)}"
+    return unreadable(text, token.start, token.stop, why)
+
+
+def no_field(text: str, token: Token) -> BadFilter:
+    fix = "A struct is written as {name: value}, a name with other signs in double quotes"
+    why = f"The name of a field is expected here, not {_said(token)}"
+    return unreadable(text, token.start, token.stop, why, fix)
+
+
+def too_deep(text: str, token: Token) -> BadFilter:
+    return unreadable(text, token.start, token.stop, "Values are nested too deep here")
+
+
+def never_closed(text: str, opener: Token) -> BadFilter:
+    return unreadable(text, opener.start, opener.stop, "The parenthesis that opens here is never closed")
+
+
+def meant_as_text(error: E, name: str, text: str, token: Token) -> E:
+    """`token` stands where a value does, so its `name` was taken for a column to compare with."""
+    error.args = (f"{error} If it is text, write it in single quotes: {quoted(name)}.",)
+    return pointing(error, text, token.start, token.stop)
+
+
+def _said(token: Token) -> str:
+    if token.part is Part.END:
+        return "the end"
+    return token.text if token.part is Part.VALUE else f"'{token.text}'"
+
+
+def _meant(guesses: list[str]) -> str:
+    return "Did you mean " + " or ".join(f"'{guess}'" for guess in guesses) + "?" if guesses else ""
+
+
+def _operators(phrases: list[str]) -> str:
+    return "There are: " + ", ".join(phrases)
+
 
 _NESTED = {"[": "]", "{": "}"}
 _GROUPS: dict[str, type[And] | type[Or]] = {"all": And, "any": Or}
@@ -92,12 +255,12 @@ class Reader:
         elif token.word == "," and group.commas:
             group.comma()
         elif token.word != "and":
-            raise strays.connective(self.text, token)
+            raise no_connective(self.text, token)
 
     def _whole(self) -> Filter:
         group = self._groups[-1]
         if group.opener:
-            raise strays.never_closed(self.text, group.opener)
+            raise never_closed(self.text, group.opener)
         return group.value()
 
     # Conditions -----------------------------------------------------------------------------
@@ -124,7 +287,7 @@ class Reader:
     def _column(self) -> str:
         token = self._take()
         if token.part not in (Part.WORD, Part.NAME) or token.word in KEYWORDS:
-            raise strays.column(self.text, token)
+            raise no_column(self.text, token)
         return str(token.value)
 
     def _spelling(self, subject: int) -> tuple[Spelling, bool]:
@@ -136,7 +299,7 @@ class Reader:
             self._take()
             found = spelling_at(self._word)
         if found is None:
-            raise strays.operator(self.text, self._tokens[subject], self._next)
+            raise no_operator(self.text, self._tokens[subject], self._next)
         return found, True
 
     def _predicate(self, column: str, spelling: Spelling) -> Predicate:
@@ -151,7 +314,7 @@ class Reader:
             elif self._word() == part:
                 self._take()
             else:
-                raise strays.expected(self.text, self._next, part)
+                raise not_expected(self.text, self._next, part)
         return Predicate(column, spelling.operator, tuple(values), folds or self._in_any_case())
 
     def _in_any_case(self) -> bool:
@@ -161,7 +324,7 @@ class Reader:
 
     def _opening(self) -> Token:
         if self._word() != "(":
-            raise strays.no_parenthesis(self.text, self._next)
+            raise no_parenthesis(self.text, self._next)
         return self._take()
 
     def _list(self) -> list[Any]:
@@ -172,14 +335,14 @@ class Reader:
             if self._word() == ",":
                 self._take()
             elif self._word() != ")":
-                raise strays.unfinished_list(self.text, opener, self._next)
+                raise unfinished_list(self.text, opener, self._next)
         self._take()
         return found
 
     def _nested(self, opener: Token, depth: int = 0) -> Any:
         """`[1, 2]` or `{h: 80, w: null}`, whose values may be nested again."""
         if depth > DEEPEST:
-            raise strays.too_deep(self.text, opener)
+            raise too_deep(self.text, opener)
         listed: list[Any] = []
         fields: dict[str, Any] = {}
         close = _NESTED[opener.word]
@@ -187,9 +350,9 @@ class Reader:
             if opener.word == "{":
                 name = self._take()
                 if name.part not in (Part.WORD, Part.NAME):
-                    raise strays.field(self.text, name)
+                    raise no_field(self.text, name)
                 if self._word() != ":":
-                    raise strays.expected(self.text, self._next, ":")
+                    raise not_expected(self.text, self._next, ":")
                 self._take()
                 fields[str(name.value)] = self._inside(depth)
             else:
@@ -197,7 +360,7 @@ class Reader:
             if self._word() == ",":
                 self._take()
             elif self._word() != close:
-                raise strays.unfinished_value(self.text, opener, self._next, close)
+                raise unfinished_value(self.text, opener, self._next, close)
         self._take()
         return fields if opener.word == "{" else listed
 
@@ -207,7 +370,7 @@ class Reader:
         token = self._next
         value = self._value()
         if isinstance(value, Reference):
-            raise strays.value(self.text, token)
+            raise no_value(self.text, token)
         return value
 
     def _value(self) -> Any:
@@ -220,4 +383,68 @@ class Reader:
             return CONSTANTS[token.word]
         if token.part is Part.NAME or (token.part is Part.WORD and token.word not in KEYWORDS):
             return Reference(str(token.value))
-        raise strays.value(self.text, token)
+        raise no_value(self.text, token)
+
+
+KEPT = 256
+LONGEST_KEPT = 1_000
+"""Characters of a text that is likely to be asked again."""
+
+
+def parse(text: str, schema: pa.Schema | None = None, name: str = "the data") -> Filter:
+    """The tree that `text` spells. Raises `BadFilter` that shows the place.
+
+    With a `schema`, that of the dataset `name`, what does not fit it is refused in the same way, as
+    `core.filters.bind` would refuse it: `UnknownColumn` too.
+    """
+    tree, reader = _known(text) if len(text) <= LONGEST_KEPT else _read(text)
+    if schema is not None:
+        _refuse_unfit(tree, reader, schema, name)
+    return tree
+
+
+def _read(text: str) -> tuple[Filter, Reader]:
+    reader = Reader(text)
+    return reader.read(), reader
+
+
+_known = lru_cache(KEPT)(_read)
+
+
+def _refuse_unfit(tree: Filter, reader: Reader, schema: pa.Schema, name: str) -> None:
+    try:
+        bind(tree, schema, name)
+    except LamellaError:
+        for predicate, spelled in reader.conditions:
+            _refuse_one(predicate, spelled, reader.text, schema, name)
+        raise
+
+
+def _refuse_one(predicate: Predicate, spelled: list[Token], text: str, schema: pa.Schema, name: str) -> None:
+    try:
+        bind(predicate, schema, name)
+    except UnknownColumn as error:
+        token = _naming(error.name, spelled)
+        if token is not spelled[0]:
+            raise meant_as_text(error, error.name, text, token) from None
+        raise pointing(error, text, token.start, token.stop) from None
+    except BadFilter as error:
+        named = next((value.name for value in predicate.values if isinstance(value, Reference)), None)
+        if named is not None and OPERATORS[predicate.operator].takes is not Takes.COLUMNS:
+            raise meant_as_text(error, named, text, _naming(named, spelled)) from None
+        first, last = _refused(error, spelled)
+        raise pointing(error, text, first.start, last.stop) from None
+
+
+def _refused(error: BadFilter, spelled: list[Token]) -> tuple[Token, Token]:
+    """The value that does not fit, or the whole condition."""
+    for token in spelled:
+        if isinstance(error, BadValue) and token.part is Part.VALUE and token.value is error.value:
+            return token, token
+    return spelled[0], spelled[-1]
+
+
+def _naming(name: str, spelled: list[Token]) -> Token:
+    """The last token of this name, for a value stands behind its column."""
+    named = (t for t in reversed(spelled) if t.part in (Part.WORD, Part.NAME) and t.value == name)
+    return next(named, spelled[0])

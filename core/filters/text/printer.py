@@ -8,8 +8,17 @@ from typing import Any
 
 from lamella.core.filters.binding import counted, known_operator
 from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, Struct
-from lamella.core.filters.text.literals import CONSTANTS, slashed, written
-from lamella.core.filters.text.spellings import FILTER, IN_ANY_CASE, KEYWORDS, LIST, is_place, parts_of
+from lamella.core.filters.text.lexer import (
+    CONSTANTS,
+    FILTER,
+    IN_ANY_CASE,
+    KEYWORDS,
+    LIST,
+    is_place,
+    parts_of,
+    slashed,
+    written,
+)
 
 _BARE = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 _RESERVED = KEYWORDS | CONSTANTS.keys()

@@ -24,13 +24,11 @@ import tantivy
 from tantivy.tantivy import __version__
 
 from lamella.core.errors import FileProblem
-from lamella.core.index.fulltext.part import Part, build, schema_of
-from lamella.core.index.fulltext.vocabulary import Vocabulary
-from lamella.core.index.fulltext.writing import Texts, TooLarge
+from lamella.core.index.fulltext.part import Part, Texts, TooLarge, Vocabulary, build, schema_of
 from lamella.core.index.registry import DRAFT, Index, Place
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import run_chunks
-from lamella.core.scan.footers import unchanged
+from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.snapshot import Column, FileSegment
 
 FORMAT = 3

@@ -1,23 +1,363 @@
-"""A tantivy index of rows that never change, on disk or in memory, as it is asked."""
+"""A tantivy index of rows that never change, on disk or in memory: filled, and asked."""
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+import os
+import shutil
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import pairwise, repeat, zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tantivy import DocAddress, Query, Schema, SchemaBuilder, Searcher
+import pyarrow as pa
+import pyarrow.compute as pc
+import tantivy
+from tantivy import (
+    DocAddress,
+    Document,
+    Filter,
+    IndexWriter,
+    PreTokenizedString,
+    Query,
+    Schema,
+    SchemaBuilder,
+    Searcher,
+    TextAnalyzer,
+    TextAnalyzerBuilder,
+    Token,
+    Tokenizer,
+)
 
+from lamella.core.arrow.arrays import from_values, take
 from lamella.core.errors import StoreProblem
-from lamella.core.index.fulltext.analysis import FROM_TEXT
-from lamella.core.index.fulltext.vocabulary import Vocabulary
-from lamella.core.index.fulltext.writing import FILLER, Texts, field_of, write
 from lamella.core.jobs import Job
+
+LANGUAGES = (
+    "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian",
+    "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "turkish",
+)  # fmt: skip
+"""Those whose words can be brought to their stems. Tamil's cannot: a pulli ends a word here."""
+
+ENGLISH = "english"
+FROM_TEXT = "words"
+"""What the analyzer of the texts is registered as."""
+
+
+@dataclass(frozen=True)
+class WordToken:
+    """A word of a text, and where it stands there."""
+
+    word: str
+    start: int
+    stop: int
+
+
+def normal(text: str) -> str:
+    """Letters with accents as one character each: a word would end at an accent of its own otherwise."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def indexed(text: str) -> str:
+    """What is cut into words for a `normal` text, letter for letter. A dotted I in lower case would be an i
+    with one more dot."""
+    return text if text.isascii() else text.replace("İ", "I")
+
+
+@lru_cache(1)
+def analyzer() -> TextAnalyzer:
+    """Runs of letters and digits, in lower case: what is indexed, whatever the language."""
+    return TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.lowercase()).build()
+
+
+def words(text: str) -> list[str]:
+    return list(analyzer().analyze(indexed(normal(text))))
+
+
+def tokens(text: str) -> list[WordToken]:
+    """The words of a text that is `normal` already."""
+    found = analyzer().pre_tokenize(indexed(text)).tokens
+    return [WordToken(t.text, t.char_offset_from, t.char_offset_to or t.char_offset_from) for t in found]
+
+
+def folded(words: Sequence[str]) -> list[str]:
+    """Each word without its accents."""
+    return _each(words, None)
+
+
+def meanings(words: Sequence[str], language: str | None) -> list[str]:
+    """What is the same for words that a search does not tell apart: their stem, without accents."""
+    return _each(words, language)
+
+
+def _each(words: Sequence[str], language: str | None) -> list[str]:
+    """One result for each word. Words hold no white space, so they can be looked at as one text."""
+    found = list(_mapping(language).analyze(" ".join(words)))
+    if len(found) == len(words):
+        return found
+    return ["".join(_mapping(language).analyze(word)) or word for word in words]
+
+
+@lru_cache(64)
+def _mapping(language: str | None) -> TextAnalyzer:
+    """Stems of most languages depend on accents; English words have some from elsewhere alone."""
+    filters = [] if language is None else [Filter.stemmer(language)]
+    filters.insert(0 if language == ENGLISH else len(filters), Filter.ascii_fold())
+    built = TextAnalyzerBuilder(Tokenizer.whitespace())
+    for one in filters:
+        built = built.filter(one)
+    return built.build()
+
+
+SCHEMA = pa.schema([("meaning", pa.string()), ("word", pa.string())])
+BLOCK = 64
+"""Words that are looked at together: one of so many is held to find the others by."""
+
+
+class Vocabulary:
+    """Words in the order of their meanings."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._meanings, self._words = batch.columns
+
+    @classmethod
+    def of(cls, words: Sequence[str], language: str | None) -> Vocabulary:
+        columns = [from_values(texts, pa.string()) for texts in (meanings(words, language), words)]
+        batch = pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+        return cls(batch.sort_by([("meaning", "ascending"), ("word", "ascending")]))
+
+    @classmethod
+    def read(cls, path: Path) -> Vocabulary:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+            return cls(reader.get_batch(0))
+
+    def write(self, path: Path) -> None:
+        batch = pa.RecordBatch.from_arrays([self._meanings, self._words], schema=SCHEMA)
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
+            writer.write_batch(batch)
+
+    def of_meaning(self, meaning: str) -> list[str]:
+        """The words that mean the same."""
+        found: list[str] = []
+        for start in range(BLOCK * max(0, bisect_left(self._firsts, meaning) - 1), len(self._words), BLOCK):
+            block = self._meanings.slice(start, BLOCK).to_pylist()
+            first, stop = bisect_left(block, meaning), bisect_right(block, meaning)
+            found += self._words.slice(start + first, stop - first).to_pylist()
+            if stop < len(block):
+                break
+        return found
+
+    def beginnings(self, beginning: str) -> list[str]:
+        """With what the words begin that begin so, accents put aside."""
+        plain, (without, accented) = folded([beginning])[0], self._accented
+        found = {beginning, plain}
+        for place in range(bisect_left(without, plain), len(without)):
+            if not without[place].startswith(plain):
+                break
+            found.add(_cut(accented[place], plain))
+        return sorted(found)
+
+    @cached_property
+    def _firsts(self) -> list[str]:
+        """The first meaning of each block."""
+        return list(take(self._meanings, np.arange(0, len(self._meanings), BLOCK)).to_pylist())
+
+    @cached_property
+    def _accented(self) -> tuple[list[str], list[str]]:
+        """Words with accents, in the order they have without them: first without."""
+        words = self._words.filter(pc.invert(pc.string_is_ascii(self._words))).to_pylist()
+        pairs = sorted(pair for pair in zip(folded(words), words, strict=True) if pair[0] != pair[1])
+        return [without for without, _ in pairs], [word for _, word in pairs]
+
+
+def _cut(word: str, plain: str) -> str:
+    """The shortest beginning of a word that is `plain`, or longer, without its accents."""
+    return next(part for end in range(len(word) + 1) if _starts(part := word[:end], plain))
+
+
+def _starts(part: str, plain: str) -> bool:
+    return folded([part])[0].startswith(plain) if part else not plain
+
+
+Texts = Mapping[int, pa.Array | pa.ChunkedArray]
+"""By column key a value for each row: text, a list of texts, or null."""
+
+FILLER = "FILLER"
+"""A word that no text holds: what is indexed is in lower case."""
+FEW_ROWS = 1_000
+FILLERS = 8
+MOST_FILLERS = 10_000
+ROWS_A_TURN = 500
+LEAST_MEMORY, MOST_MEMORY = 20_000_000, 512_000_000
+MOST_OF_TANTIVY = 4_000_000_000
+BYTES_A_ROW, BYTES_A_BYTE = 2_000, 40
+"""What tantivy may need at most before it ends a segment; it takes what it needs."""
+BYTES_A_SEGMENT, MOST_SEGMENTS = 4_000_000, 4
+"""So much text is worth a segment of its own; every search looks at each."""
+SEGMENTS = "meta.json"
+"""What tantivy calls its list of an index's segments."""
+
+
+class TooLarge(Exception):
+    """The rows do not fit the segments of tantivy's that they were to have."""
+
+
+def field_of(key: int) -> str:
+    return f"c{key}"
+
+
+def write(
+    schema: Schema, texts: Texts, rows: int, usual: Mapping[int, float] | None, folder: Path | None, job: Job
+) -> tuple[Searcher, tuple[int, ...]]:
+    """An index of the texts, in memory or in an empty folder, and the first row of each of its segments.
+
+    Raises `TooLarge`, for several rows alone. tantivy tells of whatever fails, a full disk too, as a
+    `ValueError`.
+    """
+    starts = _starts_of_runs(texts, rows) if folder else (0,)
+    runs = [_Run(texts, first, stop) for first, stop in pairwise((*starts, rows))]
+    if folder is None or len(runs) == 1:
+        index = _index(schema, folder)
+        _fill([index], runs, usual, job)
+        index.reload()
+    else:
+        pieces = [folder / str(number) for number in range(len(runs))]
+        _fill([_index(schema, piece) for piece in pieces], runs, usual, job)
+        _join(pieces, folder)
+        index = tantivy.Index.open(str(folder))
+    searcher = index.searcher()
+    if searcher.num_segments > len(starts):
+        raise TooLarge
+    return searcher, starts
+
+
+class _Run:
+    """Some of the rows, which become a segment."""
+
+    def __init__(self, texts: Texts, first: int, stop: int) -> None:
+        self.texts = {key: column.slice(first, stop - first) for key, column in texts.items()}
+        self.rows = stop - first
+
+    def memory(self) -> int:
+        """A row is never cut in two, so one that is alone gets all it needs."""
+        size = sum(map(_size, self.texts.values()))
+        needed = LEAST_MEMORY + max(self.rows * BYTES_A_ROW, size * BYTES_A_BYTE)
+        return min(needed, MOST_OF_TANTIVY if self.rows == 1 else MOST_MEMORY)
+
+
+def _starts_of_runs(texts: Texts, rows: int) -> tuple[int, ...]:
+    size = sum(map(_size, texts.values()))
+    segments = max(1, min(os.cpu_count() or 1, MOST_SEGMENTS, size // BYTES_A_SEGMENT, rows))
+    return tuple(rows * number // segments for number in range(segments))
+
+
+def _index(schema: Schema, folder: Path | None) -> tantivy.Index:
+    if folder:
+        folder.mkdir(exist_ok=True)
+    index = tantivy.Index(schema, path=str(folder) if folder else None)
+    index.register_tokenizer(FROM_TEXT, analyzer())
+    return index
+
+
+def _fill(
+    indexes: Sequence[tantivy.Index], runs: Sequence[_Run], usual: Mapping[int, float] | None, job: Job
+) -> None:
+    """Each index with a run, on a thread of tantivy's own: several for one index would take rows as they
+    come. This thread hands rows to all of them in turns, for Python's lock lets one do so at a time."""
+    with ExitStack() as ending:
+        writers = []
+        for index, run in zip(indexes, runs, strict=True):
+            writers.append(index.writer(run.memory(), 1))
+            ending.callback(writers[-1].wait_merging_threads)
+        for _ in zip_longest(*map(_add, writers, runs, repeat(job))):
+            pass
+        for writer, run in zip(writers, runs, strict=True):
+            if usual and run.rows < FEW_ROWS and run.memory() < MOST_OF_TANTIVY:
+                _fill_up(writer, run.texts, run.rows, usual)
+        with ThreadPoolExecutor(len(writers)) as pool:
+            list(pool.map(IndexWriter.commit, writers))
+
+
+def _join(pieces: Sequence[Path], folder: Path) -> None:
+    """Segments are files that know nothing of each other; the list of them says which an index has."""
+    told = [json.loads((piece / SEGMENTS).read_bytes()) for piece in pieces]
+    for file in _files(pieces, told):
+        file.rename(folder / file.name)
+    together = [segment for one in told for segment in one["segments"]]
+    (folder / SEGMENTS).write_text(json.dumps({**told[0], "segments": together}))
+    for piece in pieces:
+        shutil.rmtree(piece)
+
+
+def _files(pieces: Sequence[Path], told: Sequence[Mapping[str, Any]]) -> Iterator[Path]:
+    for piece, one in zip(pieces, told, strict=True):
+        for segment in one["segments"]:
+            yield from piece.glob(f"{segment['segment_id'].replace('-', '')}.*")
+
+
+def _size(column: pa.Array | pa.ChunkedArray) -> int:
+    """Bytes of text."""
+    values = pc.list_flatten(column) if pa.types.is_nested(column.type) else column
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    return int(pc.sum(pc.binary_length(values.cast(pa.large_string()))).as_py() or 0)
+
+
+def _add(writer: IndexWriter, run: _Run, job: Job) -> Iterator[int]:
+    """Some rows at each turn. They are indexed meanwhile, so cells are prepared when their turn comes."""
+    for first in range(0, run.rows, ROWS_A_TURN):
+        job.check()
+        count = min(ROWS_A_TURN, run.rows - first)
+        for document in _documents({k: column.slice(first, count) for k, column in run.texts.items()}, count):
+            writer.add_document(document)
+        yield first
+
+
+def _documents(texts: Texts, rows: int) -> list[Document]:
+    """Most cells hold one text that is plain."""
+    documents = [Document() for _ in range(rows)]
+    for key, column in texts.items():
+        name = field_of(key)
+        for document, value in zip(documents, column.to_pylist(), strict=True):
+            if type(value) is str and value.isascii():
+                document.add_text(name, value)
+            else:
+                for text in texts_of(value):
+                    document.add_text(name, indexed(text))
+    return documents
+
+
+def texts_of(value: Any) -> Sequence[str]:
+    """The texts that a cell holds."""
+    if isinstance(value, str):
+        return (normal(value),)
+    return () if value is None else tuple(normal(text) for text in value if text is not None)
+
+
+def _fill_up(writer: IndexWriter, texts: Texts, rows: int, usual: Mapping[int, float]) -> None:
+    """Documents that no search finds, which bring the average lengths to what is usual."""
+    total = {key: sum(map(_words, column.to_pylist())) for key, column in texts.items()}
+    needed = [int(total[key] / usual[key]) + 1 - rows for key in texts if usual.get(key)]
+    count = min(MOST_FILLERS, max([FILLERS, *needed]))
+    filler = Document()
+    for key in texts:
+        missing = round(usual.get(key, 0.0) * (rows + count)) - total[key]
+        if missing > 0:
+            tokens = [Token(FILLER, place, 0, 0) for place in range(missing)]
+            filler.add_pre_tokenized_text(field_of(key), PreTokenizedString("", tokens))
+    for document in (filler, *repeat(Document(), count - 1)):
+        writer.add_document(document)
+
+
+def _words(value: Any) -> int:
+    return sum(len(words(text)) for text in texts_of(value))
 
 
 @dataclass(eq=False)

@@ -7,9 +7,8 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lamella.core.index.fulltext.analysis import Token, folded, meanings, tokens
-from lamella.core.index.fulltext.tree import Beginning, Leaf, Words
-from lamella.core.index.fulltext.writing import texts_of
+from lamella.core.index.fulltext.part import WordToken, folded, meanings, texts_of, tokens
+from lamella.core.index.fulltext.query import Beginning, Leaf, Words
 from lamella.core.jobs import Job
 
 CUT = "…"
@@ -66,7 +65,7 @@ def _piece(
 
 
 def _best(
-    there: Sequence[Token], found: Sequence[_Found], length: int, job: Job
+    there: Sequence[WordToken], found: Sequence[_Found], length: int, job: Job
 ) -> tuple[tuple[int, int], int]:
     """How many leaves, and how many words for them, the piece shows that shows most, and where it begins.
 
@@ -96,7 +95,7 @@ def _best(
 
 
 def _found(
-    there: Sequence[Token], sought: Sequence[Leaf], language: str | None, job: Job
+    there: Sequence[WordToken], sought: Sequence[Leaf], language: str | None, job: Job
 ) -> Iterator[_Found]:
     words = [token.word for token in there]
     meant = meanings(words, language) if words else []
@@ -133,11 +132,11 @@ def within_edits(a: str, b: str, most: int) -> bool:
     return above[-1] <= most
 
 
-def _fits(there: Sequence[Token], first: _Found, last: _Found, length: int) -> bool:
+def _fits(there: Sequence[WordToken], first: _Found, last: _Found, length: int) -> bool:
     return there[last.stop - 1].stop - there[first.first].start <= length
 
 
-def _widened(there: Sequence[Token], first: int, stop: int, length: int) -> tuple[int, int]:
+def _widened(there: Sequence[WordToken], first: int, stop: int, length: int) -> tuple[int, int]:
     """More words on both sides, as long as there is room."""
 
     def room(low: int, high: int) -> bool:
@@ -153,7 +152,7 @@ def _widened(there: Sequence[Token], first: int, stop: int, length: int) -> tupl
     return first, stop
 
 
-def _written(text: str, there: Sequence[Token], shown: range, marked: set[int], how: Highlight) -> str:
+def _written(text: str, there: Sequence[WordToken], shown: range, marked: set[int], how: Highlight) -> str:
     """What is before the first word and behind the last belongs to the text's ends."""
     begin = 0 if shown.start == 0 else there[shown.start].start
     end = len(text) if shown.stop == len(there) else there[shown.stop - 1].stop

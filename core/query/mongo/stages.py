@@ -2,22 +2,369 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from lamella.core.errors import BadQuery
-from lamella.core.query.mongo.computing import selected
-from lamella.core.query.mongo.grouping import bucketed, counted, grouped, sorted_by_count
-from lamella.core.query.mongo.lookup import looked_up, unwound_path
-from lamella.core.query.mongo.reading import Reading
-from lamella.core.query.mongo.refusals import arguments, single, unknown, whole
-from lamella.core.query.mongo.shaping import projected, with_fields, without
-from lamella.core.query.pipeline import Pipeline
-from lamella.core.query.query import SortKey
-from lamella.core.query.steps import Compute, Limit, Sort, Step, Unwind, Where
+from pyarrow import types as is_
+
+from lamella.core.arrow.nested import names_within, place_of
+from lamella.core.arrow.types import ID
+from lamella.core.errors import BadQuery, UnknownColumn
+from lamella.core.filters.expr import Predicate, columns_read
+from lamella.core.query.builder import join
+from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named, call
+from lamella.core.query.mongo.expressions import Reading, accumulated, arguments, single, unknown, whole
+from lamella.core.query.steps import (
+    Aggregate,
+    Compute,
+    Group,
+    Limit,
+    Pipeline,
+    Select,
+    Sort,
+    Step,
+    Unwind,
+    Where,
+)
+from lamella.core.scan.snapshot import SortKey
 
 if TYPE_CHECKING:
-    from lamella.core.query.asking import Asking
+    from lamella.core.query.builder import Asking
+    from lamella.core.query.mongo.expressions import Reading
+
+
+Values = Sequence[tuple[str, Expression]]
+
+
+def computed(rows: Asking, values: Values, reading: Reading) -> Asking:
+    """With these columns, and with the hidden ones they are computed from, which the caller leaves out."""
+    if not _seen_changed(values):
+        return _then_compute(rows, (*reading.hidden, *values))
+    apart = [(reading.fresh(name), value) for name, value in values]
+    named = [(name, Named(other)) for (name, _), (other, _) in zip(values, apart, strict=True)]
+    reading.hidden.extend(apart)
+    return _then_compute(rows, (*reading.hidden, *named))
+
+
+def selected(rows: Asking, names: Iterable[str]) -> Asking:
+    """These columns alone; unchanged where they are all there are."""
+    wanted = tuple(names)
+    if not wanted:
+        raise BadQuery(f"{rows.name}: no column would be left", fix="Leave at least one")
+    return rows if list(wanted) == rows.schema.names else rows.then(Select(wanted))
+
+
+def called(name: str, columns: Iterable[str]) -> list[str]:
+    """The column of this name, or those that are called by paths below it: `_id.carrier` for `_id`."""
+    listed = list(columns)
+    return [name] if name in listed else [one for one in listed if one.startswith(f"{name}.")]
+
+
+def flat(spec: Mapping[str, Any], place: str, above: str = "") -> Iterator[tuple[str, Any]]:
+    """A document of a stage with the names inside others as paths."""
+    for name, asked in spec.items():
+        if not isinstance(name, str) or name.startswith("$") or not name:
+            raise BadQuery(f"{place}: {name!r} is no name of a column", fix="A name begins with no dollar")
+        if isinstance(asked, Mapping) and asked and not any(str(key).startswith("$") for key in asked):
+            yield from flat(asked, place, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", asked
+
+
+def refuse_inside(name: str, rows: Asking) -> None:
+    """A field inside a column cannot be made or taken away."""
+    columns = rows.schema.names
+    parts = name.split(".")
+    outer = next((c for c in (".".join(parts[:n]) for n in range(1, len(parts))) if c in columns), None)
+    if outer is not None and name not in columns:
+        raise BadQuery(
+            f"{rows.name}: '{name}' lies inside the column '{outer}', which only changes as a whole",
+            fix=f"Name the fields of '{outer}' that you want, or compute a column called otherwise",
+        )
+
+
+def _then_compute(rows: Asking, values: Values) -> Asking:
+    return rows.then(Compute(tuple(values))) if values else rows
+
+
+def _seen_changed(values: Values) -> bool:
+    """Whether a value uses what an earlier one has replaced."""
+    replaced: set[str] = set()
+    for name, value in values:
+        if any(used in replaced or used.partition(".")[0] in replaced for used in _used(value)):
+            return True
+        replaced.add(name)
+    return False
+
+
+def _used(value: Expression) -> Iterator[str]:
+    if isinstance(value, Named):
+        yield value.name
+    if isinstance(value, Condition):
+        yield from columns_read(value.filter)
+    if isinstance(value, Call):
+        for argument in value.arguments:
+            yield from _used(argument)
+
+
+COUNT = "count"
+NOTHING = Call("cast", (Constant(None), Constant("int64")))
+"""The key of all rows where the stage says None, as a value that has a type."""
+
+
+def grouped(rows: Asking, spec: Any) -> Asking:
+    """$group: a row for each value of `_id`, or of each of its parts, which become `_id.part`."""
+    if not isinstance(spec, Mapping) or ID not in spec:
+        raise BadQuery(
+            f"{rows.name}: $group lacks '{ID}'",
+            "It says what the rows are grouped by",
+            f'Write {{"{ID}": "$carrier", …}}, or {{"{ID}": None, …}} for one group of all rows',
+        )
+    reading = Reading(rows, spec)
+    return _by(rows, _keys(spec[ID], reading), spec, reading)
+
+
+def bucketed(rows: Asking, spec: Any) -> Asking:
+    """$bucket: `_id` is where a range begins; each ends before the next one begins."""
+    told = arguments(rows.name, "$bucket", spec, ("groupBy", "boundaries"), ("default", "output"))
+    output = told.get("output", {COUNT: {"$sum": 1}})
+    if not isinstance(output, Mapping) or ID in output:
+        raise BadQuery(f"{rows.name}: the output of $bucket is {output!r}", fix='Write {"n": {"$sum": 1}}')
+    reading = Reading(rows, output)
+    edges = _edges(told["boundaries"], rows.name)
+    outside = Constant(told.get("default"))
+    _refuse_unlike(outside.value, edges[0], rows.name)
+    column = reading.column(told["groupBy"])
+    below = Predicate(column, "is_null") | Predicate(column, "lt", (edges[0],))
+    met = Condition(below | Predicate(column, "gte", (edges[-1],)))
+    return _by(rows, [(ID, call("when", met, outside, _range(column, edges[:-1])))], output, reading)
+
+
+def counted(rows: Asking, name: Any) -> Asking:
+    """$count: how many rows there are; of none there is no answer, as MongoDB has it."""
+    if not isinstance(name, str) or not name or name.startswith("$") or "." in name:
+        raise BadQuery(f"{rows.name}: $count takes a name, not {name!r}", fix='Write {"$count": "n"}')
+    return rows.then(Group((), ((name, Aggregate("count")),), Predicate(name, "gt", (0,))))
+
+
+def sorted_by_count(rows: Asking, key: Any) -> Asking:
+    """$sortByCount: the values of an expression, the most frequent first."""
+    if not (isinstance(key, str) and key.startswith("$")) and not isinstance(key, Mapping):
+        raise BadQuery(f"{rows.name}: $sortByCount takes a field, not {key!r}", fix='Write "$carrier"')
+    return grouped(rows, {ID: key, COUNT: {"$sum": 1}}).then(Sort((SortKey(COUNT, True),)))
+
+
+def _by(
+    rows: Asking, keys: Sequence[tuple[str, Expression]], spec: Mapping[str, Any], reading: Reading
+) -> Asking:
+    """The keys are called so in the end; aggregates are of the rows as they were."""
+    named = {name: asked for name, asked in spec.items() if name != ID}
+    aggregates = [one for name, asked in named.items() for one in accumulated(name, asked, reading)]
+    before = [(reading.fresh("key"), value) for _name, value in keys]
+    found = computed(rows, before, reading).then(Group(tuple(name for name, _ in before), tuple(aggregates)))
+    after = [(name, Named(key)) for (name, _), (key, _) in zip(keys, before, strict=True)]
+    totals = [(name, call("coalesce", Named(name), 0)) for name in _sums(found, dict(aggregates))]
+    return selected(
+        found.then(Compute((*after, *totals))), [*(n for n, _ in keys), *(n for n, _ in aggregates)]
+    )
+
+
+def _keys(given: Any, reading: Reading) -> list[tuple[str, Expression]]:
+    if given is None or given == {}:
+        return [(ID, NOTHING)]
+    if isinstance(given, Mapping) and not any(str(key).startswith("$") for key in given):
+        return [(f"{ID}.{name}", reading.value(value)) for name, value in flat(given, reading.place)]
+    return [(ID, reading.value(given))]
+
+
+def _sums(rows: Asking, aggregates: Mapping[str, Aggregate]) -> list[str]:
+    """Sums of numbers, which MongoDB has as 0 where there are none."""
+    schema = rows.schema
+    return [
+        name
+        for name, aggregate in aggregates.items()
+        if aggregate.function == "sum" and not is_.is_duration(schema.field(name).type)
+    ]
+
+
+def _edges(given: Any, place: str) -> list[Any]:
+    edges = list(given) if isinstance(given, list | tuple) else []
+    try:
+        ascending = all(one < other for one, other in pairwise(edges))
+    except TypeError:
+        ascending = False
+    if len(edges) < 2 or not ascending:
+        raise BadQuery(
+            f"{place}: $bucket has no ranges between {given!r}",
+            fix="Give boundaries of one type as a list, the least first: [0, 100, 500]",
+        )
+    return edges
+
+
+def _refuse_unlike(default: Any, edge: Any, place: str) -> None:
+    """One column holds values of one type."""
+    numbers = isinstance(default, int | float) and isinstance(edge, int | float)
+    if default is not None and not numbers and type(default) is not type(edge):
+        raise BadQuery(
+            f"{place}: the default of $bucket, {default!r}, stands in one column with {edge!r}",
+            "They are of different types",
+            "Leave it out: rows outside come under null",
+        )
+
+
+def _range(column: str, begins: Sequence[Any]) -> Expression:
+    """Where the range begins that a value lies in, found by halves."""
+    if len(begins) == 1:
+        return Constant(begins[0])
+    middle = len(begins) // 2
+    below = Condition(Predicate(column, "lt", (begins[middle],)))
+    return call("when", below, _range(column, begins[:middle]), _range(column, begins[middle:]))
+
+
+def projected(rows: Asking, spec: Any) -> Asking:
+    """Either what is left or what is left out; `_id` is left unless it is left out by name."""
+    asked = dict(flat(_document("$project", spec, rows), rows.name))
+    kept = {name: value for name, value in asked.items() if not _is_flag(value) or value}
+    out = [name for name in asked if name not in kept]
+    if not kept or (out and list(kept) == [ID] and _is_flag(kept[ID])):
+        return without(rows, out)
+    if [name for name in out if name != ID]:
+        raise BadQuery(
+            f"{rows.name}: $project both keeps '{next(iter(kept))}' and leaves '{out[0]}' out",
+            fix=f"Name what is kept alone; only '{ID}' may be left out beside",
+        )
+    if ID not in asked and called(ID, rows.schema.names):
+        kept = {ID: True, **kept}
+    return _kept(rows, kept)
+
+
+def with_fields(rows: Asking, spec: Any) -> Asking:
+    """$addFields, which is called $set too: each replaces the column of its name, or comes behind all."""
+    asked = list(flat(_document("$addFields", spec, rows), rows.name))
+    for name, _ in asked:
+        refuse_inside(name, rows)
+    reading = Reading(rows, [name for name, _ in asked])
+    values = [(name, reading.value(value)) for name, value in asked]
+    names = list(dict.fromkeys([*rows.schema.names, *(name for name, _ in values)]))
+    return selected(computed(rows, values, reading), names)
+
+
+def without(rows: Asking, names: list[str]) -> Asking:
+    """$unset. Raises `UnknownColumn`."""
+    gone: set[str] = set()
+    for name in names:
+        refuse_inside(name, rows)
+        gone.update(_there(name, rows))
+    return selected(rows, [name for name in rows.schema.names if name not in gone])
+
+
+def _kept(rows: Asking, asked: Mapping[str, Any]) -> Asking:
+    reading = Reading(rows, asked)
+    names: list[str] = []
+    values = []
+    for name, value in asked.items():
+        if _is_flag(value):
+            names += _there(name, rows)
+            continue
+        refuse_inside(name, rows)
+        names.append(name)
+        values.append((name, reading.value(value)))
+    return selected(computed(rows, values, reading), names)
+
+
+def _there(name: str, rows: Asking) -> list[str]:
+    types = {field.name: field.type for field in rows.schema}
+    found = called(name, types) or ([name] if place_of(name, types) is not None else [])
+    if not found:
+        raise UnknownColumn(name, rows.name, names_within(types))
+    return found
+
+
+def _is_flag(value: Any) -> bool:
+    """Numbers say whether a column is kept, as true and false do."""
+    return isinstance(value, bool | int | float)
+
+
+def _document(stage: str, spec: Any, rows: Asking) -> Mapping[str, Any]:
+    if not isinstance(spec, Mapping) or not spec:
+        raise BadQuery(
+            f"{rows.name}: {stage} takes a dict, not {spec!r}", fix=f'Write {{"{stage}": {{"name": 1}}}}'
+        )
+    return spec
+
+
+def looked_up(rows: Asking, spec: Any, then: tuple[str, Any] | None) -> Asking:
+    """The columns of the other table are called by paths below what `as` says: `airline.name`.
+
+    Rows without a partner are left out, unless $unwind keeps them; null is no partner of null.
+    """
+    needed = ("from", "localField", "foreignField", "as")
+    told = arguments(rows.name, "$lookup", spec, needed, ("pipeline",))
+    for key in needed:
+        if not isinstance(told[key], str):
+            raise BadQuery(f"{rows.name}: $lookup: '{key}' is a name, not {told[key]!r}")
+    name, key = told["as"], told["foreignField"]
+    keep = _kept_without_partner(rows.name, name, then)
+    other = _narrowed(_named(rows, told["from"]), told.get("pipeline", []))
+    columns = other.schema.names
+    renamed = tuple((f"{name}.{column}", Named(column)) for column in dict.fromkeys([*columns, key]))
+    right = other.then(Compute(renamed)).then(Select(tuple(column for column, _ in renamed)))
+    taken = set(called(name, rows.schema.names))
+    found = join(rows, right, ((told["localField"],), (f"{name}.{key}",)), "left" if keep else "inner", "")
+    shown = [f"{name}.{column}" for column in columns]
+    return selected(found, [*(one for one in rows.schema.names if one not in taken), *shown])
+
+
+def unwound_path(place: str, given: Any) -> tuple[str, bool]:
+    """The list that $unwind names, and whether rows without an item stay."""
+    spec = given if isinstance(given, Mapping) else {"path": given}
+    told = arguments(place, "$unwind", spec, ("path",), ("preserveNullAndEmptyArrays",))
+    path, keep = told["path"], told.get("preserveNullAndEmptyArrays", False)
+    if not isinstance(path, str) or not path.startswith("$") or path.startswith("$$") or path == "$":
+        raise BadQuery(f"{place}: $unwind takes a field, not {path!r}", fix='Write "$tags"')
+    if not isinstance(keep, bool):
+        raise BadQuery(f"{place}: preserveNullAndEmptyArrays is true or false, not {keep!r}")
+    return path[1:], keep
+
+
+def _kept_without_partner(place: str, name: str, then: tuple[str, Any] | None) -> bool:
+    if then is not None and then[0] == "$unwind":
+        path, keep = unwound_path(place, then[1])
+        if path == name:
+            return keep
+    raise BadQuery(
+        f"{place}: $lookup makes no list of rows in a column",
+        fix=f'Follow it with {{"$unwind": "${name}"}}, which gives a row for each of them',
+    )
+
+
+def _named(rows: Asking, name: str) -> Asking:
+    """A table of the same store. Raises `UnknownTable`."""
+    from lamella.core.store.table_rows import TableHandle
+
+    dataset = rows.sources[rows.pipeline.source]
+    if not isinstance(dataset, TableHandle):
+        raise BadQuery(
+            f"{rows.name}: $lookup finds no '{name}'",
+            "Only tables of one store know each other by name",
+            "Join the other dataset: .join(other, left_on=…, right_on=…)",
+        )
+    return dataset.store[name].asking()
+
+
+def _narrowed(other: Asking, pipeline: Any) -> Asking:
+    if not isinstance(pipeline, list | tuple):
+        raise BadQuery(f"{other.name}: the pipeline of $lookup is a list of stages, not {pipeline!r}")
+    for stage in pipeline:
+        if not isinstance(stage, Mapping) or set(stage) != {"$match"}:
+            raise BadQuery(
+                f"{other.name}: the pipeline of $lookup only matches rows, and cannot do {stage!r}",
+                fix="Put other stages behind the $unwind",
+            )
+        other = other.where(stage["$match"])
+    return other
+
 
 Stage = Callable[["Asking", Any], "Asking"]
 _EXAMPLE = '{"$match": {"carrier": "UA"}}'
@@ -132,7 +479,7 @@ def _limits_in_one(before: Asking, after: Asking) -> Asking:
             steps[-1] = Limit(step.count, last.offset)
         else:
             steps.append(step)
-    from lamella.core.query.asking import Asking
+    from lamella.core.query.builder import Asking
 
     return Asking(after.sources, Pipeline(after.pipeline.source, (*after.pipeline.steps[:count], *steps)))
 

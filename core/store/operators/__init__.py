@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from lamella.core.store.operators.applying import applied, columns_read
-from lamella.core.store.operators.assignments import Assignment, Operators, UnknownOperator, assignments, told
-from lamella.core.store.operators.table import OPERATORS
+from lamella.core.store.operators.table import (
+    OPERATORS,
+    Assignment,
+    Operators,
+    UnknownOperator,
+    applied,
+    assignments,
+    columns_read,
+    told,
+)
 
 __all__ = [
     "OPERATORS",

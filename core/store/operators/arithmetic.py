@@ -1,21 +1,26 @@
-"""$inc, $mul and $bit over whole columns. Nothing wraps: a result that a type cannot hold widens it."""
+"""$inc, $mul, $bit, $min, $max and $currentDate over whole columns."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrays import from_values, to_numpy
-from lamella.core.casts import exact_cast
-from lamella.core.filters.arrow_values import scalar_of
+from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
+from lamella.core.arrow.types import exact_cast
+from lamella.core.errors import BadFilter
+from lamella.core.filters.binding import bind
+from lamella.core.filters.expr import Predicate
+from lamella.core.filters.kinds import ORDERED, kind_of
+from lamella.core.filters.to_arrow import mask, scalar_of
 from lamella.core.filters.values import natural
-from lamella.core.store.operators.meeting import chosen, nulls, repeated
-from lamella.core.store.operators.refusal import Refusal
+from lamella.core.store.operators.values import Refusal, array_of, chosen, nulls, repeated
 
 Number = int | float | Decimal
 Kernel = Callable[[Any, Any], pa.Array]
@@ -201,3 +206,65 @@ def _bits_changed(values: pa.Array, name: str, number: int) -> pa.Array:
 
 def is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def read_bound(operand: Any) -> Any:
+    if operand is None:
+        raise Refusal("null is neither less nor more than anything")
+    return operand
+
+
+def lowered(values: pa.Array, bound: Any) -> pa.Array:
+    """Null takes the bound. NaN counts as greater than every number, as in filters."""
+    return _bounded(values, bound, "gt")
+
+
+def raised(values: pa.Array, bound: Any) -> pa.Array:
+    return _bounded(values, bound, "lt")
+
+
+def _bounded(values: pa.Array, bound: Any, beyond: str) -> pa.Array:
+    given = array_of([bound])
+    replaced = ~to_numpy(values.is_valid())
+    if not replaced.all():
+        replaced |= _beyond(values, bound, beyond)
+    return chosen(replaced, repeated(given, len(values)), values)
+
+
+def _beyond(values: pa.Array, bound: Any, beyond: str) -> np.ndarray:
+    table = pa.Table.from_arrays([values], names=["value"])
+    try:
+        return to_numpy(mask(bind(Predicate("value", beyond, (bound,)), table.schema, "it"), table))
+    except BadFilter as error:
+        raise Refusal(f"{bound!r} cannot be compared with {values.type} values", error.why) from error
+
+
+def is_ordered(kind: pa.DataType) -> bool:
+    return kind_of(kind) in ORDERED
+
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_DAY_NANOSECONDS = 86_400 * 10**9
+
+
+def read_moment(operand: Any) -> pa.DataType:
+    """True, or `{"$type": "date"}` or "timestamp": what a new column is; others have their type."""
+    named = isinstance(operand, Mapping) and operand.get("$type") in ("date", "timestamp")
+    if operand is not True and not (named and len(operand) == 1):
+        raise Refusal(f"it takes True, {{'$type': 'date'}} or {{'$type': 'timestamp'}}, not {operand!r}")
+    return pa.date32() if named and operand["$type"] == "date" else pa.timestamp("us", "UTC")
+
+
+def now(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Timestamps without a zone get UTC's, dates UTC's day; new columns are of the type `wanted`."""
+    kind = wanted if pa.types.is_null(values.type) else values.type
+    moment = time.time_ns()
+    if pa.types.is_date(kind):
+        day = from_numpy(np.array([moment // _DAY_NANOSECONDS], np.int32), pa.date32())
+        return repeated(day, len(values)).cast(kind)
+    count = np.array([moment // _NANOSECONDS[kind.unit]], np.int64)
+    return repeated(from_numpy(count, kind), len(values))
+
+
+def is_moment(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))

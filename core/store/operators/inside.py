@@ -1,21 +1,22 @@
-"""A place inside nested values, over a whole column at once: what is there, and the column with it changed.
-
-A step is the name of a struct's field or the number of a list's item, as text.
-"""
+"""A place inside nested values, in documents too, over a whole column at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrays import from_numpy, to_numpy
-from lamella.core.layouts import REST
-from lamella.core.store.lists import Lists, as_array, is_list, lists_of, ranges
-from lamella.core.store.operators.meeting import as_held, met, nulls
-from lamella.core.store.operators.refusal import Refusal
+from lamella.core.arrow.arrays import from_numpy, plain, take, to_numpy
+from lamella.core.arrow.documents import ReservedKey, json_of, whole
+from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.types import MOST_FIELDS, REST, REST_FIELD, exact_cast, wider_type
+from lamella.core.store.compare import Lists, as_array, is_list, lists_of, ranges
+from lamella.core.store.operators.values import Refusal, array_of, as_held, met, nulls, refuse_other_kind
 
 Steps = Sequence[str]
 MOST_PADDING, MOST_PADDING_IN_ALL = 10_000, 100_000_000
@@ -117,3 +118,149 @@ def _with_field(values: pa.Array, name: str, inner: pa.Array) -> pa.Array:
     missing = ~(to_numpy(values.is_valid()) | to_numpy(inner.is_valid()))
     mask = from_numpy(missing) if missing.any() else None
     return pa.StructArray.from_arrays(list(fields.values()), names=list(fields), mask=mask)
+
+
+Compute = Callable[[pa.Array, np.ndarray], pa.Array]
+"""New values from those held, and the numbers of their rows."""
+
+
+def value_in(values: pa.Array, steps: Steps) -> pa.Array:
+    """What is at the place, row by row. Raises `Refusal` for values without a type in common."""
+    depth = _steps_to_document(values.type, steps)
+    if depth is None:
+        return value_at(values, steps)
+    documents = _Documents(value_at(values, steps[:depth]), steps[depth])
+    return value_in(documents.held(), steps[depth + 1 :])
+
+
+def changed_at(values: pa.Array, steps: Steps, compute: Compute, rows: np.ndarray) -> pa.Array:
+    """`values` with what `compute` makes of the values at the place."""
+    depth = _steps_to_document(values.type, steps)
+    if depth is None:
+        held = value_at(values, steps)
+        new = compute(held, rows)
+        refuse_other_kind(held.type, new.type)
+        return with_value_at(values, steps, as_held(new, held.type))
+    documents = _Documents(value_at(values, steps[:depth]), steps[depth])
+    below = steps[depth + 1 :]
+    for part in documents.parts():
+        among = rows[part.places]
+        new = changed_at(part.held, below, compute, among) if below else compute(part.held, among)
+        documents.put(part.places, new)
+    return with_value_at(values, steps[:depth], documents.changed())
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    places: np.ndarray
+    held: pa.Array
+
+
+class _Documents:
+    """One key of documents: in a field, or in the rest where values are of other types."""
+
+    def __init__(self, values: pa.StructArray, key: str) -> None:
+        self._values, self._key = values, key
+        self._fields = {f.name: pc.struct_field(values, [i]) for i, f in enumerate(values.type)}
+        self._rests = [json.loads(text) if text else {} for text in self._fields[REST].to_pylist()]
+        self._in_rest = np.array([key in rest for rest in self._rests], bool)
+        self._has_field = key in self._fields
+        held = self._fields.get(key)
+        self._kind = pa.null() if held is None else held.type
+        self._pool: list[tuple[np.ndarray, pa.Array]] = []
+
+    def held(self) -> pa.Array:
+        field = self._fields.get(self._key, nulls(len(self._values)))
+        if not self._in_rest.any():
+            return field
+        known = [whole(python_value(value)) for value in field]
+        key = self._key
+        try:
+            return array_of([rest.get(key, own) for rest, own in zip(self._rests, known, strict=True)])
+        except Refusal as refusal:
+            raise Refusal(f"its values in '{REST}' are of several types", "Change rows of each") from refusal
+
+    def parts(self) -> list[_Part]:
+        """Those in the field at once, as they may widen it; those in the rest one by one."""
+        there, others = np.flatnonzero(~self._in_rest), np.flatnonzero(self._in_rest)
+        field = self._fields.get(self._key, nulls(len(self._values)))
+        found = [_Part(there, take(field, there))] if len(there) else []
+        return found + [_Part(np.array([i]), _one(self._rests[i][self._key])) for i in others.tolist()]
+
+    def put(self, places: np.ndarray, new: pa.Array) -> None:
+        for place in places.tolist():
+            self._rests[place].pop(self._key, None)
+        if new.null_count == len(new):
+            return
+        fit = self._fitting(new, of_field=not self._in_rest[places[0]])
+        if fit is not None:
+            self._pool.append((places, fit))
+            return
+        for place, value in zip(places.tolist(), new, strict=True):
+            if value.is_valid:
+                self._rests[place][self._key] = whole(python_value(value))
+
+    def changed(self) -> pa.Array:
+        fields = self._fields | {REST: _texts(self._rests)}
+        if self._has_field:
+            fields[self._key] = self._field()
+        kept = np.array([bool(rest) for rest in self._rests], bool)
+        valid = to_numpy(self._values.is_valid()) | kept
+        for places, values in self._pool:
+            valid[places] |= to_numpy(values.is_valid())
+        names = [*(name for name in fields if name != REST), REST]
+        arrays = [fields[name] for name in names]
+        return pa.StructArray.from_arrays(arrays, names=names, mask=from_numpy(~valid))
+
+    def _fitting(self, new: pa.Array, of_field: bool) -> pa.Array | None:
+        """`new` for the field; values from the rest widen nothing, and make a field of no key."""
+        if not self._has_field:
+            if self._in_rest.any() or len(self._fields) > MOST_FIELDS:
+                return None
+            self._has_field, self._kind = True, new.type
+            return new
+        if not pa.types.is_null(self._kind) and wider_type(self._kind, new.type) is None:
+            return None
+        if not of_field:
+            return exact_cast(new, self._kind)
+        fit = as_held(new, self._kind)
+        self._kind = fit.type
+        return fit
+
+    def _field(self) -> pa.Array:
+        """The new values, null where there is none."""
+        places = np.zeros(len(self._values), np.int64)
+        parts = [pa.nulls(1, self._kind)]
+        for rows, values in self._pool:
+            places[rows] = sum(map(len, parts)) + np.arange(len(rows))
+            parts.append(values)
+        return take(pa.concat_arrays(parts), places)
+
+
+def _steps_to_document(kind: pa.DataType, steps: Steps) -> int | None:
+    for number, step in enumerate(steps):
+        if pa.types.is_struct(kind):
+            if kind.get_field_index(REST) >= 0:
+                return number
+            place = kind.get_field_index(step)
+            kind = kind.field(place).type if place >= 0 else pa.null()
+        else:
+            kind = kind.value_type if is_list(kind) and not pa.types.is_map(kind) else pa.null()
+    return None
+
+
+def _one(value: Any) -> pa.Array:
+    """A value of JSON; as bytes, which only operators for any type take, where Arrow has no type for it."""
+    try:
+        return array_of([value])
+    except Refusal:
+        return array_of([json.dumps(value).encode()])
+
+
+def _texts(rests: Sequence[dict[str, Any]]) -> pa.Array:
+    try:
+        texts = plain([json_of(rest) for rest in rests], REST_FIELD.type)
+    except (TypeError, ReservedKey) as error:
+        raise Refusal(f"its documents' '{REST}' cannot hold the value: {error}") from error
+    assert texts is not None
+    return texts

@@ -1,21 +1,27 @@
-"""THE table of update operators: whatever knows one asks here.
-
-They mean what MongoDB's documentation says, where a null cell stands for a missing field. Adding one means
-adding a line, and a function over a column that says what it computes.
-"""
+"""THE table of update operators, the assignments made of it, and how they are applied."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from lamella.core.store.operators import arithmetic, bounds, list_edits, moments
-from lamella.core.store.operators.meeting import array_of, nulls, repeated
+from lamella.core.arguments import text_of
+from lamella.core.arrow.arrays import take, to_numpy
+from lamella.core.arrow.types import ID, REST
+from lamella.core.errors import BadData, UnknownColumn, UnknownName, shown
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.operators import arithmetic
+from lamella.core.store.operators import arithmetic as bounds
+from lamella.core.store.operators import arithmetic as moments
+from lamella.core.store.operators import lists as list_edits
+from lamella.core.store.operators.inside import Compute, changed_at, has_place, value_in
+from lamella.core.store.operators.values import Refusal, array_of, as_held, chosen, nulls, repeated
 
-Compute = Callable[[pa.Array, Any], pa.Array]
+ComputeColumn = Callable[[pa.Array, Any], pa.Array]
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,7 @@ class Operator:
     wants: str
     fits: Callable[[pa.DataType], bool]
     read: Callable[[Any], Any]
-    compute: Compute
+    compute: ComputeColumn
     creates: bool = False
     moves: bool = False
     only_inserted: bool = False
@@ -83,3 +89,234 @@ _TABLE = (
 )
 
 OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE}
+
+
+Operators = Mapping[str, Mapping[str, Any]]
+
+
+class UnknownOperator(UnknownName):
+    kind = "update operator"
+
+
+@dataclass(frozen=True)
+class Path:
+    """A column, or a place inside its values. `text` is how it was written."""
+
+    column: str
+    steps: tuple[str, ...]
+    text: str
+
+    def overlaps(self, other: Path) -> bool:
+        common = min(len(self.steps), len(other.steps))
+        return self.column == other.column and self.steps[:common] == other.steps[:common]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One operator at one path; `target` is where $rename moves the values."""
+
+    operator: Operator
+    path: Path
+    operand: Any
+    target: Path | None = None
+
+    def refused(self, table: str, refusal: Refusal) -> BadData:
+        what = f"{table}: {self.operator.name} of column '{self.path.text}': {refusal.reason}"
+        return BadData(what, fix=refusal.fix)
+
+
+def assignments(operators: Operators, columns: Sequence[Column], table: str) -> list[Assignment]:
+    """In the order given. Raises `UnknownOperator`, `UnknownColumn`, or `BadData` for operands that do not
+    fit, and for two operators that change the same place."""
+    if not isinstance(operators, Mapping):
+        raise BadData(
+            f"{table}: an update takes a dict of operators, not {shown(operators)}",
+            fix="Write {'$set': {'n': 1}}",
+        )
+    types = {c.name: c.type for c in columns}
+    known = [(_operator(name, table), operands) for name, operands in operators.items()]
+    found = [
+        _assignment(operator, path, operand, types, table)
+        for operator, operands in known
+        for path, operand in _operands(operator.name, operands, table).items()
+    ]
+    _refuse_conflicts(found, table)
+    return found
+
+
+def told(operators: Operators) -> str:
+    """The sentence for the history: "set late, increase fee"."""
+    parts = [
+        f"{OPERATORS[name].verb} {', '.join(map(str, operands))}"
+        for name, operands in operators.items()
+        if name in OPERATORS and isinstance(operands, Mapping)
+    ]
+    return ", ".join(parts)
+
+
+def path_to(text: str, names: Sequence[str] | Mapping[str, Any]) -> Path:
+    """A column of exactly this name, else the one named by the longest beginning; else a new column."""
+    if text in names:
+        return Path(text, (), text)
+    parts = text.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        if (column := ".".join(parts[:length])) in names:
+            return Path(column, tuple(parts[length:]), text)
+    return Path(parts[0], tuple(parts[1:]), text)
+
+
+def _operator(name: str, table: str) -> Operator:
+    if name not in OPERATORS:
+        raise UnknownOperator(name, f"updating {table}", OPERATORS)
+    return OPERATORS[name]
+
+
+def _operands(name: str, operands: Any, table: str) -> Mapping[str, Any]:
+    if not isinstance(operands, Mapping) or not all(isinstance(path, str) for path in operands):
+        raise BadData(
+            f"{table}: {name} takes operands by column, not {operands!r}",
+            fix=f"Write {{'{name}': {{column: …}}}}",
+        )
+    for path in operands:
+        text_of(path, f"{table}: the column name")
+    return operands
+
+
+def _assignment(
+    operator: Operator, text: str, operand: Any, types: Mapping[str, pa.DataType], table: str
+) -> Assignment:
+    path = _checked(text, types, table, operator.creates)
+    try:
+        target = _target(path, operand, types, table) if operator.moves else None
+        made = Assignment(operator, path, operator.read(operand), target)
+    except Refusal as refusal:
+        raise Assignment(operator, path, operand).refused(table, refusal) from refusal
+    if path.column not in types and operand is None:
+        raise UnknownColumn(path.column, table, types)  # nothing says of what type it would be
+    return made
+
+
+def _target(path: Path, operand: Any, types: Mapping[str, pa.DataType], table: str) -> Path:
+    if not isinstance(operand, str) or not operand:
+        raise Refusal(f"it takes the new name, not {operand!r}")
+    target = _checked(operand, types, table, creates=True)
+    if any(step.isdigit() for step in (*path.steps, *target.steps)):
+        raise Refusal("items of lists are not moved")
+    return target
+
+
+def _checked(text: str, types: Mapping[str, pa.DataType], table: str, creates: bool) -> Path:
+    path = path_to(text, types)
+    if path.column == ID:
+        raise BadData(f"{table}: {ID} cannot be changed", "it is how rows are found")
+    if not path.column or "" in path.steps:
+        raise BadData(f"{table}: '{text}' names no column", "a part of it is empty")
+    if REST in path.steps:
+        raise BadData(
+            f"{table}: '{text}' cannot be changed", f"'{REST}' is where documents keep keys without a field",
+            "Name the key itself, as if it were a field",
+        )  # fmt: skip
+    if not creates and path.column not in types:
+        raise UnknownColumn(path.column, table, types)
+    if not creates and path.steps and not has_place(types[path.column], path.steps):
+        raise UnknownColumn(text, table, _places(path.column, types[path.column]))
+    return path
+
+
+def _places(name: str, kind: pa.DataType) -> list[str]:
+    """The column and the fields inside it, as paths."""
+    found = [name]
+    if pa.types.is_struct(kind):
+        for i in range(kind.num_fields):
+            found += _places(f"{name}.{kind.field(i).name}", kind.field(i).type)
+    return found
+
+
+def _refuse_conflicts(found: Sequence[Assignment], table: str) -> None:
+    for a in found:
+        if a.target is not None and a.path.overlaps(a.target):
+            raise BadData(
+                f"{table}: {a.operator.name} cannot move '{a.path.text}' to '{a.target.text}'",
+                "One is the other, or lies inside it",
+                "Give another name",
+            )
+    paths = [path for a in found for path in (a.path, a.target) if path is not None]
+    for i, path in enumerate(paths):
+        for other in paths[:i]:
+            if path.overlaps(other):
+                both = "" if path.text == other.text else f" and '{other.text}'"
+                raise BadData(
+                    f"{table}: two operators change '{path.text}'{both}",
+                    "which comes first would decide",
+                    "Make two updates of it",
+                )
+
+
+def columns_read(found: Iterable[Assignment]) -> list[str]:
+    """The names of the columns that the assignments read or change, each once; some may not exist yet."""
+    paths = (path for a in found for path in (a.path, a.target) if path is not None)
+    return list(dict.fromkeys(path.column for path in paths))
+
+
+def applied(
+    found: Iterable[Assignment],
+    held: Mapping[str, pa.Array],
+    count: int,
+    table: str,
+    inserted: bool = False,
+) -> dict[str, pa.Array]:
+    """The new values of the columns that the assignments change, `count` of each.
+
+    Of the type held where they fit it, else of one that takes them. `inserted`: the rows are new. Raises
+    `BadData` naming the operator and the column.
+    """
+    rows = _Rows(held, count)
+    for assignment in found:
+        if assignment.operator.only_inserted and not inserted:
+            continue
+        try:
+            _apply(assignment, rows)
+        except Refusal as refusal:
+            raise assignment.refused(table, refusal) from refusal
+    return rows.changed
+
+
+class _Rows:
+    """Columns of rows while one assignment after the other changes them."""
+
+    def __init__(self, held: Mapping[str, pa.Array], count: int) -> None:
+        self._held, self._count = held, count
+        self.changed: dict[str, pa.Array] = {}
+
+    def get(self, path: Path) -> pa.Array:
+        return value_in(self._column(path.column), path.steps)
+
+    def change(self, path: Path, compute: Compute) -> None:
+        column, rows = self._column(path.column), np.arange(self._count)
+        if path.steps:
+            self.changed[path.column] = changed_at(column, path.steps, compute, rows)
+        else:
+            self.changed[path.column] = as_held(compute(column, rows), column.type)
+
+    def _column(self, name: str) -> pa.Array:
+        column = self.changed.get(name, self._held.get(name))
+        return nulls(self._count) if column is None else column
+
+
+def _apply(assignment: Assignment, rows: _Rows) -> None:
+    operator = assignment.operator
+    if assignment.target is not None:
+        _copy(rows, assignment.path, assignment.target)
+
+    def compute(held: pa.Array, _rows: np.ndarray) -> pa.Array:
+        if not pa.types.is_null(held.type) and not operator.fits(held.type):
+            raise Refusal(f"it is for {operator.wants}, and this is {held.type}", "Cast it first")
+        return operator.compute(held, assignment.operand)
+
+    rows.change(assignment.path, compute)
+
+
+def _copy(rows: _Rows, source: Path, target: Path) -> None:
+    held = rows.get(source)
+    there = to_numpy(held.is_valid())
+    rows.change(target, lambda before, some: chosen(there[some], take(held, some), before))

@@ -14,7 +14,7 @@ import pytest
 
 from lamella import Store, open_dataset
 from lamella.core.bridge import connect, register, row_groups
-from lamella.core.bridge.lookup import SCANS_BEFORE
+from lamella.core.bridge.module import SCANS_BEFORE
 from tests.core.bridge.random_queries import OTHER, OTHERS, Queries
 from tests.core.bridge.random_rows import DECLARED, OTHER_LAYOUTS, SCHEMA, as_sqlite, rows
 

@@ -14,19 +14,19 @@ from pyarrow import types as is_
 
 import core
 from lamella import Store
-from lamella.core.dataset import Dataset
+from lamella.core.arrow.nested import python_value, python_values
+from lamella.core.datasets.base import Dataset
 from lamella.core.errors import LamellaError
 from lamella.core.filters.expr import Filter, Predicate
 from lamella.core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of
 from lamella.core.filters.operators import fits
 from lamella.core.jobs import Job
-from lamella.core.query import positions
-from lamella.core.query.masks import find_by_mask
-from lamella.core.query.query import Query, SortKey
+from lamella.core.query import find as positions
+from lamella.core.query.find import find_by_mask
+from lamella.core.query.query import Query
 from lamella.core.query.view import View
-from lamella.core.scan.one_row import row_at
-from lamella.core.scan.python_value import python_value, python_values
-from lamella.core.scan.rows import live_positions
+from lamella.core.scan.read import live_positions, row_at
+from lamella.core.scan.snapshot import SortKey
 from lamella.core.transfer.importing import import_file, table_columns
 
 ORDERS: dict[str, Callable[[Any, Any], bool]] = {
@@ -230,7 +230,7 @@ def _filters(dataset: Dataset, found: Reference) -> Iterator[str]:
             continue
         for where, expected in _conditions(name, column, _keys(column), found.probes):
             by_mask = find_by_mask(snapshot, where, Job()).tolist()
-            by_engine = positions.find(snapshot, where).positions.tolist()
+            by_engine = positions.find_positions(snapshot, where).positions.tolist()
             for engine, met in (("masks", by_mask), ("DuckDB", by_engine)):
                 if met != expected:
                     told = f"{met[:9]}… ({len(met)}) by {engine}"

@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.text.delimited import ZEROS
-from lamella.core.datasets.text.ragged import RaggedRow
-from lamella.core.datasets.text.values import NULL_MARKERS
+from lamella.core.datasets.text.delimited import ZEROS, RaggedRow
+from lamella.core.datasets.text.types import NULL_MARKERS
 from lamella.core.errors import FileProblem, UnknownColumn
 
 

@@ -13,9 +13,8 @@ import pytest
 
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.text import dataset as text_dataset
-from lamella.core.datasets.text.blocks import Block
+from lamella.core.datasets.text.blocks import Block, Reading, RowsMissing
 from lamella.core.datasets.text.cache import sweep
-from lamella.core.datasets.text.reading import Reading, RowsMissing
 from lamella.core.errors import Cancelled, FileProblem
 from lamella.core.jobs import Job
 

@@ -21,9 +21,10 @@ from lamella import Store, col, open_dataset
 from lamella.core.bridge import connect
 from lamella.core.datasets import parquet
 from lamella.core.errors import FileProblem, LamellaError
-from lamella.core.query.query import Query, SortKey
+from lamella.core.query.query import Query
 from lamella.core.query.view import View
-from lamella.core.scan import footers
+from lamella.core.scan import parquet_file as footers
+from lamella.core.scan.snapshot import SortKey
 from lamella.core.transfer.importing import import_file
 from tests.core.datasets.parquet_answers import STEPS, problems, refusals
 from tests.core.datasets.parquet_footer import (
@@ -123,7 +124,7 @@ def test_int96_keeps_its_nanoseconds_in_every_reader(tmp_path: Path) -> None:
 
 
 def test_int96_of_a_page_that_is_joined_keeps_its_nanoseconds(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("lamella.core.query.fetch.DECODED_CELLS", 0)
+    monkeypatch.setattr("lamella.core.query.view.DECODED_CELLS", 0)
     rows = pa.table({"t": pa.array([1, 2, 3], pa.timestamp("ns"))})
     path = written(tmp_path / "t.parquet", rows, use_deprecated_int96_timestamps=True)
     assert View(open_dataset(path).snapshot()).page(1, 2)["t"].cast(pa.int64()).to_pylist() == [2, 3]

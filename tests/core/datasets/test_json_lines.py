@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.kinds import kind_of
-from lamella.core.datasets.text import opening
+from lamella.core.datasets.formats import kind_of
+from lamella.core.datasets.text import dataset as opening
 from lamella.core.datasets.text.blocks import Block
-from lamella.core.datasets.text.jsonlines import JsonLines
-from lamella.core.datasets.text.numbers import loses_json_digits
+from lamella.core.datasets.text.json_lines import JsonLines
+from lamella.core.datasets.text.types import loses_json_digits
 from lamella.core.errors import FileProblem
 from lamella.core.store.store import Store
 from lamella.core.transfer import import_file

@@ -14,8 +14,8 @@ from lamella import Store, agg, open_dataset
 from lamella.core.errors import DamagedFile, FileProblem
 from lamella.core.query.sql import sql
 from lamella.core.scan import file_checks
+from lamella.core.scan.checksums import chunk_spans, has_page_checksums, header_at, wrong_page
 from lamella.core.scan.file_checks import checks
-from lamella.core.scan.page_checksums import chunk_spans, has_page_checksums, header_at, wrong_page
 from lamella.core.transfer import import_file
 
 ROWS = 4_000
@@ -160,7 +160,7 @@ def test_a_file_that_is_made_whole_is_read(damaged: Path, whole: Path) -> None:
 
 
 def test_pages_are_verified_once(whole: Path, as_if_large: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lamella.core.scan.footers import Footer
+    from lamella.core.scan.parquet_file import Footer
 
     opened: list[bool] = []
     open_file = Footer.open

@@ -13,7 +13,7 @@ import pytest
 
 from lamella.core.datasets import open_dataset
 from lamella.core.errors import FileProblem
-from lamella.core.scan import footers
+from lamella.core.scan import parquet_file as footers
 
 
 def write(path: Path, **columns: object) -> Path:

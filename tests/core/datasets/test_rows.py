@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.datasets.text.rows import RowEnds
+from lamella.core.datasets.text.blocks import RowEnds
 
 CSV = RowEnds(b"\n", b",", b'"')
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.arrays import from_values
-from lamella.core.datasets.text.values import NULL_MARKERS, find_type, join, read_as, tentative_type, widen
+from lamella.core.arrow.arrays import from_values
+from lamella.core.datasets.text.types import NULL_MARKERS, find_type, join, read_as, tentative_type, widen
 
 TEXT, INT, DOUBLE = pa.string(), pa.int64(), pa.float64()
 

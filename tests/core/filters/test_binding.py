@@ -212,7 +212,7 @@ def test_a_mask_does_not_import_pandas() -> None:
     code = """
 import sys, pyarrow as pa
 from lamella.core.filters import bind, col, mask
-from lamella.core.arrays import from_values
+from lamella.core.arrow.arrays import from_values
 rows = pa.RecordBatch.from_arrays([from_values(["a", "b"], pa.string())], ["x"])
 tree = bind((col("x") == "a") | col("x").is_in(["c"]) | col("x").contains("z"), rows.schema, "rows")
 assert mask(tree, rows).to_pylist() == [True, False]

@@ -11,13 +11,12 @@ import pyarrow as pa
 import pytest
 
 from lamella import Store
-from lamella.core.arrays import from_numpy
+from lamella.core.arrow.arrays import from_numpy
 from lamella.core.errors import Cancelled
-from lamella.core.filters import arrow_operand as operands
 from lamella.core.filters import bind, col, mask, parse, to_sql
-from lamella.core.filters.arrow_lists import items_of
-from lamella.core.filters.to_arrow import ROWS_AT_ONCE
-from lamella.core.filters.walk import predicates
+from lamella.core.filters import to_arrow as operands
+from lamella.core.filters.expr import predicates
+from lamella.core.filters.to_arrow import ROWS_AT_ONCE, items_of
 from lamella.core.jobs import Job
 
 ROWS = 3 * ROWS_AT_ONCE

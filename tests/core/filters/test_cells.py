@@ -9,8 +9,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from lamella.core.cells import parse_cell
 from lamella.core.errors import BadData
+from lamella.core.filters.cells import parse_cell
 
 NEW_YORK = pa.timestamp("us", "America/New_York")
 

@@ -13,11 +13,9 @@ import pytest
 
 from lamella import col
 from lamella.core.errors import BadFilter
-from lamella.core.filters.arrow_operand import FEW_WANTED
 from lamella.core.filters.binding import Bound, bind
-from lamella.core.filters.narrowing import narrow_each
-from lamella.core.filters.to_arrow import mask
-from lamella.core.filters.values import are_exact, convert
+from lamella.core.filters.to_arrow import FEW_WANTED, mask
+from lamella.core.filters.values import are_exact, convert, narrow_each
 
 
 class Rating(IntEnum):

@@ -11,9 +11,8 @@ from hypothesis import assume, given, settings
 
 from lamella.core.errors import BadFilter, UnknownColumn
 from lamella.core.filters import And, Filter, Or, Predicate, bind, col, from_mongo, mask, to_mongo
-from lamella.core.filters.expr import DEEPEST
+from lamella.core.filters.expr import DEEPEST, predicates
 from lamella.core.filters.operators import OPERATORS
-from lamella.core.filters.walk import predicates
 from tests.property.filter_families import FAMILIES, cases
 from tests.property.filter_model import expected
 

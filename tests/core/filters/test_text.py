@@ -16,7 +16,7 @@ from lamella.core.errors import BadFilter, UnknownColumn
 from lamella.core.filters import OPERATORS, And, Filter, Not, Or, Predicate, col, parse, to_text
 from lamella.core.filters.expr import Reference
 from lamella.core.filters.operators import Arity
-from lamella.core.filters.text.spellings import ALSO
+from lamella.core.filters.text.lexer import ALSO
 
 FLIGHTS = pa.schema(
     [

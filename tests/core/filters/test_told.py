@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from lamella.core.errors import BadFilter
-from lamella.core.filters.text.reading import parse
+from lamella.core.filters.text.parser import parse
 
 SCHEMA = pa.schema(
     [

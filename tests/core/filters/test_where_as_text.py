@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import Store, col, open_dataset
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadFilter, UnknownColumn
 from lamella.core.filters import And, Or
 from lamella.core.query.expressions import when

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lamella.app import cli
-from lamella.core.index.fulltext.analysis import LANGUAGES, meanings
+from lamella.core.index.fulltext.part import LANGUAGES, meanings
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "search.md"
 

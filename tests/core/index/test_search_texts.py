@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamella.core.errors import BadSearch, UnknownColumn
-from lamella.core.index.fulltext.reading import read
-from lamella.core.index.fulltext.tree import Beginning, Clauses, Near, Node, Words
+from lamella.core.index.fulltext.query import Beginning, Clauses, Near, Node, Words, read
 
 A, B, C = (Words((letter,)) for letter in "abc")
 COLUMNS = ["title", "body", "the title", 'the "x"', "a"]

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lamella.core.index.fulltext.analysis import meanings
-from lamella.core.index.fulltext.vocabulary import BLOCK, Vocabulary
+from lamella.core.index.fulltext.part import BLOCK, Vocabulary, meanings
 
 ALIKE = [f"{'e' * i}{'é' * (BLOCK - i)}" for i in range(BLOCK)]
 """One word, but for its accents."""

@@ -13,7 +13,7 @@ from lamella import Store, agg, col, open_dataset
 from lamella.core.errors import BadData, BadFilter, BadQuery, Cancelled, LamellaError, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.query.aggregates import AGGREGATES
-from lamella.core.query.asking import Asking
+from lamella.core.query.builder import Asking
 
 
 @pytest.fixture(scope="module")

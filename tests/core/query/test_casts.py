@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from lamella import Store, col
+from lamella.core.arrow.types import type_named
 from lamella.core.errors import BadQuery
-from lamella.core.store.column_types import type_named
 
 D = Decimal
 

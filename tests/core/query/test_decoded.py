@@ -18,9 +18,10 @@ import pytest
 from lamella import Store, agg, col, open_dataset, sql
 from lamella.core.errors import Cancelled, FileProblem, LamellaError
 from lamella.core.jobs import Job
-from lamella.core.scan import caches, whole
-from lamella.core.scan.footers import footer
-from lamella.core.scan.whole import is_coded
+from lamella.core.scan import cache as caches
+from lamella.core.scan import chunks as whole
+from lamella.core.scan.chunks import is_coded
+from lamella.core.scan.parquet_file import footer
 from lamella.core.store import Table
 
 NAN = float("nan")

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from lamella import Store, col
 from lamella.core.errors import BadSql, LamellaError
-from lamella.core.query import masks
-from lamella.core.query.query import Query, SortKey
+from lamella.core.query import find as masks
+from lamella.core.query.query import Query
 from lamella.core.query.view import View
+from lamella.core.scan.snapshot import SortKey
 from lamella.core.store import Table
 
 HUGE = pa.decimal256(60, 2)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import Store, col, open_dataset
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.errors import UnknownColumn
 
 ROWS = 1_000

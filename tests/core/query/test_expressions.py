@@ -12,7 +12,7 @@ import pytest
 from lamella import Store, col
 from lamella.core.errors import BadQuery, UnknownColumn
 from lamella.core.query.expressions import Constant, coalesce, greatest, least, when
-from lamella.core.query.functions import FUNCTIONS
+from lamella.core.query.functions.table import FUNCTIONS
 
 BERLIN = pa.timestamp("us", "Europe/Berlin")
 EAST = pa.timestamp("ms", "+02:00")

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from lamella import Store, col
 from lamella.core.jobs import Job
-from lamella.core.query import local, positions
-from lamella.core.query.query import SortKey
+from lamella.core.query import find as local
+from lamella.core.query import find as positions
+from lamella.core.scan.snapshot import SortKey
 
 CELLS = {
     "n": (pa.int64(), st.integers(-2, 2)),
@@ -40,8 +41,8 @@ def test_the_order_is_the_engine_s(
         table.update([{"_id": i, **cells} for i, cells in enumerate(changed[: len(rows)])])
         where = ~(col("n") == 1)
         keys = tuple(SortKey(name, down) for name, down in zip(names, descending, strict=False))
-        found = local.find(table.snapshot(), where, keys, Job()).tolist()
-        assert found == positions.find(table.snapshot(), where, keys).positions.tolist()
+        found = local.find_rows(table.snapshot(), where, keys, Job()).tolist()
+        assert found == positions.find_positions(table.snapshot(), where, keys).positions.tolist()
 
 
 def test_many_rows_come_in_order_too(tmp_path, monkeypatch) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lamella import Store, col, open_dataset
 from lamella.core.errors import BadFilter, BadQuery, LamellaError, UnknownColumn, UnknownTable
-from lamella.core.query.asking import Asking
+from lamella.core.query.builder import Asking
 from tests.core.query import mongo_model
 
 SCHEMA = pa.schema(

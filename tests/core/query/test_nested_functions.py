@@ -16,7 +16,7 @@ import pytest
 from lamella import Store, agg, col
 from lamella.core.query.expressions import Expression, call, coalesce, when
 from lamella.core.query.fields import Field, Fields
-from lamella.core.query.typed import typed
+from lamella.core.query.functions.table import typed
 
 ZONE = ZoneInfo("Europe/Berlin")
 ROWS = pa.table(

@@ -14,13 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import Store, col, open_dataset
-from lamella.core import stable_order
+from lamella.core.arrow import sorted_ids as stable_order
 from lamella.core.errors import Cancelled
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
-from lamella.core.query import orders
-from lamella.core.query.query import Query, SortKey
+from lamella.core.query import sort_cache as orders
+from lamella.core.query.query import Query
 from lamella.core.query.view import View
+from lamella.core.scan.snapshot import SortKey
 from lamella.core.store import Table
 
 ROWS = 5_000

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamella import Store, col
-from lamella.core.query import orders
+from lamella.core.query import sort_cache as orders
 from lamella.core.store import Table
 
 N = [5, None, 3, 9, 3, 1, 7]
@@ -49,7 +49,7 @@ def test_what_was_asked_for_before_can_be_forgotten(table: Table) -> None:
 
 
 def _keys(table: Table) -> tuple[object, ...]:
-    from lamella.core.query.local import sort_keys
+    from lamella.core.query.find import sort_keys
 
     return sort_keys(table.snapshot(), ["-n"])
 

@@ -14,10 +14,12 @@ import pytest
 from lamella import Store, col, open_dataset
 from lamella.core.errors import BadData, BadFilter, UnknownColumn
 from lamella.core.filters import Filter
-from lamella.core.query import masks, positions
-from lamella.core.query.query import Query, SortKey
+from lamella.core.query import find as masks
+from lamella.core.query import find as positions
+from lamella.core.query.query import Query
 from lamella.core.query.view import View
-from lamella.core.scan.rows import take_rows
+from lamella.core.scan.read import take_rows
+from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.core.transfer.exporting import ExportOptions, export
 
@@ -89,10 +91,10 @@ def test_every_way_to_find_rows_finds_the_same(
     wanted = [row["_id"] for row in rows if meets(row)]
     assert wanted
     snapshot = table.snapshot()
-    found = positions.find(snapshot, where).positions
+    found = positions.find_positions(snapshot, where).positions
     assert take_rows(snapshot, found, snapshot.select(["_id"])).column(0).to_pylist() == wanted
     assert table.read(["_id"], where).column(0).to_pylist() == wanted
-    assert table.count(where) == positions.count(snapshot, where) == len(wanted)
+    assert table.count(where) == positions.count_positions(snapshot, where) == len(wanted)
     assert len(masks.find_by_mask(snapshot, where, _job())) == len(wanted)
 
 
@@ -204,7 +206,7 @@ def test_a_column_with_dots_in_its_name_comes_before_a_path(tmp_path: Path) -> N
         (col("a.B") < col("a.b"), 2),
     ):
         snapshot = dataset.snapshot()
-        assert dataset.count(where) == positions.count(snapshot, where) == count
+        assert dataset.count(where) == positions.count_positions(snapshot, where) == count
 
 
 def test_lists_are_asked_alike_in_files_of_others(tmp_path: Path) -> None:
@@ -225,7 +227,7 @@ def test_lists_are_asked_alike_in_files_of_others(tmp_path: Path) -> None:
         (col("people").has_size(0), 1),
         (col("people").elem_match(col("name") != "Ada"), 2),
     ):
-        assert dataset.count(where) == positions.count(dataset.snapshot(), where) == count
+        assert dataset.count(where) == positions.count_positions(dataset.snapshot(), where) == count
 
 
 @pytest.mark.parametrize(

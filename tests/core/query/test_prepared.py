@@ -17,8 +17,9 @@ import pytest
 from lamella import Store, agg, sql
 from lamella.core.errors import Cancelled, LamellaError
 from lamella.core.jobs import Job
-from lamella.core.query import engine, prepared
-from lamella.core.scan import caches
+from lamella.core.query import engine
+from lamella.core.query import execute as prepared
+from lamella.core.scan import cache as caches
 from lamella.core.store import Table
 
 ROWS = 20_000

@@ -11,7 +11,7 @@ import pytest
 
 from lamella import Store, agg, col
 from lamella.core.errors import LamellaError
-from lamella.core.query.asking import Asking
+from lamella.core.query.builder import Asking
 
 Json = dict[str, Any]
 ODD = (

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import Store, open_dataset, sql
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadSql, UnknownTable
-from lamella.core.query import source
+from lamella.core.query import duckdb_source as source
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ import pytest
 
 from lamella import Store, agg, col, open_dataset
 from lamella.core.errors import BadFilter, FileProblem
-from lamella.core.query import answers, statements
-from lamella.core.query.asking import Asking
+from lamella.core.query import execute as answers
+from lamella.core.query import statements
+from lamella.core.query.builder import Asking
 from lamella.core.store import Table
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lamella import agg, col, open_dataset
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.query.profile import profile
 
 IDS = [UUID(int=n << 120 | 7).bytes for n in (9, 1, 200, 1)]

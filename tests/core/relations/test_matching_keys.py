@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lamella import Store, col
-from lamella.core.arrays import from_values
+from lamella.core.arrow.arrays import from_values
 
 
 @pytest.fixture

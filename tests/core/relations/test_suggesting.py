@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from lamella import Store
-from lamella.app import sample
+from lamella.app import program as sample
 from lamella.core.errors import Cancelled, UnknownTable
 from lamella.core.jobs import Job
-from lamella.core.relations.likeness import likeness
+from lamella.core.relations.suggesting import likeness
 
 
 def suggested(folder: Path, **tables: dict[str, list[Any]]) -> list[str]:

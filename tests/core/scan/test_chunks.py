@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import col, open_dataset
-from lamella.core.dataset import Dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.query.view import View
-from lamella.core.scan import caches
+from lamella.core.scan import cache as caches
 
 GROUP = 20_000
 GROUP_BYTES = GROUP * 8

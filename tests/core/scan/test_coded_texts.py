@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from lamella import open_dataset
 from lamella.core.errors import FileProblem
 from lamella.core.scan import chunks
-from lamella.core.scan.footers import footer
-from lamella.core.scan.open_file import OpenFile
 from lamella.core.scan.parallel import each
+from lamella.core.scan.parquet_file import OpenFile, footer
 
 WORDS = st.sampled_from(["", "draft", "Größe", "北京", "a longer text than most", "\x00", None])
 ROWS = 1_000

@@ -18,9 +18,8 @@ import pytest
 
 from lamella.core.errors import Cancelled, FileProblem
 from lamella.core.jobs import Job
-from lamella.core.scan.footers import footer
-from lamella.core.scan.open_file import OpenFile
 from lamella.core.scan.parallel import each, end_threads
+from lamella.core.scan.parquet_file import OpenFile, footer
 
 TASKS = list(range(200))
 

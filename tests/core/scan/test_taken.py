@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import open_dataset
-from lamella.core.scan import caches
-from lamella.core.scan.footers import Footer
-from lamella.core.scan.rows import take_rows
+from lamella.core.scan import cache as caches
+from lamella.core.scan.parquet_file import Footer
+from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import Snapshot
 
 ROWS, GROUP = 40_000, 5_000

@@ -27,8 +27,8 @@ import numpy as np
 import pyarrow as pa
 
 from lamella import Store
-from lamella.core.arrays import to_numpy
-from lamella.core.store import tidying
+from lamella.core.arrow.arrays import to_numpy
+from lamella.core.store import maintenance as tidying
 from lamella.core.transfer.importing import import_file
 
 ROUNDS_A_STORE = 25

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from lamella import Store, col
+from lamella.core.arrow.types import UnknownType
 from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn
-from lamella.core.query.query import Query, SortKey
+from lamella.core.query.query import Query
 from lamella.core.query.view import View
-from lamella.core.scan.snapshot import FileSegment
-from lamella.core.store.column_types import UnknownType
+from lamella.core.scan.snapshot import FileSegment, SortKey
 
 SIZES = {"in the catalog": 3, "in a file": 1_500, "in several": 30_000}
 

@@ -13,7 +13,7 @@ import pytest
 from lamella import Store, col
 from lamella.core.errors import BadData, StoreProblem
 from lamella.core.scan.snapshot import Column
-from lamella.core.store.data_file import DataFile
+from lamella.core.store.data_files import DataFile
 from lamella.core.store.ids import ID_COLUMN
 
 COUNT = 2_000

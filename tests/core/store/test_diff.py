@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lamella import Store, col
 from lamella.core.errors import UnknownColumn
-from lamella.core.scan import rows as scan_rows
+from lamella.core.scan import read as scan_rows
 from lamella.core.store import Table
 from lamella.core.store import diff as diffs
 from lamella.core.store.diff import Diff

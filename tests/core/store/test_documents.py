@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamella import Store
-from lamella.core.documents import whole
+from lamella.core.arrow.documents import whole
+from lamella.core.arrow.from_python import aligned
+from lamella.core.arrow.types import MOST_FIELDS
 from lamella.core.errors import BadData
-from lamella.core.rows import aligned
-from lamella.core.widening import MOST_FIELDS
 
 JSON = st.recursive(
     st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=3) | st.floats(allow_nan=False),

@@ -21,7 +21,7 @@ import pytest
 from lamella import Store, col
 from lamella.core.bridge import connect
 from lamella.core.errors import LamellaError
-from lamella.core.store.catalog_schema import TABLES
+from lamella.core.store.catalog.schema import TABLES
 from lamella.core.store.table import Table
 
 ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "1"))

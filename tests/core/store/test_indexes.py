@@ -15,7 +15,8 @@ import pytest
 from lamella import Store, agg, col
 from lamella.core.errors import BadData, Cancelled, ReadOnlyStore, UnknownColumn, UnknownName
 from lamella.core.jobs import Job
-from lamella.core.store import Table, keys
+from lamella.core.store import Table
+from lamella.core.store import row_lookup as keys
 
 ROWS = 5_000
 

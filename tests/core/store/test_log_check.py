@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lamella import Store
-from lamella.core.store.layout import CATALOG
+from lamella.core.store.folder import CATALOG
 from lamella.core.store.log_check import FRAME_HEADER_BYTES, HEADER_BYTES, log_damage
 
 COMMITS = 30

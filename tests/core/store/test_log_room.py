@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lamella import Store
-from lamella.core.store.log_room import LEAST_BYTES, MOST_BYTES, LogRoom
+from lamella.core.store.catalog.access import LEAST_BYTES, MOST_BYTES, LogRoom
 from lamella.core.store.paths import CATALOG
 from tests.mounts import filled, small_disk
 

@@ -16,7 +16,8 @@ import pytest
 
 from lamella import Store, col
 from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
-from lamella.core.store import connection, medium
+from lamella.core.store import folder as medium
+from lamella.core.store.catalog import connection
 from lamella.core.store.paths import CATALOG
 from tests.mounts import seen_read_only
 

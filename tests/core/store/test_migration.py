@@ -9,7 +9,7 @@ import pytest
 
 from lamella import Store
 from lamella.core.errors import StoreProblem
-from lamella.core.store.catalog_schema import FORMAT_VERSION, MIGRATIONS
+from lamella.core.store.catalog.schema import FORMAT_VERSION, MIGRATIONS
 
 TO_FORMAT_2 = "DROP TABLE indexes; DROP TABLE relations; PRAGMA user_version = 2;"
 TO_FORMAT_1 = f"""

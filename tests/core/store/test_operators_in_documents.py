@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamella import Store
-from lamella.core.documents import whole
+from lamella.core.arrow.documents import whole
+from lamella.core.arrow.from_python import aligned
 from lamella.core.errors import BadData
-from lamella.core.rows import aligned
 from lamella.core.scan.snapshot import Column
 from lamella.core.store import Table
 from lamella.core.store.operators import applied, assignments

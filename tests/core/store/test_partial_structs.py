@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamella import Store, col
-from lamella.core.documents import whole
+from lamella.core.arrow.documents import whole
 from lamella.core.errors import BadData, TypeConflict
 from lamella.core.store import Table
 

@@ -10,7 +10,8 @@ import pytest
 from lamella import Store, col
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import FileSegment
-from lamella.core.store import placement, tidying
+from lamella.core.store import maintenance as tidying
+from lamella.core.store import rewrite as placement
 from lamella.core.store.table import Table
 
 ROWS, COLUMNS = 3_000, 20

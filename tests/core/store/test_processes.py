@@ -26,7 +26,7 @@ for n in range(60):
 READER = """
 import sys
 from lamella import Store, col
-from lamella.core.arrays import to_numpy
+from lamella.core.arrow.arrays import to_numpy
 ROWS, TOTAL = 30_000, 3_000_000
 store = Store.open(sys.argv[1], read_only=sys.argv[2] == "read only")
 table = store["t"]

@@ -9,8 +9,9 @@ import pytest
 
 from lamella import Store, col
 from lamella.core.errors import BadData
-from lamella.core.store import placement, tidying
-from lamella.core.store.layout import Staging
+from lamella.core.store import maintenance as tidying
+from lamella.core.store import rewrite as placement
+from lamella.core.store.folder import Staging
 from lamella.core.store.table import Table
 
 ROWS = 3_000

@@ -17,7 +17,7 @@ import pytest
 
 from lamella import Store, col
 from lamella.core.errors import BadData, StoreProblem, UnknownColumn, UnknownRow
-from lamella.core.scan import footers
+from lamella.core.scan import parquet_file as footers
 from lamella.core.store.table import Table
 
 Row = dict[str, Any]

@@ -17,7 +17,7 @@ import pytest
 from lamella import Store, col
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job, Progress
-from lamella.core.scan.footers import Footer
+from lamella.core.scan.parquet_file import Footer
 from lamella.core.store import Table
 
 ROWS = 40_000

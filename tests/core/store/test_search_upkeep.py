@@ -14,7 +14,8 @@ import pytest
 
 from lamella import Store
 from lamella.core.errors import Cancelled, StoreProblem
-from lamella.core.index.fulltext import part, writing
+from lamella.core.index.fulltext import part
+from lamella.core.index.fulltext import part as writing
 from lamella.core.jobs import Job
 from lamella.core.store import Table
 from tests.core.store.searched_books import BOOKS, Stopped, books, ids, index_folders, placed, store  # noqa: F401
@@ -144,7 +145,7 @@ def test_what_does_not_fit_one_part_makes_several(books: Table, monkeypatch: pyt
         return real(texts, rows, *rest, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr("lamella.core.index.fulltext.files.build", small)
-    monkeypatch.setattr("lamella.core.index.fulltext.pending.build", small)
+    monkeypatch.setattr("lamella.core.index.fulltext.open_parts.build", small)
     table = books.store.create_table("t", {"text": texts})
     table.create_index("text", kind="fulltext")
     for _ in ("pending", "flushed"):
@@ -220,7 +221,7 @@ def test_a_full_text_index_that_cannot_be_written_undoes_no_commit(
     def full(*_: object) -> None:
         raise ValueError("An IO error occurred: 'No space left on device (os error 28)'")
 
-    monkeypatch.setattr("lamella.core.index.fulltext.writing._add", full)
+    monkeypatch.setattr("lamella.core.index.fulltext.part._add", full)
     books.insert([{"title": "foxes"}])
     books.flush()
     assert books.num_rows == 7

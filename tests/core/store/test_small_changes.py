@@ -12,8 +12,8 @@ import pytest
 
 from lamella import Store
 from lamella.core.errors import BadData, UnknownRow
+from lamella.core.store.maintenance import ENTRIES
 from lamella.core.store.store import Store as StoreType
-from lamella.core.store.tidying import ENTRIES
 
 COLUMNS = [f"c{number}" for number in range(30)]
 ROWS = 20

@@ -10,7 +10,8 @@ import pytest
 
 from lamella import Highlight, Store, col
 from lamella.core.errors import BadData, BadFilter, BadSearch, Cancelled, UnknownColumn, UnknownName
-from lamella.core.index.fulltext import part, writing
+from lamella.core.index.fulltext import part
+from lamella.core.index.fulltext import part as writing
 from lamella.core.store import Table
 from tests.core.store.searched_books import BOOKS, Stopped, books, ids, index_folders, placed, store  # noqa: F401
 
@@ -191,7 +192,7 @@ def test_pending_rows_are_looked_at_again_only_where_they_changed(
         built.append(rows)
         return real(texts, rows, *rest, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("lamella.core.index.fulltext.pending.build", watched)
+    monkeypatch.setattr("lamella.core.index.fulltext.open_parts.build", watched)
     assert ids(books, "tags:fox") == [0]
     assert built == [6]
     for change, found in [

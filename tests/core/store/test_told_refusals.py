@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from lamella import Store
+from lamella.core.arrow.types import UnknownType, type_named
 from lamella.core.errors import BadData, LamellaError, UnknownRow
-from lamella.core.store.column_types import UnknownType, type_named
 from lamella.core.store.table import Table
 
 

@@ -12,8 +12,9 @@ import pytest
 
 from lamella import Store, col
 from lamella.core.errors import BadData, UnknownRow
-from lamella.core.query.query import Query, SortKey
+from lamella.core.query.query import Query
 from lamella.core.query.view import View
+from lamella.core.scan.snapshot import SortKey
 
 
 def extension(kind: pa.DataType, storage: pa.Array) -> pa.Array:

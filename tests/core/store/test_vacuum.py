@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from lamella import Store, col
-from lamella.core.file_lock import FileLock
+from lamella.core.processes import FileLock
 from lamella.core.query.query import Query
 from lamella.core.query.view import View
 from lamella.core.store import Table

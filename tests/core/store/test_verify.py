@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import Store
+from lamella.core.arrow.types import type_to_bytes
 from lamella.core.errors import DamagedFile, FileProblem, StoreProblem
 from lamella.core.scan import file_checks
-from lamella.core.schema import type_to_bytes
 
 ROWS = 30_000
 

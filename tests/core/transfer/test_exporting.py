@@ -20,8 +20,9 @@ import pytest
 from lamella import Store, col, open_dataset
 from lamella.core.errors import BadData, Cancelled, FileProblem, TypeConflict, UnknownColumn
 from lamella.core.jobs import Job
-from lamella.core.query.query import Query, SortKey
+from lamella.core.query.query import Query
 from lamella.core.query.view import View
+from lamella.core.scan.snapshot import SortKey
 from lamella.core.transfer import import_file
 from lamella.core.transfer.exporting import ExportOptions, UnknownFormat, export
 from tests.mounts import seen_read_only

@@ -11,7 +11,7 @@ import pytest
 
 from lamella.core.errors import Cancelled, FileProblem, UnknownName
 from lamella.core.jobs import Job
-from lamella.core.transfer.make_data import make
+from lamella.core.transfer.generate import make
 
 
 def test_twenty_columns_of_every_common_type(tmp_path: Path) -> None:

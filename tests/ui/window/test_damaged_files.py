@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QMessageBox
 
 from lamella.core.filters import col
 from lamella.core.scan import file_checks
+from lamella.core.scan.checksums import header_at
 from lamella.core.scan.file_checks import checks
-from lamella.core.scan.page_checksums import header_at
 from lamella.ui.window.failures import LOOK_ANYWAY
 
 ROWS = 6_000

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from lamella import Store, col
-from lamella.core.query.query import SortKey
+from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 

@@ -13,7 +13,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from lamella import col
-from lamella.core.store import catalog, catalog_access
+from lamella.core.store.catalog import access as catalog_access
+from lamella.core.store.catalog import queries as catalog
 from lamella.ui.editing.update_dialog import UpdateDialog
 
 

@@ -13,12 +13,12 @@ from PySide6.QtWidgets import (
 )
 
 from lamella import Store
-from lamella.core.dataset import Dataset
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Snapshot
-from lamella.core.transfer import make_data
+from lamella.core.transfer import generate as make_data
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.main_window import MainWindow

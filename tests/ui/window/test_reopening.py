@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtWidgets import QMessageBox
 
 from lamella.core.filters import col
-from lamella.core.query.query import SortKey
+from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.window.failures import PAD
 

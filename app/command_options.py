@@ -1,0 +1,301 @@
+"""What each command can be told."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+CHECKSUMS_HELP = "what to do with Parquet pages whose checksums differ (%(default)s): ignore reads them"
+WHERE_HELP = "the rows that meet it alone, such as: delay > 60 and carrier in ('AA', 'UA')"
+Words = Callable[[str], list[str]]
+Number = Callable[[str], int]
+
+
+def of_query(parser: argparse.ArgumentParser, names: Words, number: Number) -> None:
+    parser.add_argument("source", metavar="STORE|FILE", help="a store, or a file, folder or pattern of files")
+    parser.add_argument("sql", nargs="?", metavar="SQL", help="a statement; a file's table is called like it")
+    rows = parser.add_argument_group("rows of a table, without SQL")
+    rows.add_argument("--table", metavar="TABLE", help="of a store")
+    rows.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
+    rows.add_argument("--search", metavar="WORDS", help="rows that words are in, the best 20 first")
+    rows.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all")
+    rows.add_argument("--group-by", type=names, metavar="NAME,NAME,…", help="a row for each value")
+    rows.add_argument("--agg", nargs="+", metavar="NAME=AGGREGATE(COLUMN)", help="n=count() m=mean(price)")
+    rows.add_argument("--having", metavar="CONDITION", help="of the groups")
+    rows.add_argument("--sort", type=names, metavar="NAME,-NAME,…", help="a minus descends: --sort=-n")
+    rows.add_argument("--limit", type=number, metavar="N", help="at most so many rows")
+    rows.add_argument("--offset", type=number, metavar="N", help="after so many rows")
+    rows.add_argument("--profile", metavar="COLUMN", help="what a column holds, at a glance")
+    rows.add_argument("--aggregate", metavar="JSON", help="a list of MongoDB's aggregation stages")
+    rows.add_argument("--saved", type=Path, metavar="QUERY.json", help="a query that was saved as JSON")
+    rows.add_argument("--explain", action="store_true", help="say what is read instead of the answer")
+    statement = parser.add_argument_group("SQL")
+    statement.add_argument(
+        "--param", action="append", metavar="[NAME=]VALUE", help="for $NAME or ?; may be repeated"
+    )
+    statement.add_argument("--seconds", type=float, metavar="S", help="end the statement after so long")
+    statement.add_argument("--files", action="store_true", help="let it read files that it names")
+    statement.add_argument("--write", action="store_true", help="let it change tables of the store")
+    parser.add_argument("--as-of", metavar="VERSION", help="an earlier version: its number, name or time")
+    parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
+    parser.add_argument("--format", choices=("table", "csv", "json", "jsonl"), default="table")
+
+
+def of_index(parser: argparse.ArgumentParser, names: Words) -> None:
+    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("table", metavar="TABLE")
+    parser.add_argument(
+        "columns", nargs="?", type=names, metavar="NAME,NAME,…", help="left out: list the indexes there are"
+    )
+    parser.add_argument("--words", action="store_true", help="for --search, instead of a sorted index")
+    parser.add_argument("--language", default="english", help="of the words (%(default)s); none for no stems")
+    parser.add_argument("--drop", action="store_true", help="take the index away")
+
+
+ABOUT = (
+    "Measure systems against each other: each in processes of its own, in shuffled order, with the same data,"
+    " and with answers that must agree. What is measured is saved, unless --no-save says otherwise."
+)
+STATUSES = (
+    "exit status: 0 when all went well; 1 when a system failed, crashed or answered wrongly, when nothing was"
+    " measured, and with --compare when something became slower (passing a limit is a result like any other);"
+    " 2 for what cannot be run as asked; 130 when stopped with Ctrl+C, after which what was measured is"
+    " reported all the same"
+)
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def of_bench(parser: argparse.ArgumentParser, names: Words, number: Number) -> None:
+    parser.description, parser.epilog = ABOUT, STATUSES
+    _what(parser.add_argument_group("what is measured"), names, number)
+    _how(parser.add_argument_group("how"), names, number)
+    _results(parser.add_argument_group("results"))
+    _kept(parser.add_argument_group("instead of a benchmark"), number)
+
+
+def _what(group: argparse._ArgumentGroup, names: Words, number: Number) -> None:
+    group.add_argument(
+        "--workload",
+        action="extend",
+        type=names,
+        metavar="NAME|GROUP|all",
+        help="what is asked of each system (small); several with commas, or given more than once",
+    )
+    group.add_argument(
+        "--backends",
+        action="extend",
+        type=names,
+        metavar="NAME|all",
+        help="the systems (lamella,sqlite); all: each that takes the workload and has what it needs here",
+    )
+    size = group.add_mutually_exclusive_group()
+    size.add_argument(
+        "--rows",
+        type=lambda text: [number(word) for word in names(text)],
+        metavar="N,N,…",
+        help="sizes (the workload's own)",
+    )
+    size.add_argument(
+        "--scale",
+        metavar="small|published|N,N,…",
+        help="small: a few minutes for all workloads together; published: the sizes that others published,"
+        " where they did",
+    )
+    group.add_argument(
+        "--table-rows", type=number, metavar="N", help="of the table, where --rows are those that change"
+    )
+    group.add_argument(
+        "--table", metavar="FILE|STORE:TABLE", help="a table of your own, instead of a workload"
+    )
+    group.add_argument("--where", metavar="CONDITION", help=f"of --table: {WHERE_HELP}")
+    group.add_argument(
+        "--columns", type=names, metavar="NAME,NAME,…", help="of --table: these instead of all"
+    )
+
+
+def _how(group: argparse._ArgumentGroup, names: Words, number: Number) -> None:
+    group.add_argument("--repeats", type=number, metavar="N", help="of each operation (the workload's own)")
+    group.add_argument("--limit", type=seconds, metavar="SECONDS", help="what one step may take")
+    group.add_argument(
+        "--limit-memory",
+        type=byte_count,
+        metavar="SIZE",
+        help="what one child process may hold, such as 4GB (nine tenths of what is free)",
+    )
+    group.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
+    group.add_argument("--fresh", action="store_true", help="a process for every step, so reads are cold")
+    group.add_argument("--interpreter", metavar="PATH", help="the Python that runs the systems, PyPy say")
+    group.add_argument(
+        "--seed", type=number, metavar="N", help="of the shuffled order, to have the same again"
+    )
+
+
+def _results(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--json", type=Path, metavar="OUT", help="write every sample to this file")
+    group.add_argument(
+        "--report", type=Path, metavar="OUT.md", help="write tables, machine, versions and the command to it"
+    )
+    group.add_argument("--quiet", action="store_true", help="nothing is said before the benchmark is over")
+    group.add_argument(
+        "--no-save",
+        dest="save",
+        action="store_false",
+        help="do not keep the run, so that --runs, --show, --again and --compare never have it",
+    )
+    group.add_argument("--note", metavar="TEXT", help="saved with the run; with --show, with that one")
+
+
+def _kept(group: argparse._ArgumentGroup, number: Number) -> None:
+    one = group.add_mutually_exclusive_group()
+    one.add_argument("--list", action="store_true", help="the workloads, and the systems with what they need")
+    one.add_argument("--runs", action="store_true", help="the runs that were saved, newest first")
+    one.add_argument(
+        "--show",
+        type=number,
+        nargs="+",
+        metavar="RUN",
+        help="report a saved run, or several in one: of each workload and size the last that has it;"
+        " --json and --report write it",
+    )
+    one.add_argument("--again", type=number, metavar="RUN", help="run once more what a saved run measured")
+    one.add_argument("--delete", type=number, nargs="+", metavar="RUN", help="forget saved runs")
+    one.add_argument(
+        "--compare",
+        nargs=2,
+        metavar=("BEFORE", "AFTER"),
+        help="numbers of saved runs, or files of --json: slower is what has medians more than 5%% apart and"
+        " middle halves of at least 3 samples that do not overlap",
+    )
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
+    return value
+
+
+def byte_count(text: str) -> int:
+    """Bytes, or with a unit: 500MB."""
+    digits = text.strip().upper().rstrip("BKMGT").strip()
+    unit = text.strip().upper()[len(digits) :].strip()
+    try:
+        amount = Decimal(digits) * UNITS[unit]
+    except (InvalidOperation, KeyError):
+        amount = Decimal(0)
+    if not 0 < amount < 10**18:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size such as 500MB or 4GB")
+    return int(amount)
+
+
+RAGGED_HELP = (
+    "what to do with rows of a CSV file that do not fit its header (%(default)s): pad fills short ones up"
+    " with nulls and cuts empty fields off long ones; a row with values beyond the header is always refused"
+)
+OUT_HELP = "a .parquet, .csv, .tsv or .jsonl file, or a folder with --partition-by"
+PARTITION_HELP = "a folder for each value of these columns"
+MOST_ROWS = 10**12
+
+
+def bench(parser: argparse.ArgumentParser) -> None:
+    of_bench(parser, names, whole_number)
+
+
+def import_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument("target", metavar="STORE[:TABLE]", help="a store's folder; made when missing")
+    parser.add_argument("--ragged", choices=("refuse", "pad"), default="refuse", help=RAGGED_HELP)
+    parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
+
+
+def query(parser: argparse.ArgumentParser) -> None:
+    of_query(parser, names, whole_number)
+
+
+def index(parser: argparse.ArgumentParser) -> None:
+    of_index(parser, names)
+
+
+def sqlite(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("sources", nargs="+", metavar="STORE|FILE", help="stores, files, folders or patterns")
+    parser.add_argument("--command", action="append", metavar="SQL", help="run this and end; may be repeated")
+
+
+def make_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=("mixed",), help="mixed: 20 columns of every common type")
+    parser.add_argument("--rows", type=whole_number, default=1_000_000, metavar="N")
+    parser.add_argument("out", type=Path, metavar="OUT.parquet")
+
+
+def export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("table", metavar="TABLE")
+    parser.add_argument("out", type=Path, metavar="OUT", help=OUT_HELP)
+    parser.add_argument("--format", metavar="NAME", help="where the name of OUT does not say it")
+    parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all")
+    parser.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
+    parser.add_argument("--partition-by", type=names, default=[], metavar="NAME,NAME,…", help=PARTITION_HELP)
+    parser.add_argument("--ids", action="store_true", help="with the _id of each row")
+    parser.add_argument("--overwrite", action="store_true", help="replace what is there")
+    parser.set_defaults(upkeep="export")
+
+
+def compact(parser: argparse.ArgumentParser) -> None:
+    _store_and_table(parser)
+    parser.add_argument("--group-rows", type=whole_number, metavar="N", help="rows a row group")
+    parser.add_argument("--file-rows", type=whole_number, metavar="N", help="rows a file")
+    parser.set_defaults(upkeep="compact")
+
+
+def verify(parser: argparse.ArgumentParser) -> None:
+    _store_and_table(parser)
+    parser.add_argument("--quick", action="store_true", help="leave the checksums of the files out")
+    parser.set_defaults(upkeep="verify")
+
+
+def backup(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("out", type=Path, metavar="OUT", help="a new folder, or an earlier backup's")
+    parser.add_argument("--link", action="store_true", help="hard links instead of copies, on the same disk")
+    parser.set_defaults(upkeep="backup")
+
+
+def summary(parser: argparse.ArgumentParser) -> None:
+    _store_and_table(parser)
+    parser.set_defaults(upkeep="summary")
+
+
+def relations(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("--check", action="store_true", help="look for rows that point at nothing")
+    parser.add_argument("--suggest", action="store_true", help="look for relations nobody declared")
+    parser.add_argument("--json", action="store_true", help="as JSON, an object a line")
+
+
+def _store_and_table(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("table", metavar="TABLE", nargs="?", help="one table instead of all")
+
+
+def whole_number(text: str) -> int:
+    """Not negative; `1_000` and `1e6` are whole numbers, too."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite() or not 0 <= number <= MOST_ROWS or number % 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0 to {MOST_ROWS:,}")
+    return int(number)
+
+
+def whole_numbers(text: str) -> list[int]:
+    return [whole_number(word) for word in text.split(",") if word]
+
+
+def names(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

@@ -1,0 +1,233 @@
+"""Arrow arrays made from NumPy and Python values without `pa.array`, which imports pandas (0.85 s)
+the first time it is called, whatever it is given.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from operator import index
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from pyarrow.lib import StringBuilder
+
+from lamella.core.errors import shown
+
+MANY_TEXTS = 1_000
+_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH_DATE = dt.date(1970, 1, 1)
+_MOST_TEXT = 2**31 - 1
+"""Bytes that the offsets of one array reach."""
+
+
+def from_numpy(
+    values: np.ndarray, kind: pa.DataType | None = None, valid: np.ndarray | None = None
+) -> pa.Array:
+    """A fixed-width array over the memory of `values`; `kind` must have the same width when given."""
+    kind = kind or _ARROW[values.dtype]
+    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    if pa.types.is_boolean(kind):
+        data = pa.py_buffer(np.packbits(values, bitorder="little"))
+    else:
+        data = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [bits, data])
+
+
+def to_numpy(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """The values of a fixed-width array; what stands in the place of a null is undefined."""
+    if isinstance(array, pa.ChunkedArray):
+        parts = [to_numpy(chunk) for chunk in array.chunks]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, _dtype(array.type)), *parts])
+    if len(array) == 0:
+        return np.empty(0, _dtype(array.type))
+    if pa.types.is_boolean(array.type):
+        bits = np.frombuffer(array.buffers()[1], np.uint8)
+        return np.unpackbits(bits, bitorder="little")[array.offset :][: len(array)].astype(bool)
+    values = np.frombuffer(array.buffers()[1], _dtype(array.type), count=array.offset + len(array))
+    return values[array.offset :]
+
+
+def in_one(values: pa.ChunkedArray) -> pa.Array:
+    """The values as one array, which is not copied where it is one already."""
+    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+
+
+Taken = TypeVar("Taken", pa.Array, pa.ChunkedArray, pa.Table)
+
+
+def take(values: Taken, places: np.ndarray) -> Taken:
+    """The values, or rows, at these places. Views go by way of the types that pyarrow can take from."""
+    if isinstance(values, pa.Table):
+        columns = [take(column, places) for column in values.columns]
+        return pa.Table.from_arrays(columns, schema=values.schema)
+    movable = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(values.type)
+    if movable is None:
+        return values.take(from_numpy(places))
+    return values.cast(movable).take(from_numpy(places)).cast(values.type)
+
+
+def nulls_among(values: Sequence[Any]) -> pa.Array | None:
+    """Which of the values are None; None where none is."""
+    return plain([value is None for value in values], pa.bool_()) if None in values else None
+
+
+def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Python values, None for null, as an array of `kind`.
+
+    Common types take the short way. Raises `pa.ArrowInvalid` or `pa.ArrowTypeError` for a value that does not
+    fit exactly.
+    """
+    short = plain(values, kind)
+    return checked(list(values), kind) if short is None else short
+
+
+def checked(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
+    """What `pa.array` makes of the values, if it kept each: it cuts 1.5 to 1 and a time to its day, and
+    drops time zones. Raises like `from_values`."""
+    try:
+        made = pa.array(values, type=kind)
+        for given, kept in zip(values, made.to_pylist(), strict=True):
+            if not _kept(given, kept):
+                raise pa.ArrowInvalid(f"{shown(given)} would become {shown(kept)} as {made.type}")
+    except OverflowError as error:
+        raise pa.ArrowInvalid(f"A number is too large: {error}") from error
+    except RecursionError as error:
+        raise pa.ArrowInvalid("Values are nested too deep to be kept") from error
+    return made
+
+
+def _kept(given: Any, kept: Any) -> bool:
+    """Whether a value read back is the one given. What reads back as null was a null of some kind."""
+    if kept is None:
+        return True
+    if isinstance(kept, dict):
+        return isinstance(given, Mapping) and all(
+            _kept(given.get(key), kept.get(key)) if key in kept else given[key] is None
+            for key in (kept | dict(given))
+        )
+    if isinstance(kept, list):
+        given = list(given.items() if isinstance(given, Mapping) else given)
+        return len(given) == len(kept) and all(map(_kept, given, kept))
+    if isinstance(kept, tuple):
+        return len(given) == len(kept) and all(map(_kept, given, kept))
+    return bool(given == kept or (kept != kept and given != given))
+
+
+def plain(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
+    """The short way; None where the type has none, or a value does not fit it exactly."""
+    return _texts(values) if pa.types.is_string(kind) else _plain_numbers(values, kind)
+
+
+def complete(values: Sequence[Any], own: type) -> pa.Array | None:
+    """The same for values that are all of the very type `own`: none has to be looked at."""
+    if own is str:
+        return _texts_alone(values)
+    kind = _COMPLETE.get(own)
+    return None if kind is None else _complete(values, kind, _PLAIN[kind][0])
+
+
+def _texts(values: Sequence[Any]) -> pa.Array | None:
+    """Many texts are encoded all at once, which takes longer for few."""
+    kinds = set(map(type, values))
+    if not all(issubclass(kind, str) for kind in kinds - {type(None)}):
+        return None
+    valid = None
+    if len(values) >= MANY_TEXTS and type(None) in kinds:
+        valid = np.fromiter((value is not None for value in values), bool, len(values))
+        values = ["" if value is None else value for value in values]
+    return _texts_alone(values, valid)
+
+
+def _texts_alone(values: Sequence[Any], valid: np.ndarray | None = None) -> pa.Array | None:
+    if len(values) < MANY_TEXTS:
+        builder = StringBuilder()
+        builder.append_values(values)
+        return builder.finish()
+    joined = "".join(values)
+    data = joined.encode()
+    ascii_alone = len(data) == len(joined)
+    ends = np.zeros(len(values) + 1, np.int64)
+    lengths = map(len, values) if ascii_alone else (len(value.encode()) for value in values)
+    np.cumsum(np.fromiter(lengths, np.int64, len(values)), out=ends[1:])
+    return _text_array(ends, data, valid) if ends[-1] <= _MOST_TEXT else None
+
+
+def _text_array(ends: np.ndarray, data: bytes, valid: np.ndarray | None) -> pa.Array:
+    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    buffers = [bits, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.string(), len(ends) - 1, buffers)
+
+
+def _plain_numbers(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
+    dtype, convert = _PLAIN.get(kind, (None, None))
+    if dtype is None:
+        return None
+    own = set(map(type, values))
+    if len(own) == 1 and _COMPLETE.get(next(iter(own))) == kind:
+        return _complete(values, kind, dtype)
+    valid = np.fromiter((v is not None for v in values), bool, len(values))
+    try:
+        numbers = np.fromiter((0 if v is None else convert(v) for v in values), dtype, len(values))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return from_numpy(numbers, kind, None if valid.all() else valid)
+
+
+def _complete(values: Sequence[Any], kind: pa.DataType, dtype: Any) -> pa.Array | None:
+    try:
+        return from_numpy(np.fromiter(values, dtype, len(values)), kind)
+    except OverflowError:
+        return None
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, float):
+        return value
+    exact = float(index(value))
+    if int(exact) != value:
+        raise ValueError("not exact")
+    return exact
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise TypeError("not a boolean")
+
+
+def _microseconds(value: Any) -> int:
+    if type(value) is not dt.datetime or value.tzinfo is not None:
+        raise TypeError("not a plain datetime")
+    return (value - _EPOCH) // dt.timedelta(microseconds=1)
+
+
+def _days(value: Any) -> int:
+    if type(value) is not dt.date:
+        raise TypeError("not a plain date")
+    return (value - _EPOCH_DATE).days
+
+
+def _dtype(kind: pa.DataType) -> np.dtype:
+    stored = {4: pa.int32(), 8: pa.int64()}[kind.byte_width] if pa.types.is_temporal(kind) else kind
+    dtype: np.dtype = np.dtype(stored.to_pandas_dtype())
+    return dtype
+
+
+_COMPLETE: dict[type, pa.DataType] = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+"""Values of exactly this type need no look at each."""
+
+_PLAIN: dict[pa.DataType, tuple[Any, Any]] = {
+    **{k: (k.to_pandas_dtype(), index) for k in (pa.int8(), pa.int16(), pa.int32(), pa.int64())},
+    **{k: (k.to_pandas_dtype(), index) for k in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())},
+    pa.float64(): (np.float64, _float),
+    pa.bool_(): (np.bool_, _boolean),
+    pa.timestamp("us"): (np.int64, _microseconds),
+    pa.date32(): (np.int32, _days),
+}
+
+
+_ARROW = {
+    np.dtype(kind.to_pandas_dtype()): kind for kind in (pa.int32(), pa.int64(), pa.float64(), pa.bool_())
+}

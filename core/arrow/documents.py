@@ -1,0 +1,170 @@
+"""Dicts whose keys vary from row to row: frequent keys are fields, the rest is JSON text in one more field.
+
+Reading two of a hundred keys then reads two columns. A key stays in the rest where its values have no type in
+common with the field's, or where there are too many keys.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.arrow.arrays import checked, nulls_among, plain
+from lamella.core.arrow.types import MOST_FIELDS, REST, REST_FIELD, exact_cast
+
+FEW_KEYS = 8
+Convert = Callable[[list[Any]], pa.Array]
+Document = Mapping[str, Any]
+Refusals = tuple[type[Exception], ...]
+
+
+class ReservedKey(Exception):
+    """A document has a key that no document can have."""
+
+    def __init__(self) -> None:
+        super().__init__(f"'{REST}' is where keys without a field of their own are kept")
+
+
+def as_documents(values: Sequence[Document | None], convert: Convert, refusals: Refusals) -> pa.Array:
+    """Dicts as a struct. A key whose values have no type in common is no field; nor are the rarest of very
+    many. `convert` makes an array of the values of one key, or raises one of `refusals`. Raises
+    `ReservedKey`."""
+    alike = columns_of_alike(values)
+    keys = (key for value in values if value for key in value) if alike is None else iter(alike)
+    counts = Counter(keys)
+    if REST in counts:
+        raise ReservedKey
+    if not all(type(key) is str for key in counts) or not counts:
+        return checked(list(values))
+    fields: dict[str, pa.Array] = {}
+    rest = {key for key, _ in counts.most_common()[MOST_FIELDS:]} if len(counts) > MOST_FIELDS else set()
+    for key in (key for key in counts if key not in rest):
+        try:
+            held = [value.get(key) if value else None for value in values] if alike is None else alike[key]
+            fields[key] = convert(list(held))
+        except refusals:
+            rest.add(key)
+    arrays, names = list(fields.values()), list(fields)
+    if rest:
+        arrays, names = [*arrays, _rest_of(values, rest)], [*names, REST]
+    mask = nulls_among(values) if alike is None else None
+    return pa.StructArray.from_arrays(arrays, names=names, mask=mask)
+
+
+def columns_of_alike(rows: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
+    """The values by key of dicts that all have the keys of the first, at half the cost; None of others.
+
+    Few keys are asked for one after the other, which makes no tuple of each dict; many all at once, while the
+    dict is in the processor's cache.
+    """
+    if set(map(type, rows)) != {dict}:
+        return None
+    names = list(rows[0])
+    if not names or set(map(len, rows)) != {len(names)}:
+        return None
+    try:
+        if len(names) <= FEW_KEYS:
+            return {name: list(map(itemgetter(name), rows)) for name in names}
+        values = list(map(itemgetter(*names), rows))
+    except KeyError:
+        return None
+    return dict(zip(names, zip(*values, strict=True), strict=True))
+
+
+def folded(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """`values` with what the struct `kind` has no fields for moved into its rest; as they are where nothing
+    has to move, or something is no JSON."""
+    if not (is_.is_struct(values.type) and is_.is_struct(kind)) or REST not in kind.names:
+        return values
+    chunks = [_folded(chunk, kind) for chunk in values.chunks]
+    return values if None in chunks else pa.chunked_array(chunks, kind)
+
+
+def whole(value: Any) -> Any:
+    """A value read back, with the rest of each dict where it belongs; such dicts leave out what is null."""
+    if isinstance(value, dict):
+        known = {key: whole(held) for key, held in value.items() if key != REST}
+        if REST not in value:
+            return known
+        rest = _read(value[REST])
+        if rest is None:
+            return known | {REST: value[REST]}
+        return {key: held for key, held in known.items() if held is not None} | rest
+    return [whole(held) for held in value] if isinstance(value, list) else value
+
+
+def json_of(rest: Mapping[str, Any]) -> str | None:
+    """Raises `TypeError` for what JSON has no word for, and for what it would change; `ReservedKey`."""
+    if not rest:
+        return None
+    text = json.dumps(rest, ensure_ascii=False, default=_refuse)
+    if f'"{REST}": ' in text:
+        raise ReservedKey
+    if json.loads(text) != rest:
+        raise TypeError("JSON would change the values of keys that have no type in common")
+    return text
+
+
+def _refuse(value: Any) -> None:
+    raise TypeError(
+        f"values of one key without a common type are kept as JSON, which has no word for {value!r}"
+    )
+
+
+def _read(text: Any) -> dict[str, Any] | None:
+    """The rest that this is the JSON of; None for what files of others hold under that name."""
+    try:
+        found = {} if text is None else json.loads(text)
+    except (TypeError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _folded(values: pa.StructArray, kind: pa.StructType) -> pa.Array | None:
+    given = {field.name: values.field(i) for i, field in enumerate(values.type)}
+    fields, moved = [], {}
+    for field in kind:
+        held = given.pop(field.name, None)
+        if field.name == REST:
+            fields.append(held)
+            continue
+        nested = None if held is None else folded(pa.chunked_array([held]), field.type)
+        fit = None if nested is None else exact_cast(nested.combine_chunks(), field.type)
+        if held is not None and fit is None:
+            moved[field.name] = held
+        fields.append(pa.nulls(len(values), field.type) if fit is None else fit)
+    place = kind.names.index(REST)
+    try:
+        fields[place] = _more_rest(fields[place], given | moved, len(values))
+    except (TypeError, ReservedKey):
+        return None
+    return pa.StructArray.from_arrays(fields, fields=list(kind), mask=values.is_null())
+
+
+def _more_rest(rest: pa.Array | None, moved: Mapping[str, pa.Array], rows: int) -> pa.Array:
+    before = [None] * rows if rest is None else rest.to_pylist()
+    columns = {key: array.to_pylist() for key, array in moved.items()}
+    merged = [json.loads(old) if old else {} for old in before]
+    for key, held in columns.items():
+        for document, value in zip(merged, held, strict=True):
+            if value is not None:
+                document[key] = whole(value)
+    return _texts(map(json_of, merged))
+
+
+def _rest_of(values: Iterable[Document | None], keys: set[str]) -> pa.Array:
+    return _texts(
+        json_of({key: held for key, held in (value or {}).items() if key in keys}) for value in values
+    )
+
+
+def _texts(values: Iterable[str | None]) -> pa.Array:
+    made = plain(list(values), REST_FIELD.type)
+    assert made is not None
+    return made

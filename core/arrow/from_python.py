@@ -1,0 +1,552 @@
+"""Python rows and values as Arrow arrays, each value as it was, and which cells a row gives."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import lru_cache
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arguments import text_of
+from lamella.core.arrow.arrays import checked, complete, from_numpy, nulls_among, plain, take, to_numpy
+from lamella.core.arrow.documents import ReservedKey, as_documents, columns_of_alike, folded
+from lamella.core.arrow.ingest import (
+    Block,
+    IntegerRows,
+    as_block,
+    fits,
+    in_blocks,
+    of_valid_text,
+    without_columns,
+)
+from lamella.core.arrow.types import exact_cast, in_plain_layout, inexact, plain_layout, wider_type
+from lamella.core.errors import BadData
+
+_PLAIN = {
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    str: pa.string(),
+    dt.date: pa.date32(),
+    dt.datetime: pa.timestamp("us"),
+}
+_COLLECTIONS = {dict, list, tuple}
+_NUMPY = (np.int64, np.float64, np.int32, np.bool_)
+_REFUSALS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError, TypeError)  # fmt: skip # noqa: E501
+_ANY_REFUSAL = (*_REFUSALS, ReservedKey)
+MOST_DIGITS = 76
+_NUMPY_TIMES = {np.datetime64, np.timedelta64}
+_PYTHON_TIMES = {dt.date, dt.datetime, dt.timedelta}
+_ARROW_UNITS = {"s", "ms", "us", "ns"}
+_FINE = dict.fromkeys(("ps", "fs", "as"), "ns")
+_MOMENT_UNITS = {"Y": "D", "M": "D", "W": "D", "D": "D", "h": "s", "m": "s"} | _FINE
+_SPAN_UNITS = {"W": "s", "D": "s", "h": "s", "m": "s"} | _FINE
+"""What NumPy's units become, those of years and months without a length."""
+_PANDAS_NULLS = {"NaTType", "NAType"}
+
+
+def array_of(name: str, values: Sequence[Any], first: int) -> pa.Array:
+    """The values of the column, which begin with row `first`. Raises `BadData`."""
+    if isinstance(values, np.ndarray) and values.dtype in _NUMPY:
+        return _from_numpy(values)
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    try:
+        if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+            return _from_numpy_times(np.ma.filled(values, np.array("NaT", values.dtype)))
+        if isinstance(values, np.ndarray) and values.dtype != object:
+            return pa.array(values)
+        return _converted(list(values))
+    except RecursionError as error:
+        raise BadData(
+            f"column '{name}' holds values nested too deep", fix="Keep them as JSON text"
+        ) from error
+    except _ANY_REFUSAL as error:
+        raise _refusal(name, list(values), first, error) from error
+
+
+def _from_numpy(values: np.ndarray) -> pa.Array:
+    """A copy, with what is masked as null."""
+    masked = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else np.zeros(0, bool)
+    return from_numpy(np.array(np.ma.getdata(values)), valid=~masked if masked.any() else None)
+
+
+def _converted(values: list[Any]) -> pa.Array:
+    """Values of one plain type the short way; `pa.array` looks at what is neither plain nor a collection."""
+    types = set(map(type, values))
+    whole = complete(values, *types) if len(types) == 1 else None
+    if whole is not None:
+        return whole
+    kinds = types - {type(None)}
+    if not kinds <= _COLLECTIONS and (len(kinds) != 1 or not kinds <= _PLAIN.keys()):
+        values = _without_pandas_nulls(values, kinds)
+        kinds = _kinds(values)
+        if len(kinds) == 1 and kinds <= _NUMPY_TIMES:
+            return _from_numpy_times(_numpy_times(values, *kinds))
+        values = _even(values)
+        kinds = _kinds(values)
+    if kinds == {dict}:
+        return as_documents(values, _converted, _REFUSALS)
+    if kinds and kinds <= {list, tuple}:
+        return _lists(values, type(None) in types)
+    kind = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
+    short = None if kind is None else plain(values, kind)
+    if short is None and kinds == {int}:
+        values = [None if v is None else _decimal(v) for v in values]
+    return checked(values) if short is None else short
+
+
+def _lists(values: list[Any], nulls: bool) -> pa.Array:
+    """Lists as lists of their own lengths, whatever these add up to; None among them only with `nulls`."""
+    there: list[Any] = [() if value is None else value for value in values] if nulls else values
+    ends = np.zeros(len(there) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, there), np.int64, len(there)), out=ends[1:])
+    if ends[-1] >= 2**31:
+        raise OverflowError("too many values in lists")
+    inside, mask = _converted(list(chain.from_iterable(there))), nulls_among(values) if nulls else None
+    return pa.ListArray.from_arrays(from_numpy(ends.astype(np.int32)), inside, mask=mask)
+
+
+def _numpy_times(values: list[Any], kind: type) -> np.ndarray:
+    """In the finest of their units, where each stays what it is there."""
+    found = np.array([kind("NaT") if value is None else value for value in values])
+    units = {value.dtype for value in values if value is not None}
+    same = len(units) == 1 or all(
+        value is None or np.isnat(value) or (one.astype(value.dtype) == value and one == value)
+        for one, value in zip(found, values, strict=True)
+    )
+    if not same:
+        raise OverflowError("the times are too far away for the finest unit among them")
+    return found
+
+
+def _from_numpy_times(values: np.ndarray) -> pa.Array:
+    """Days, and what is counted in whole ones, are dates; hours and minutes are counted in seconds."""
+    unit, span = np.datetime_data(values.dtype)[0], values.dtype.kind == "m"
+    if unit == "generic" and np.isnat(values).all():
+        return pa.nulls(len(values))
+    wanted = (_SPAN_UNITS if span else _MOMENT_UNITS).get(unit, unit if unit in _ARROW_UNITS else "")
+    if not wanted:
+        raise TypeError(f"a span of NumPy's unit '{unit}' has no length of its own" if span else "no unit")
+    made = values.astype(f"{'timedelta64' if span else 'datetime64'}[{wanted}]")
+    there = ~np.isnat(values)
+    if not (np.isnat(made) == ~there).all() or (made[there] != values[there]).any():
+        raise OverflowError(f"a time in NumPy's unit '{unit}' does not fit Arrow's units")
+    if wanted == "D" and there.any() and abs(made[there].astype(np.int64)).max() >= 2**31:
+        raise OverflowError("a date is too far away")
+    return pa.array(made, mask=~there)
+
+
+def _kinds(values: list[Any]) -> set[type]:
+    return set(map(type, values)) - {type(None)}
+
+
+def _even(values: list[Any]) -> list[Any]:
+    """Values of kinds that belong together as values of one kind, where each stays what it is."""
+    kinds = _kinds(values)
+    if kinds == {bool, int}:
+        values, kinds = [None if v is None else int(v) for v in values], {int}
+    if len(kinds) == 1 and kinds <= {int, float, str}:
+        return values
+    if float in kinds and kinds <= {bool, int, float} and all(map(_is_double, values)):
+        return [None if v is None else float(v) for v in values]
+    if kinds == {dt.date, dt.datetime}:
+        return [dt.datetime(v.year, v.month, v.day) if type(v) is dt.date else v for v in values]
+    if kinds & _NUMPY_TIMES and kinds <= _NUMPY_TIMES | _PYTHON_TIMES:
+        return _even([_python_time(v) if type(v) in _NUMPY_TIMES else v for v in values])
+    if np.ndarray in kinds:
+        return [v.tolist() if isinstance(v, np.ndarray) and v.ndim > 1 else v for v in values]
+    return values
+
+
+def _python_time(value: np.datetime64 | np.timedelta64) -> Any:
+    """What stands beside Python's own times is as coarse as these."""
+    unit, count = np.datetime_data(value.dtype)
+    if unit in ("ns", *_FINE):
+        made = value.astype(value.dtype.str.replace(f"[{'' if count == 1 else count}{unit}]", "[us]"))
+        if made != value:
+            raise OverflowError(f"{value} is finer than the times of Python beside it")
+        value = made
+    found = value.item()
+    if isinstance(found, int):
+        raise OverflowError(f"{value!r} is no time that Python's own can stand beside")
+    return found
+
+
+def _without_pandas_nulls(values: list[Any], kinds: set[type]) -> list[Any]:
+    """NaT and NA are nulls; they are known by name, as pandas is not imported for this. NumPy's NaT is one
+    beside values of other kinds."""
+    if len(kinds) > 1 and kinds & _NUMPY_TIMES:
+        values = [None if type(v) in _NUMPY_TIMES and np.isnat(v) else v for v in values]
+    if not {kind.__name__ for kind in kinds} & _PANDAS_NULLS:
+        return values
+    return [None if type(v).__name__ in _PANDAS_NULLS else v for v in values]
+
+
+def _is_double(value: Any) -> bool:
+    return bool(value is None or value != value or float(value) == value)
+
+
+def _decimal(value: int) -> Decimal:
+    if abs(value) >= 10**MOST_DIGITS:
+        raise OverflowError(f"a number of more than {MOST_DIGITS} digits")
+    return Decimal(value)
+
+
+def _refusal(name: str, values: list[Any], first: int, error: Exception) -> BadData:
+    """Names the first row without which the rows before it would have done."""
+    good, bad = 0, len(values)
+    while good + 1 < bad:
+        middle = (good + bad) // 2
+        try:
+            _converted(values[:middle])
+            good = middle
+        except _ANY_REFUSAL:
+            bad = middle
+    value = repr(values[bad - 1])
+    shown = value if len(value) <= 60 else value[:60] + "…"
+    return BadData(
+        f"column '{name}' cannot take the value {shown} of row {first + bad - 1}",
+        *_why(values[bad - 1], error),
+    )
+
+
+def _why(value: Any, error: Exception) -> tuple[str, str]:
+    """The reason, and what to do: some values fit nowhere, others only do not fit those before them."""
+    if isinstance(error, ReservedKey):
+        return str(error), "Rename that key"
+    if isinstance(value, Decimal) and not value.is_finite():
+        return "Decimals are finite numbers", "Give None, or floats: they have NaN and infinity"
+    if isinstance(error, UnicodeEncodeError):
+        return str(error), "Leave that half of a character out, or decode the bytes it came from rightly"
+    try:
+        _converted([value])
+    except _ANY_REFUSAL:
+        return str(error), "Give a number, a text, a time, bytes, a list or a dict that says the same"
+    return str(error), "Give values of one type: decimals hold every digit, text holds anything"
+
+
+_UNNAMED = re.compile(r"__index_level_\d+__")
+
+
+def without_unnamed_index(block: Block) -> Block:
+    """The rows of what pandas made, without the numbers that filtered or sorted rows had before."""
+    if b"pandas" not in (block.schema.metadata or {}):
+        return block
+    names = [name for name in block.schema.names if not _UNNAMED.fullmatch(name)]
+    if len(names) == len(block.schema):
+        return block
+    fields = [block.schema.field(name) for name in names]
+    schema = pa.schema(fields, block.schema.metadata)
+    return replace(block, schema=schema, table=lambda: block.table().select(names))
+
+
+ROWS_A_CHUNK = 1000
+Row = Mapping[str, Any]
+
+
+def blocks(data: Any) -> Iterator[Block]:
+    """`data` in blocks, in order: rows, a dict of columns, a DataFrame, or anything of Arrow.
+
+    The caller's data is never modified. Raises `BadData` for what is none of these.
+    """
+    for block in _blocks(data):
+        yield block if block.checked else _checked(without_unnamed_index(block))
+
+
+def _checked(block: Block) -> Block:
+    _refuse_duplicates(block.schema)
+    return _laid_out(block)
+
+
+def _laid_out(block: Block) -> Block:
+    """In layouts that can be kept; dictionaries may hold a null, which Parquet does not take."""
+    if all(map(_is_kept_as_it_is, block.schema.types)):
+        return block
+    table = block.table()
+    columns = [_in_plain_layout(*each) for each in zip(table.column_names, table.columns, strict=True)]
+    fields = [field.with_type(values.type) for field, values in zip(table.schema, columns, strict=True)]
+    return as_block(pa.Table.from_arrays(columns, schema=pa.schema(fields, table.schema.metadata)))
+
+
+@lru_cache(4096)
+def _is_kept_as_it_is(kind: pa.DataType) -> bool:
+    return bool(kind == plain_layout(kind) and not pa.types.is_dictionary(kind))
+
+
+def _in_plain_layout(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return in_plain_layout(values)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        raise BadData(
+            f"column '{name}' is {values.type}, which cannot be kept as {plain_layout(values.type)}",
+            str(error),
+            "Cast it first: text holds anything",
+        ) from error
+
+
+def aligned(data: Any) -> pa.Table:
+    """All of `data` as one table: columns in order of first appearance, of the narrowest common type."""
+    return together(list(blocks(data)))
+
+
+def together(found: Sequence[Block]) -> pa.Table:
+    if len(found) == 1:
+        return found[0].table()
+    schema = unified(block.schema for block in found)
+    if not schema.names:
+        return without_columns(sum(block.num_rows for block in found))
+    tables = [fitted(block.table(), schema) for block in found if block.num_rows]
+    return pa.concat_tables(tables) if tables else pa.Table.from_batches([], schema)
+
+
+def _blocks(data: Any) -> Iterator[Block]:
+    if isinstance(data, pa.Table):
+        yield from map(of_valid_text, in_blocks(data))
+    elif isinstance(data, pa.RecordBatch):
+        yield from map(of_valid_text, in_blocks(pa.Table.from_batches([data])))
+    elif isinstance(data, Mapping):
+        yield from in_blocks(from_columns(data))
+    elif isinstance(data, pa.RecordBatchReader):
+        yield from _stream(data)
+    elif hasattr(data, "__arrow_c_stream__"):
+        yield from _stream(_reader(data))
+    elif isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
+        yield from _row_blocks(data)
+    else:
+        raise BadData(
+            f"{_a(data)} cannot become rows",
+            fix="Give a list of dicts, a dict of columns, a DataFrame or an Arrow table",
+        )
+
+
+def from_columns(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    for name, values in columns.items():
+        _refuse_other_than_columns(text_of(str(name), "the column name"), values)
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"'{name}' has {n}" for name, n in lengths.items())
+        raise BadData("the columns differ in length", told, "Give every column one value for each row")
+    arrays = [array_of(str(name), values, 0) for name, values in columns.items()]
+    return pa.Table.from_arrays(arrays, names=[str(name) for name in columns])
+
+
+def _refuse_other_than_columns(name: str, values: Any) -> None:
+    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
+        raise BadData(
+            f"column '{name}' is {values!r}, not a list of values",
+            "A dict of columns has a list for each of them",
+            f"For one row give a list of one dict: [{{'{name}': …}}]",
+        )
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise BadData(
+            f"column '{name}' is an array of {values.ndim} dimensions",
+            "A column has one value for each row",
+            "Give each of its columns a name, or lists for rows",
+        )
+
+
+def _a(value: Any) -> str:
+    """What it is, with its article."""
+    kind = type(value).__name__
+    return f"{'an' if kind[0] in 'aeiouAEIO' else 'a'} {kind}"
+
+
+def _reader(data: Any) -> pa.RecordBatchReader:
+    try:
+        return pa.RecordBatchReader.from_stream(data)
+    except (ValueError, TypeError, pa.ArrowException) as error:
+        raise BadData(
+            f"{_a(data)} cannot become rows",
+            str(error),
+            "Give columns that each have a name of their own and values of one type",
+        ) from error
+
+
+def _stream(reader: pa.RecordBatchReader) -> Iterator[Block]:
+    yield as_block(pa.Table.from_batches([], reader.schema))
+    for batch in reader:
+        yield from map(of_valid_text, in_blocks(pa.Table.from_batches([batch])))
+
+
+def _row_blocks(rows: Iterable[Row]) -> Iterator[Block]:
+    source, done = iter(rows), 0
+    integers: IntegerRows | None = None
+    while chunk := list(itertools.islice(source, ROWS_A_CHUNK)):
+        _refuse_other_than_rows(chunk, done)
+        if integers is None or not integers.add(chunk):
+            if integers is not None and integers.rows:
+                yield integers.block()
+            integers = IntegerRows(chunk[0]) if fits(chunk[0]) else None
+            if integers is None or not integers.add(chunk):
+                integers = None
+                yield as_block(_chunk_table(chunk, done))
+        if integers is not None and integers.is_full:
+            yield integers.block()
+        done += len(chunk)
+    if integers is not None and integers.rows:
+        yield integers.block()
+
+
+def _refuse_other_than_rows(chunk: list[Any], first: int) -> None:
+    if set(map(type, chunk)) != {dict} and not all(isinstance(row, Mapping) for row in chunk):
+        number, row = next((i, row) for i, row in enumerate(chunk) if not isinstance(row, Mapping))
+        raise BadData(f"row {first + number} is {_a(row)}", fix="Each row has to be a dict")
+
+
+def _chunk_table(rows: list[Row], first: int) -> pa.Table:
+    columns = columns_of_alike(rows) or _columns(rows)
+    if not columns:
+        return without_columns(len(rows))
+    for name in columns:
+        text_of(str(name), "the column name")
+    arrays = [array_of(name, values, first) for name, values in columns.items()]
+    return pa.Table.from_arrays(arrays, names=[str(name) for name in columns])
+
+
+def _columns(rows: list[Row]) -> dict[str, Sequence[Any]]:
+    names = dict.fromkeys(itertools.chain.from_iterable(rows))
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _refuse_duplicates(schema: pa.Schema) -> None:
+    names = schema.names
+    if len(set(names)) < len(names):
+        name, times = Counter(names).most_common(1)[0]
+        raise BadData(
+            f"there are {times} columns named '{name}'",
+            "A column is found by its name",
+            "Give each a name of its own",
+        )
+
+
+def unified(schemas: Iterable[pa.Schema]) -> pa.Schema:
+    types: dict[str, pa.DataType] = {}
+    for one in itertools.chain.from_iterable(schemas):
+        have = types.get(one.name, pa.null())
+        wider = wider_type(have, one.type)
+        if wider is None:
+            raise BadData(
+                f"column '{one.name}' is {have} in some rows and {one.type} in others",
+                fix="Give one type, or cast the column first",
+            )
+        types[one.name] = wider
+    return pa.schema(list(types.items()))
+
+
+def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """`table` with the columns of `schema`, in its order and types; null where it lacks one.
+
+    Raises `BadData` where a value would not survive.
+    """
+    if table.schema.equals(schema):
+        return table
+    columns = [_fitted_column(table, field) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _fitted_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+    if field.name not in table.column_names:
+        return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
+    column = folded(table.column(field.name), field.type)
+    fit = exact_cast(column, field.type)
+    if fit is None:
+        raise inexact(field.name, column.type, field.type)
+    return fit
+
+
+Rows = TypeVar("Rows", pa.ChunkedArray, pa.Table)
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The rows as a table. `left_out` tells for columns which rows lack them; the table has null there.
+    `documents` are the dicts that structs of the table were made of, which may lack some of the fields."""
+
+    table: pa.Table
+    left_out: Mapping[str, np.ndarray]
+    documents: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def taken(self, places: np.ndarray) -> Given:
+        """The rows at these places."""
+        left_out = {name: lacks[places] for name, lacks in self.left_out.items()}
+        listed = places.tolist() if self.documents else []
+        documents = {name: [values[i] for i in listed] for name, values in self.documents.items()}
+        return Given(taken(self.table, places), left_out, documents)
+
+    def without(self, names: Iterable[str]) -> Given:
+        """The rows without these columns, of which some may not be there."""
+        gone = set(names)
+        return Given(
+            self.table.select([name for name in self.table.column_names if name not in gone]),
+            {name: lacks for name, lacks in self.left_out.items() if name not in gone},
+            {name: values for name, values in self.documents.items() if name not in gone},
+        )
+
+
+def taken(rows: Rows, places: np.ndarray) -> Rows:
+    """The rows at these places; those already in place are not copied."""
+    if len(places) == len(rows) and (len(rows) == 1 or bool((places[1:] > places[:-1]).all())):
+        return rows
+    return take(rows, places)
+
+
+def given(data: Any) -> Given:
+    """Like `aligned`; only dicts leave anything out."""
+    rows = repeatable(data)
+    return given_in(list(blocks(rows)), rows)
+
+
+def repeatable(data: Any) -> Any:
+    """`data`, as a list if it is rows: they are gone through more than once."""
+    columns = isinstance(data, (Mapping, str, bytes, pa.RecordBatch)) or hasattr(data, "__arrow_c_stream__")
+    return data if columns or not isinstance(data, Iterable) else list(data)
+
+
+def given_in(found: Sequence[Block], data: Any) -> Given:
+    """The same, of `repeatable` data whose blocks are there already."""
+    table = together(found)
+    documents = _documents(table.schema, data)
+    if not isinstance(data, list) or set(map(len, data)) <= {table.num_columns}:
+        return Given(table, {}, documents)
+    holding = [i for i, column in enumerate(table.columns) if column.null_count]
+    names = [table.field(i).name for i in holding]
+    lacking = {name: _lacking(table.column(i), name, data) for name, i in zip(names, holding, strict=True)}
+    return Given(table, {name: lacks for name, lacks in lacking.items() if lacks.any()}, documents)
+
+
+def is_given_by_key(data: Any) -> bool:
+    """Whether the structs of `repeatable` data come from dicts, which need not have all fields."""
+    return isinstance(data, (list, Mapping))
+
+
+def _documents(schema: pa.Schema, data: Any) -> dict[str, Sequence[Any]]:
+    """What was given as dicts. Structs of Arrow and of DataFrames have all their fields in every row."""
+    names = [field.name for field in schema if pa.types.is_struct(field.type)]
+    if not names or not is_given_by_key(data):
+        return {}
+    if isinstance(data, list):
+        return {name: [_value(row, name) for row in data] for name in names}
+    columns = {str(name): values for name, values in data.items()}
+    known = {name: columns[name] for name in names}
+    return {n: values for n, values in known.items() if not isinstance(values, (pa.Array, pa.ChunkedArray))}
+
+
+def _value(row: Row, name: str) -> Any:
+    return row[name] if name in row else next((row[key] for key in row if str(key) == name), None)
+
+
+def _lacking(column: pa.ChunkedArray, name: str, rows: Sequence[Row]) -> np.ndarray:
+    lacking = np.zeros(len(rows), bool)
+    for place in np.flatnonzero(to_numpy(column.is_null())).tolist():
+        lacking[place] = name not in rows[place] and name not in map(str, rows[place])
+    return lacking

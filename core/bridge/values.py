@@ -1,0 +1,504 @@
+"""THE table of types: what SQLite sees of a column, and how values of it are ordered there."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as is_
+
+from lamella.core.arrow.arrays import take, to_numpy
+from lamella.core.arrow.documents import whole
+from lamella.core.arrow.nested import json_text, python_values
+
+EXACT_DIGITS = 15
+"""So many digits a double holds, so one division rounds once."""
+
+
+def doubles(decimals: pa.ChunkedArray) -> np.ndarray:
+    """What stands in the place of a null is undefined."""
+    kind = decimals.type
+    if kind.precision > EXACT_DIGITS or not 0 <= kind.scale <= EXACT_DIGITS:
+        return np.array([float(v) if v is not None else 0.0 for v in decimals.to_pylist()], np.float64)
+    parts = [_unscaled(chunk) / 10.0**kind.scale for chunk in decimals.chunks]
+    return np.concatenate([np.empty(0), *parts])
+
+
+def _unscaled(decimals: pa.Array) -> np.ndarray:
+    """The digits as whole numbers: with so few of them, the lowest bytes of each value are all of it."""
+    width = min(8, decimals.type.byte_width)
+    values = np.frombuffer(decimals.buffers()[1], f"V{decimals.type.byte_width}")[decimals.offset :]
+    lowest = values[: len(decimals)].view(np.uint8).reshape(len(decimals), -1)[:, :width]
+    return np.ascontiguousarray(lowest).view(f"<i{width}").reshape(-1)
+
+
+Range = tuple[Any, Any]
+"""Both ends belong to it; None is open."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Values inside one of `ranges`, and null if `nulls` says so. May be more than meet the constraint, for
+    SQLite looks at every row it is given once more; never less."""
+
+    ranges: tuple[Range, ...]
+    nulls: bool = False
+
+    def meets(self, low: Any, high: Any) -> bool:
+        """Whether some value from `low` to `high` may be wanted."""
+        return any(
+            (first is None or first <= high) and (last is None or low <= last) for first, last in self.ranges
+        )
+
+    @property
+    def all_values(self) -> bool:
+        return (None, None) in self.ranges
+
+    @property
+    def points(self) -> list[Any] | None:
+        """The values, where each range is a single one."""
+        if all(first is not None and first == last for first, last in self.ranges):
+            return [first for first, _ in self.ranges]
+        return None
+
+
+NOTHING = Wanted(())
+NULLS = Wanted((), nulls=True)
+VALUES = Wanted(((None, None),))
+EVERYTHING = Wanted(((None, None),), nulls=True)
+
+
+def any_of(parts: Iterable[Wanted]) -> Wanted:
+    parts = list(parts)
+    ranges = tuple(dict.fromkeys(each for part in parts for each in part.ranges))
+    return Wanted(ranges, any(part.nulls for part in parts))
+
+
+BEYOND_INTEGERS = 1 << 64
+FEW_RANGES = 4
+
+
+class Order(ABC):
+    """`op` is one of = <> < <= > >=. The value compared with lies between `low` and `high`: they differ where
+    it is not known to the last digit."""
+
+    @abstractmethod
+    def compared(self, op: str, low: Any, high: Any) -> Wanted: ...
+
+    @abstractmethod
+    def mask(self, values: pa.ChunkedArray, wanted: Wanted) -> np.ndarray:
+        """For each value whether it may be wanted; what it says of nulls is undefined."""
+
+
+class Numbers(Order):
+    """Orders whose keys are an array of numbers."""
+
+    def keys(self, values: pa.ChunkedArray) -> np.ndarray:
+        return to_numpy(values)
+
+    def mask(self, values: pa.ChunkedArray, wanted: Wanted) -> np.ndarray:
+        return inside(self.keys(values), wanted)
+
+
+class Integers(Numbers):
+    """Whole numbers, which SQLite compares with its reals exactly."""
+
+    def keys(self, values: pa.ChunkedArray) -> np.ndarray:
+        found = to_numpy(values)
+        return found.view(np.uint8) if found.dtype == bool else found
+
+    def compared(self, op: str, low: int | float, high: int | float) -> Wanted:
+        first, last = _ceil(low), _floor(high)
+        if op in ("<", "<="):
+            return _whole_between(-math.inf, _ceil(high) - 1 if op == "<" else last)
+        if op in (">", ">="):
+            return _whole_between(_floor(low) + 1 if op == ">" else first, math.inf)
+        if op == "=":
+            return _whole_between(first, last)
+        if low != high or first != last:
+            return VALUES
+        return any_of([_whole_between(-math.inf, first - 1), _whole_between(first + 1, math.inf)])
+
+
+@dataclass(frozen=True)
+class Floats(Numbers):
+    """Numbers compared as doubles. `exact`: SQLite sees these very doubles; else what doubles hold nearly, in
+    the same order."""
+
+    exact: bool = True
+
+    def keys(self, values: pa.ChunkedArray) -> np.ndarray:
+        if pa.types.is_decimal(values.type):
+            return doubles(values)
+        return to_numpy(values).astype(np.float64, copy=False)
+
+    def compared(self, op: str, low: int | float, high: int | float) -> Wanted:
+        first, last = float(low), float(high)
+        strict = self.exact and first == low == high
+        if op in ("<", "<="):
+            return Wanted(((None, math.nextafter(last, -math.inf) if strict and op == "<" else last),))
+        if op in (">", ">="):
+            return Wanted(((math.nextafter(first, math.inf) if strict and op == ">" else first, None),))
+        if op == "=":
+            return _between(first, last)
+        if not strict:
+            return VALUES
+        return Wanted(((None, math.nextafter(first, -math.inf)), (math.nextafter(first, math.inf), None)))
+
+
+@dataclass(frozen=True)
+class Bytes(Order):
+    """Texts by their UTF-8 (`text`), and bytes: SQLite's collation BINARY."""
+
+    text: bool = True
+
+    def compared(self, op: str, low: Any, high: Any) -> Wanted:
+        key = as_bytes(low)
+        less: list[Range] = [(None, self._before(key))] if key else []
+        more: list[Range] = [(key + b"\0", None)]
+        ranges: dict[str, list[Range]] = {
+            "=": [(key, key)],
+            "<=": [(None, key)],
+            ">=": [(key, None)],
+            "<": less,
+            ">": more,
+            "<>": [*less, *more],
+        }
+        return Wanted(tuple(ranges[op]))
+
+    def _before(self, key: bytes) -> bytes:
+        """What no lesser text is behind; for bytes, which have no such end, the key itself."""
+        if key[-1] == 0:
+            return key[:-1]
+        return key[:-1] + bytes([key[-1] - 1]) + b"\xff" if self.text else key
+
+    def mask(self, values: pa.ChunkedArray, wanted: Wanted) -> np.ndarray:
+        plain = values.cast(pa.large_binary())
+        points = wanted.points
+        if points is not None and len(points) > FEW_RANGES:
+            return to_numpy(pc.is_in(plain, value_set=_byte_strings(points)))
+        if len(wanted.ranges) == 1:
+            return _between_bytes(plain, *wanted.ranges[0])
+        return _in_some(plain, wanted) if wanted.ranges else np.zeros(len(plain), bool)
+
+
+def _in_some(plain: pa.ChunkedArray, wanted: Wanted) -> np.ndarray:
+    """From the first end to the last lies little where the ranges are the cases of one beginning."""
+    lows, highs = zip(*wanted.ranges, strict=True)
+    ends = (None if None in lows else min(lows), None if None in highs else max(highs))
+    places = np.flatnonzero(_between_bytes(plain, *ends))
+    candidates = take(plain, places)
+    met = np.zeros(len(places), bool)
+    for low, high in wanted.ranges:
+        met |= _between_bytes(candidates, low, high)
+    found = np.zeros(len(plain), bool)
+    found[places[met]] = True
+    return found
+
+
+def _between_bytes(plain: pa.ChunkedArray, low: bytes | None, high: bytes | None) -> np.ndarray:
+    if low is not None and low == high:
+        return to_numpy(pc.equal(plain, _byte_strings([low])[0]))
+    inside = np.ones(len(plain), bool)
+    if low is not None:
+        inside &= to_numpy(pc.greater_equal(plain, _byte_strings([low])[0]))
+    if high is not None:
+        inside &= to_numpy(pc.less_equal(plain, _byte_strings([high])[0]))
+    return inside
+
+
+def _byte_strings(keys: list[bytes]) -> pa.Array:
+    ends = np.cumsum([0, *map(len, keys)], dtype=np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(keys))]
+    return pa.Array.from_buffers(pa.large_binary(), len(keys), buffers)
+
+
+def inside(keys: np.ndarray, wanted: Wanted) -> np.ndarray:
+    """For each number whether it is in one of the ranges."""
+    ranges: list[Range] = list(wanted.ranges)
+    points = [low for low, high in ranges if low is not None and low == high]
+    found = np.zeros(len(keys), bool)
+    if len(points) > FEW_RANGES:
+        ranges = [each for each in ranges if each[0] is None or each[0] != each[1]]
+        found = np.isin(keys, np.array(points))
+    for low, high in ranges:
+        above = np.ones(len(keys), bool) if low is None else keys >= low
+        found |= above if high is None else above & (keys <= high)
+    return found
+
+
+def as_bytes(value: str | bytes) -> bytes:
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+
+
+def _between(low: Any, high: Any) -> Wanted:
+    return Wanted(((low, high),)) if low <= high else NOTHING
+
+
+def _whole_between(low: int | float, high: int | float) -> Wanted:
+    """An infinite end is open at its own side and leaves nothing at the other."""
+    if low == math.inf or high == -math.inf:
+        return NOTHING
+    return _open(None if low == -math.inf else low, None if high == math.inf else high)
+
+
+def _open(low: Any, high: Any) -> Wanted:
+    return Wanted(((low, high),)) if low is None or high is None or low <= high else NOTHING
+
+
+def _floor(number: int | float) -> int | float:
+    return math.floor(number) if abs(number) < BEYOND_INTEGERS else math.copysign(math.inf, number)
+
+
+def _ceil(number: int | float) -> int | float:
+    return math.ceil(number) if abs(number) < BEYOND_INTEGERS else math.copysign(math.inf, number)
+
+
+DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+"""Behind the point, in a text that has a fraction of a second."""
+_EPOCH = dt.datetime(1970, 1, 1)
+_FIRST_DAY = dt.date.min.toordinal() - _EPOCH.toordinal()
+_LAST_DAY = dt.date.max.toordinal() - _EPOCH.toordinal()
+_DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True)
+class Moments(Numbers):
+    """`form` is "day", "moment" or "clock"; `unit` that of the stored numbers, but for days."""
+
+    form: str
+    unit: str = "s"
+
+    def compared(self, op: str, low: str, high: str) -> Wanted:
+        """Moments outside the years 1 to 9999, whose texts are in no order, are wanted whatever is asked."""
+        first, last = self._ends()
+        place, met = _place(self, low)
+        at_most = min(place if met and op == "<=" else place - 1, last)
+        at_least = place + 1 if met and op == ">" else place
+        ranges = {
+            "=": [(place, place)] if met else [],
+            "<>": [(first, place - 1), (place + met, last)],
+            "<": [(first, at_most)],
+            "<=": [(first, at_most)],
+            ">": [(at_least, last)],
+            ">=": [(at_least, last)],
+        }[op]
+        inside = [(a, b) for a, b in ranges if a <= b]
+        if inside == [(first, last)]:
+            return VALUES
+        return Wanted(((None, first - 1), *inside, (last + 1, None)))
+
+    def text(self, number: int) -> str:
+        """What SQLite sees of a stored number."""
+        if self.form == "day":
+            return (_EPOCH + dt.timedelta(days=number)).date().isoformat()
+        digits = DIGITS[self.unit]
+        seconds, fraction = divmod(number, 10**digits)
+        moment = (_EPOCH + dt.timedelta(seconds=seconds)).isoformat(" ")
+        text = moment[11:] if self.form == "clock" else moment
+        return f"{text}.{fraction:0{digits}}" if fraction else text
+
+    def _ends(self) -> tuple[int, int]:
+        second = 10 ** DIGITS[self.unit]
+        if self.form == "day":
+            return _FIRST_DAY, _LAST_DAY
+        if self.form == "clock":
+            return 0, _DAY_SECONDS * second - 1
+        return _FIRST_DAY * _DAY_SECONDS * second, (_LAST_DAY + 1) * _DAY_SECONDS * second - 1
+
+
+@lru_cache(1024)
+def _place(order: Moments, text: str) -> tuple[int, bool]:
+    """The first number whose text is not less, or the one behind the last; and whether it is the same."""
+    low, high = order._ends()
+    end = high + 1
+    guess = _number(order, text)
+    if guess is not None and low <= guess < end and order.text(guess) == text:
+        return guess, True
+    high = end
+    while low < high:
+        middle = (low + high) // 2
+        if order.text(middle) < text:
+            low = middle + 1
+        else:
+            high = middle
+    return low, low < end and order.text(low) == text
+
+
+def _number(order: Moments, text: str) -> int | None:
+    """What a text in the usual form stands for, without looking for it; None for other texts."""
+    whole, _, fraction = text.partition(".")
+    try:
+        if order.form == "day":
+            return dt.date.fromisoformat(whole).toordinal() - _EPOCH.toordinal()
+        moment = dt.datetime.fromisoformat(f"1970-01-01 {whole}" if order.form == "clock" else whole)
+        digits = DIGITS[order.unit]
+        seconds = (moment.replace(tzinfo=None) - _EPOCH) // dt.timedelta(seconds=1)
+        scale: int = 10**digits
+        return seconds * scale + int(fraction.ljust(digits, "0")[:digits] or 0)
+    except ValueError:
+        return None
+
+
+def day_texts(days: pa.Array) -> list[Any]:
+    texts: list[Any] = days.cast(pa.string()).to_pylist()
+    return texts
+
+
+def moment_texts(moments: pa.Array) -> list[Any]:
+    """Moments with a zone in UTC."""
+    return _without_empty_fraction(moments.cast(pa.timestamp(moments.type.unit)))
+
+
+def clock_texts(times: pa.Array) -> list[Any]:
+    return _without_empty_fraction(times)
+
+
+def _without_empty_fraction(values: pa.Array) -> list[Any]:
+    texts: list[Any] = values.cast(pa.string()).to_pylist()
+    digits = DIGITS[values.type.unit]
+    if not digits:
+        return texts
+    empty, cut = "." + "0" * digits, -digits - 1
+    return [text[:cut] if text is not None and text.endswith(empty) else text for text in texts]
+
+
+MOST_SQLITE_INTEGER = (1 << 63) - 1
+EXACT_DECIMAL_DIGITS = 18
+
+Values = Callable[[pa.Array], list[Any]]
+
+
+class Storage(IntEnum):
+    """SQLite's classes of values, in the order in which values of different ones are compared."""
+
+    NUMBER = 0
+    TEXT = 1
+    BLOB = 2
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """`declared` gives the column its affinity. `values` makes an array the values that SQLite is given, None
+    for null. `order` is None where nothing can be left out but nulls."""
+
+    declared: str
+    storage: Storage
+    order: Order | None
+    values: Values
+
+
+def _as_they_are(values: pa.Array) -> list[Any]:
+    found: list[Any] = values.to_pylist()
+    return found
+
+
+def _integers(values: pa.Array) -> list[Any]:
+    return _as_they_are(values.cast(pa.int64()))
+
+
+def _unsigned(values: pa.Array) -> list[Any]:
+    """Beyond SQLite's integers they are reals, as they are where such a number is typed."""
+    found = _as_they_are(values)
+    return [float(v) if v is not None and v > MOST_SQLITE_INTEGER else v for v in found]
+
+
+def _floats(values: pa.Array) -> list[Any]:
+    """SQLite knows no negative zero, and makes NaN null."""
+    return [v + 0.0 if v is not None else v for v in _as_they_are(values)]
+
+
+def _decimals(values: pa.Array) -> list[Any]:
+    found: list[Any] = doubles(pa.chunked_array([values])).tolist()
+    if values.null_count:
+        found = [
+            v if valid else None for v, valid in zip(found, _as_they_are(values.is_valid()), strict=True)
+        ]
+    return found
+
+
+def _uuids(values: pa.Array) -> list[Any]:
+    return [None if v is None else str(uuid.UUID(bytes=v)) for v in _as_they_are(values.storage)]
+
+
+def _documents(values: pa.Array) -> list[Any]:
+    return [None if v is None else json_text(whole(v)) for v in python_values(values)]
+
+
+def _other(values: pa.Array) -> list[Any]:
+    return [None if v is None else v if isinstance(v, str) else str(v) for v in python_values(values)]
+
+
+def _in_dictionary(kind: ColumnType) -> Values:
+    def values(array: pa.Array) -> list[Any]:
+        known = kind.values(array.dictionary)
+        return [None if place is None else known[place] for place in _as_they_are(array.indices)]
+
+    return values
+
+
+def _decimal(kind: pa.DataType) -> ColumnType:
+    """Whole numbers that fit SQLite's integers stay exact; all others are reals."""
+    if kind.scale == 0 and kind.precision <= EXACT_DECIMAL_DIGITS:
+        return ColumnType("INTEGER", Storage.NUMBER, Floats(exact=False), _integers)
+    return ColumnType("REAL", Storage.NUMBER, Floats(), _decimals)
+
+
+def _text(_kind: pa.DataType) -> ColumnType:
+    return ColumnType("TEXT", Storage.TEXT, Bytes(), _as_they_are)
+
+
+def _blob(_kind: pa.DataType) -> ColumnType:
+    return ColumnType("BLOB", Storage.BLOB, Bytes(text=False), _as_they_are)
+
+
+_NESTED = ColumnType("TEXT", Storage.TEXT, None, _documents)
+_OTHER = ColumnType("TEXT", Storage.TEXT, None, _other)
+_TABLE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], ColumnType]], ...] = (
+    (is_.is_boolean, lambda kind: ColumnType("INTEGER", Storage.NUMBER, Integers(), _integers)),
+    (
+        is_.is_uint64,
+        lambda kind: ColumnType("INTEGER", Storage.NUMBER, Floats(exact=False), _unsigned),
+    ),
+    (is_.is_integer, lambda kind: ColumnType("INTEGER", Storage.NUMBER, Integers(), _as_they_are)),
+    (is_.is_floating, lambda kind: ColumnType("REAL", Storage.NUMBER, Floats(), _floats)),
+    (is_.is_decimal, _decimal),
+    (is_.is_date32, lambda kind: ColumnType("TEXT", Storage.TEXT, Moments("day"), day_texts)),
+    (
+        is_.is_timestamp,
+        lambda kind: ColumnType("TEXT", Storage.TEXT, Moments("moment", kind.unit), moment_texts),
+    ),
+    (is_.is_time, lambda kind: ColumnType("TEXT", Storage.TEXT, Moments("clock", kind.unit), clock_texts)),
+    (is_.is_duration, lambda kind: ColumnType("INTEGER", Storage.NUMBER, Integers(), _integers)),
+    (is_.is_string, _text),
+    (is_.is_large_string, _text),
+    (is_.is_string_view, _text),
+    (is_.is_binary, _blob),
+    (is_.is_large_binary, _blob),
+    (is_.is_binary_view, _blob),
+    (is_.is_fixed_size_binary, _blob),
+    (lambda kind: kind == pa.uuid(), lambda kind: ColumnType("TEXT", Storage.TEXT, None, _uuids)),
+    (is_.is_nested, lambda kind: _NESTED),
+)
+
+
+@lru_cache(1024)
+def column_type(kind: pa.DataType) -> ColumnType:
+    """What SQLite sees of a column of this type."""
+    if is_.is_dictionary(kind):
+        inner = column_type(kind.value_type)
+        return replace(inner, values=_in_dictionary(inner))
+    for fits, make in _TABLE:
+        if fits(kind):
+            return make(kind)
+    return _OTHER

@@ -1,0 +1,124 @@
+"""The one shape of everything that can be shown: a table of a store, or files opened in place."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lamella.core.arguments import Condition, condition_of, text_of
+from lamella.core.jobs import Job
+from lamella.core.query.builder import Asking, Fluent
+from lamella.core.query.steps import Pipeline
+from lamella.core.scan.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from lamella.core.query.explain import Explain
+    from lamella.core.query.profile import ColumnProfile
+
+
+class Dataset(Fluent, ABC):
+    """Named rows with a schema. Reading methods block; call them off the GUI thread."""
+
+    name: str
+    editable: bool = False
+
+    @abstractmethod
+    def snapshot(self) -> Snapshot:
+        """The rows as they are now, frozen. Cheap: no data is read."""
+
+    def asking(self) -> Asking:
+        return Asking({self.name: self}, Pipeline(self.name))
+
+    def fill(self, job: Job) -> None:
+        """Do the background work that makes every row reachable (a text file's columnar cache).
+
+        `snapshot()` may be called from other threads meanwhile and grows. Cancelling leaves the
+        rows found so far readable. Returns at once when nothing is left to do.
+        """
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.snapshot().schema
+
+    @property
+    def num_rows(self) -> int:
+        """Rows reachable now: fewer than the file holds while `snapshot().complete` is False."""
+        return self.snapshot().num_rows
+
+    def count(self, where: Condition | None = None, job: Job | None = None) -> int:
+        """How many rows meet `where`; of all rows, so an unfinished cache is filled first."""
+        from lamella.core.query.find import count_rows
+
+        snapshot = self._whole(job)
+        return count_rows(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
+
+    def read(
+        self,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        sort: list[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        job: Job | None = None,
+        *,
+        flatten: bool = False,
+    ) -> pa.Table:
+        """The rows as an Arrow table, in the dataset's own order unless sorted ("-name" descends).
+
+        Nulls come last in every sort, NaN counts as the greatest number. `columns` may name fields inside
+        structs by their path ("address.city"); only these are decoded. `where` is an expression or text:
+        `col("n") > 1`, `"n > 1"`. `flatten` puts the fields of structs in their place, named by their paths.
+        Raises `UnknownColumn`, `BadFilter`, and `BadData` for a negative limit or offset.
+        """
+        from lamella.core.query.find import answer, asked
+
+        snapshot = self._whole(job)
+        return answer(snapshot, asked(snapshot, columns, where, sort, limit, offset), job, flatten)
+
+    def batches(
+        self,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        sort: list[str] | None = None,
+        job: Job | None = None,
+        *,
+        flatten: bool = False,
+    ) -> pa.RecordBatchReader:
+        """The same rows streamed, in bounded memory (a filter or sort takes eight bytes a row found)."""
+        from lamella.core.query.find import asked, stream
+
+        snapshot = self._whole(job)
+        return stream(snapshot, asked(snapshot, columns, where, sort), job, flatten)
+
+    def explain(
+        self,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        sort: list[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        job: Job | None = None,
+    ) -> Explain:
+        """What `read` with the same arguments has to read of the files; the rows are found, not fetched."""
+        from lamella.core.query.explain import explain
+        from lamella.core.query.find import asked
+
+        snapshot = self._whole(job)
+        return explain(snapshot, asked(snapshot, columns, where, sort, limit, offset), job)
+
+    def profile(self, column: str, where: Condition | None = None, job: Job | None = None) -> ColumnProfile:
+        """What a column, or a field inside one by its path, holds in the rows that meet `where`: counts, the
+        least, the greatest, how it is spread. Kept while the rows stay the same.
+        """
+        from lamella.core.query.profile import profile
+
+        snapshot = self._whole(job)
+        condition = condition_of(where, f"{snapshot.name}: where", snapshot)
+        return profile(snapshot, text_of(column, f"{snapshot.name}: the column"), condition, job)
+
+    def _whole(self, job: Job | None) -> Snapshot:
+        if not self.snapshot().complete:
+            self.fill(job or Job())
+        return self.snapshot()

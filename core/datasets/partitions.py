@@ -1,0 +1,137 @@
+"""Folders that stand for column values, `key=value`, as Hive names them and others read them."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+from collections.abc import Callable, Collection, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path, PurePath
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_values
+from lamella.core.errors import BadData
+from lamella.core.scan.snapshot import Column
+
+TYPES = b"lamella.folder_types"
+"""Key in a file's metadata: the columns that its folders stand for as an Arrow schema, in base 64."""
+NULL = "__HIVE_DEFAULT_PARTITION__"
+_ESCAPED = frozenset("\"#%'*/:=?\\{[]^<>|\x7f") | {chr(i) for i in range(32)}
+
+
+def folder_name(column: str, value: Any) -> str:
+    """Raises `BadData` for a text that stands for null in such names."""
+    if value == NULL:
+        raise BadData(
+            f"column '{column}' holds {NULL}, which stands for null in a folder's name",
+            fix="Change the value, or partition by another column",
+        )
+    return f"{_escaped(column)}={NULL if value is None else _escaped(_text(value))}"
+
+
+def types_note(columns: Sequence[pa.Field]) -> dict[bytes, bytes]:
+    """What a file says of the types of the columns that its folders stand for."""
+    bare = pa.schema([pa.field(column.name, column.type) for column in columns])
+    return {TYPES: base64.b64encode(bare.serialize().to_pybytes())}
+
+
+def noted_types(metadata: Collection[Mapping[bytes, bytes] | None]) -> dict[str, pa.DataType]:
+    """The types by name that all files note alike; nothing when one does not, as a foreign file."""
+    notes = {(noted or {}).get(TYPES) for noted in metadata}
+    note = notes.pop() if len(notes) == 1 else None
+    if note is None:
+        return {}
+    try:
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(note)))
+    except (ValueError, OSError):  # nobody else's file is refused for a key that is called like ours
+        return {}
+    return dict(zip(schema.names, schema.types, strict=True))
+
+
+def folder_columns(
+    root: Path, files: Sequence[Path], stored: Sequence[Column], types: Mapping[str, pa.DataType]
+) -> tuple[tuple[Column, ...], list[dict[int, pa.Array]]]:
+    """The columns that the folders below `root` stand for, besides those `stored` in the files, and the value
+    of each for every file. None where the files' folders do not all stand for the same columns.
+
+    A column whose type is not among `types`, or which holds what is no value of it, has one by its values.
+    """
+    told = [_values_of(file.parent.relative_to(root)) if root in file.parents else {} for file in files]
+    names = [name for name in told[0] if name not in {column.name for column in stored}] if told else []
+    if any(list(values) != list(told[0]) for values in told):
+        return (), [{} for _ in files]
+    typed = [_typed([values[name] for values in told], types.get(name)) for name in names]
+    columns = [
+        Column(name, values.type, len(stored) + place)
+        for place, (name, values) in enumerate(zip(names, typed, strict=True))
+    ]
+    constants = [
+        {column.key: values.slice(at, 1) for column, values in zip(columns, typed, strict=True)}
+        for at in range(len(files))
+    ]
+    return tuple(columns), constants
+
+
+def _values_of(folder: PurePath) -> dict[str, str | None]:
+    """What the folders of a path say: text by column, None for null."""
+    found: dict[str, str | None] = {}
+    for part in folder.parts:
+        key, sign, text = part.partition("=")
+        if sign and key:
+            found[unquote(key)] = None if text == NULL else unquote(text)
+    return found
+
+
+def _typed(texts: Sequence[str | None], kind: pa.DataType | None) -> pa.Array:
+    try:
+        return _guessed(texts) if kind is None else _read_as(texts, kind)
+    except (ValueError, pa.ArrowNotImplementedError):
+        return _guessed(texts)
+
+
+def _read_as(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
+    """What `_text` wrote, as values of its type. Arrow reads no times of day, nor each part of a second."""
+    read = _reader_of(kind)
+    if read is None:
+        return from_values(list(texts), pa.string()).cast(kind)
+    return from_values([None if text is None else read(text) for text in texts], kind)
+
+
+def _reader_of(kind: pa.DataType) -> Callable[[str], Any] | None:
+    if pa.types.is_time(kind):
+        return dt.time.fromisoformat
+    return dt.datetime.fromisoformat if pa.types.is_timestamp(kind) and kind.unit != "ns" else None
+
+
+def _guessed(texts: Sequence[str | None]) -> pa.Array:
+    """Values as whole numbers or days where each of them is one, written plainly; as text elsewhere."""
+    given = [text for text in texts if text is not None]
+    for kind, read in ((pa.int64(), _whole), (pa.date32(), dt.date.fromisoformat)):
+        try:
+            if given and all(str(read(text)) == text for text in given):
+                return from_values([None if text is None else read(text) for text in texts], kind)
+        except (ValueError, pa.ArrowInvalid):
+            continue
+    return from_values(list(texts), pa.string())
+
+
+def _whole(text: str) -> int:
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("too large")
+    return number
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dt.datetime):
+        return value.isoformat(" ")
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in text)

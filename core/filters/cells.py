@@ -1,0 +1,127 @@
+"""A value that was typed, as the value a column of some type holds."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from lamella.core.errors import BadData
+from lamella.core.filters.kinds import NESTED, Kind, kind_of, value_type
+from lamella.core.filters.temporal import UNIT_NS, moment_from_text, zone_named
+from lamella.core.filters.values import Value, convert, float_width, nearest_float, value_range
+
+
+def parse_cell(text: str, type_: pa.DataType) -> Any:
+    """The Python value that `text` stands for, held by `type_` without loss; null is not typed as text.
+
+    Text is taken as it is, spaces included; lists and structs are read as JSON. Raises `BadData` with the
+    reason. A moment finer than Python's is a `numpy.datetime64`.
+    """
+    plain = value_type(type_)
+    kind = kind_of(plain)
+    try:
+        if kind in NESTED:
+            return _nested(text, plain)
+        if not text.strip() and kind is not Kind.TEXT:
+            raise ValueError("nothing is written; use Set to null for no value")
+        return _READERS[kind](text, convert(text, plain), plain)
+    except (ValueError, OverflowError, pa.ArrowException) as error:
+        raise BadData(f"'{text}' does not fit a column of type {plain}", str(error)) from error
+
+
+def _as_it_is(_text: str, value: Value, _type: pa.DataType) -> Any:
+    return value.exact
+
+
+def _whole(_text: str, value: Value, type_: pa.DataType) -> int:
+    low, high = value_range(type_)
+    if isinstance(value.exact, float) or value.exact % 1:
+        raise ValueError("the column holds whole numbers")
+    if not low <= value.exact <= high:
+        raise ValueError(f"it holds numbers from {low:,} to {high:,}")
+    return int(value.exact)
+
+
+def _float(_text: str, value: Value, type_: pa.DataType) -> float:
+    near = nearest_float(value.exact, float_width(type_))
+    if math.isinf(near) and not (isinstance(value.exact, float) and math.isinf(value.exact)):
+        raise ValueError("the number is too large")
+    return near
+
+
+def _decimal(_text: str, value: Value, type_: pa.DataType) -> Decimal:
+    if isinstance(value.exact, float) or value.exact % 1:
+        raise ValueError(f"the column holds numbers with {type_.scale} places after the point")
+    if abs(value.exact) >= 10**type_.precision:
+        raise ValueError(f"the column holds numbers of at most {type_.precision} digits")
+    digits = tuple(map(int, str(abs(value.exact))))
+    return Decimal((int(value.exact < 0), digits, -type_.scale))
+
+
+def _day(_text: str, value: Value, type_: pa.DataType) -> dt.date:
+    if isinstance(value.shown, dt.datetime) or value.exact % 1:
+        raise ValueError("the column holds days without a time")
+    day: dt.date = value.shown
+    return day
+
+
+def _moment(text: str, value: Value, type_: pa.DataType) -> Any:
+    if value.exact % 1:
+        raise ValueError(f"the column keeps nothing finer than {_UNITS[type_.unit]}")
+    low, high = value_range(type_)
+    if not low <= value.exact <= high:
+        raise ValueError("the column cannot hold a moment so far away")
+    moment, fine = moment_from_text(text.strip())
+    if fine:
+        return np.datetime64(int(value.exact) * UNIT_NS[type_.unit], "ns")
+    if type_.tz is not None and moment.tzinfo is None:
+        return moment.replace(tzinfo=zone_named(type_.tz))
+    return moment
+
+
+def _clock(_text: str, value: Value, type_: pa.DataType) -> Any:
+    if value.exact % 1:
+        raise ValueError(f"the column keeps nothing finer than {_UNITS[type_.unit]}")
+    if not isinstance(value.shown, dt.time):
+        raise ValueError("a time can be typed down to microseconds")
+    return value.shown
+
+
+def _span(_text: str, value: Value, type_: pa.DataType) -> Any:
+    if value.exact % 1:
+        raise ValueError(f"the column keeps nothing finer than {_UNITS[type_.unit]}")
+    low, high = value_range(type_)
+    if not low <= value.exact <= high:
+        raise ValueError("the column cannot hold so long a span")
+    return np.timedelta64(int(value.exact), type_.unit)
+
+
+def _nested(text: str, type_: pa.DataType) -> Any:
+    if not types.is_nested(type_):
+        raise ValueError("such values cannot be typed")
+    value = json.loads(text)
+    return pa.array([value], type=type_)[0].as_py()
+
+
+_UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_READERS: dict[Kind, Callable[[str, Value, pa.DataType], Any]] = {
+    Kind.TEXT: _as_it_is,
+    Kind.BOOLEAN: _as_it_is,
+    Kind.BINARY: _as_it_is,
+    Kind.UUID: _as_it_is,
+    Kind.INTEGER: _whole,
+    Kind.FLOAT: _float,
+    Kind.DECIMAL: _decimal,
+    Kind.DATE: _day,
+    Kind.TIMESTAMP: _moment,
+    Kind.TIME: _clock,
+    Kind.DURATION: _span,
+}

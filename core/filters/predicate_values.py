@@ -1,0 +1,278 @@
+"""The values of a predicate, read as its operator takes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.arrow.arrays import from_values
+from lamella.core.arrow.nested import Place, names_within, place_of
+from lamella.core.errors import BadFilter, UnknownColumn, shown
+from lamella.core.filters.expr import Filter, Predicate, Reference, item_types
+from lamella.core.filters.kinds import NESTED, Kind, asked_types, kind_of, refusal
+from lamella.core.filters.operators import EQUALITIES, OPERATORS, Takes
+from lamella.core.filters.values import Value, are_exact, convert, number_text, told
+
+ESCAPE = "\\"
+
+
+def as_regex(pattern: str) -> str:
+    """Matches the whole text; raises ValueError where an escape has nothing to escape."""
+    parts, place = [], 0
+    while place < len(pattern):
+        char = pattern[place]
+        if char == ESCAPE:
+            place += 1
+            if place == len(pattern):
+                raise ValueError("the pattern ends with a backslash that escapes nothing")
+            parts.append(literal(pattern[place]))
+        else:
+            parts.append({"%": ".*", "_": "."}.get(char) or literal(char))
+        place += 1
+    return r"(?s)\A" + "".join(parts) + r"\z"
+
+
+def literal(text: str) -> str:
+    """The regular expression that finds just this."""
+    return re.escape(text).replace("\0", r"\x00")
+
+
+Types = Mapping[str, pa.DataType]
+Bind = Callable[[Filter, Types, str], Filter]
+
+
+class BadValue(BadFilter):
+    """One of a predicate's values does not fit its column."""
+
+    def __init__(self, value: Any, what: str, why: str = "", fix: str = "") -> None:
+        super().__init__(what, why, fix)
+        self.value = value
+
+
+@dataclass(frozen=True)
+class BoundReference:
+    """Another column of the row, or a field inside one."""
+
+    place: Place
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A predicate on a column of type `type`, among columns of `types` in the dataset `name`. `bind` binds
+    conditions on items."""
+
+    predicate: Predicate
+    type: pa.DataType
+    types: Types
+    name: str
+    bind: Bind
+
+    def read(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """As they are shown, and as they are compared (see `Value`). Raises `BadFilter`, and `UnknownColumn`
+        for a column to compare with."""
+        takes = OPERATORS[self.predicate.operator].takes
+        if takes in _OF_THE_COLUMN and are_exact(values, self.type):
+            given = tuple(values)
+            return given, given
+        read = _READERS[takes](self, values)
+        return tuple(value.shown for value in read), tuple(value.exact for value in read)
+
+    def refused(self, value: Any, why: str) -> BadFilter:
+        what = f"Column '{self.predicate.column}' ({self.type}) cannot be compared with {told(value)}"
+        return BadValue(value, what, why)
+
+
+def place_in(types: Types, column: str, name: str) -> Place:
+    """Where a column, or a field inside one, lies in the dataset `name`; raises `UnknownColumn`."""
+    if not isinstance(column, str):
+        raise BadFilter(f"{column!r} is no name of a column", fix="Give it as text")
+    place = place_of(column, types, items=True)
+    if place is None:
+        _refuse_inside_items(types, column)
+        raise UnknownColumn(column, name, names_within(types))
+    return place
+
+
+def _refuse_inside_items(types: Types, column: str) -> None:
+    head, _, rest = column.partition(".")
+    kind = types.get(head)
+    if (
+        kind is not None
+        and rest
+        and not rest[0].isdigit()
+        and kind_of(kind) is Kind.LIST
+        and pa.types.is_struct(kind.value_type)
+    ):
+        raise BadFilter(
+            f"'{column}' is no column: '{head}' is a list of items, each of which has fields",
+            fix=f"Ask whether there is such an item: {head} has item where ({rest} > 4); or of one of them, "
+            f"numbered from 0: {head}.0.{rest}",
+        )
+
+
+def _values(asked: Asked, values: Sequence[Any]) -> list[Value]:
+    return [_value(asked, value, asked.type) for value in values]
+
+
+def _value(asked: Asked, value: Any, type_: pa.DataType) -> Value:
+    if isinstance(value, Reference | Filter):
+        raise _misplaced(asked, value)
+    if kind_of(type_) is Kind.TEXT and asked.predicate.operator in EQUALITIES:
+        text = number_text(value)
+        if text is not None:
+            return Value(value, text)
+    try:
+        return convert(value, type_)
+    except (ValueError, OverflowError) as error:
+        raise asked.refused(value, str(error)) from error
+
+
+def _misplaced(asked: Asked, value: Reference | Filter) -> BadFilter:
+    operator = OPERATORS[asked.predicate.operator]
+    told = f"column '{value.name}'" if isinstance(value, Reference) else "a condition"
+    others = ", ".join(other.id for other in OPERATORS.values() if other.takes is Takes.COLUMNS)
+    return BadFilter(
+        f"'{operator.id}' on column '{asked.predicate.column}' cannot be given {told}",
+        f"It takes {operator.takes.value}",
+        f"Columns are taken by: {others}" if isinstance(value, Reference) else "Give a value",
+    )
+
+
+def _values_or_columns(asked: Asked, values: Sequence[Any]) -> list[Value]:
+    return [
+        _reference(asked, value) if isinstance(value, Reference) else _value(asked, value, asked.type)
+        for value in values
+    ]
+
+
+def _reference(asked: Asked, given: Reference) -> Value:
+    other = place_in(asked.types, given.name, asked.name)
+    why = refusal(asked.type, other.type)
+    if why is not None:
+        raise BadFilter(
+            f"Column '{asked.predicate.column}' ({asked.type}) cannot be compared with column "
+            f"'{given.name}' ({other.type})",
+            why,
+            "Cast one of them to the other's type",
+        )
+    return Value(given, BoundReference(other))
+
+
+def _pattern(asked: Asked, values: Sequence[Any]) -> list[Value]:
+    read = _values(asked, values)
+    check_pattern(asked.predicate)
+    return read
+
+
+def check_pattern(predicate: Predicate) -> None:
+    """Raises `BadFilter` that says where the pattern of a `like` or `regex` is wrong."""
+    pattern = predicate.values[0]
+    try:
+        regex = as_regex(pattern) if predicate.operator == "like" else pattern
+        pc.match_substring_regex(from_values([""], pa.string()), regex)
+    except ValueError as error:
+        reason = str(error).removeprefix("Invalid regular expression: ")
+        raise BadValue(
+            pattern,
+            f"Column '{predicate.column}': the pattern '{pattern}' cannot be read",
+            reason + _at(pattern, reason),
+            "A backslash before a special character takes it as it is",
+        ) from error
+
+
+def _at(pattern: str, reason: str) -> str:
+    """RE2 quotes the part it stumbled over after a colon; where that part stands in the pattern."""
+    part = reason.rpartition(": ")[2]
+    at = pattern.find(part) if part != reason else -1
+    if part == pattern and "missing )" in reason.casefold():
+        at = _open_group(pattern)
+    return f", at character {at + 1}" if at >= 0 else ""
+
+
+def _open_group(pattern: str) -> int:
+    """Where the last group begins that is not closed; RE2 quotes the whole pattern for it."""
+    bare = re.sub(
+        r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", lambda found: "." * len(found[0]), pattern, flags=re.DOTALL
+    )
+    opened: list[int] = []
+    for at, sign in enumerate(bare):
+        if sign == "(":
+            opened.append(at)
+        elif sign == ")" and opened:
+            opened.pop()
+    return opened[-1] if opened else -1
+
+
+def _items(asked: Asked, values: Sequence[Any]) -> list[Value]:
+    item = asked.type.value_type
+    if pa.types.is_null(item):
+        return [Value(value, None) for value in values]
+    if kind_of(item) in NESTED and values:
+        raise BadFilter(
+            f"The items of column '{asked.predicate.column}' cannot be compared with {values[0]!r}",
+            f"They are {item}",
+            "Ask for their fields or items with elem_match",
+        )
+    return [_value(asked, value, item) for value in values]
+
+
+def _count(asked: Asked, values: Sequence[Any]) -> list[Value]:
+    size = _whole_number(asked, values[0])
+    if size < 0:
+        raise asked.refused(size, "No list has fewer than 0 items")
+    return [Value(size, size)]
+
+
+def _division(asked: Asked, values: Sequence[Any]) -> list[Value]:
+    divisor, remainder = (_whole_number(asked, value) for value in values)
+    if divisor == 0:
+        raise BadFilter(
+            f"Column '{asked.predicate.column}' cannot be divided by 0", fix="Give another divisor"
+        )
+    if pa.types.is_floating(asked.type) and abs(divisor) > 2**53:
+        raise asked.refused(divisor, "Floats are divided by whole numbers up to 2**53")
+    return [Value(divisor, abs(divisor)), Value(remainder, remainder)]
+
+
+def _whole_number(asked: Asked, value: Any) -> int:
+    exact = _value(asked, value, pa.int64()).exact
+    if not isinstance(exact, int):
+        raise asked.refused(value, f"'{asked.predicate.operator}' takes whole numbers")
+    return exact
+
+
+def _types(asked: Asked, values: Sequence[Any]) -> list[Value]:
+    column = asked.predicate.column
+    if not values:
+        raise BadFilter(f"Column '{column}' is asked for no type", fix="Name one, such as 'number' or 'text'")
+    try:
+        met = [asked_types(word if isinstance(word, str) else shown(word), asked.type) for word in values]
+    except ValueError as error:
+        raise BadFilter(f"Column '{column}' cannot be asked for its type", str(error)) from error
+    return [Value(word, answer) for word, answer in zip(values, met, strict=True)]
+
+
+def _filter(asked: Asked, values: Sequence[Any]) -> list[Value]:
+    (where,) = values
+    if not isinstance(where, Filter):
+        raise asked.refused(where, "'elem_match' takes a condition on the items, such as col('item') > 5")
+    bound = asked.bind(where, item_types(asked.type.value_type), f"an item of '{asked.predicate.column}'")
+    return [Value(where, bound)]
+
+
+_OF_THE_COLUMN = (Takes.VALUES, Takes.COLUMNS)
+_READERS: dict[Takes, Callable[[Asked, Sequence[Any]], list[Value]]] = {
+    Takes.VALUES: _values,
+    Takes.COLUMNS: _values_or_columns,
+    Takes.PATTERN: _pattern,
+    Takes.ITEMS: _items,
+    Takes.COUNT: _count,
+    Takes.DIVISION: _division,
+    Takes.TYPES: _types,
+    Takes.FILTER: _filter,
+}

@@ -1,0 +1,406 @@
+"""The full-text indexes of a table that are open: parts of data files, and in memory of pending rows."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as is_
+
+from lamella.core.arrow.arrays import take, to_numpy
+from lamella.core.arrow.sorted_ids import EMPTY, among, union, without
+from lamella.core.errors import BadData, FileProblem, LamellaError, UnknownColumn, UnknownName, nearest
+from lamella.core.index.fulltext import files
+from lamella.core.index.fulltext.files import Covering, Source
+from lamella.core.index.fulltext.part import ENGLISH, LANGUAGES, Part, TooLarge, build
+from lamella.core.index.registry import Index, Options, Place
+from lamella.core.jobs import Job
+from lamella.core.processes import let_go_in_children
+from lamella.core.scan.read import changed_cells, take_rows
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
+
+MOST_LAYERS = 8
+TEXTS = (pa.string(), pa.large_string())
+"""Those that are compared all at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A part, and of each of its rows the position, ascending, and the cells it was made of."""
+
+    part: Part
+    positions: np.ndarray
+    cells: pa.Table
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A part in a snapshot. Its rows are at `positions`, -1 for those that are something else by now; None
+    for rows one behind the other from `start` on, but for those at positions that are `gone`."""
+
+    part: Part
+    positions: np.ndarray | None = None
+    start: int = 0
+    gone: np.ndarray = field(default_factory=lambda: EMPTY)
+
+    @cached_property
+    def left_out(self) -> int:
+        """How many of the part's documents are no row of the snapshot."""
+        rows = self.part.rows
+        if self.positions is not None:
+            return self.part.documents - int((self.positions >= 0).sum())
+        low, high = np.searchsorted(self.gone, (self.start, self.start + rows))
+        return self.part.documents - rows + int(high - low)
+
+    def at(self, rows: np.ndarray) -> np.ndarray:
+        """Their positions, -1 for those that are something else by now."""
+        if self.positions is not None:
+            placed: np.ndarray = self.positions[rows]
+            return placed
+        found = rows + self.start
+        return np.where(among(found, self.gone), -1, found) if len(self.gone) else found
+
+    def rows_at(self, positions: np.ndarray) -> np.ndarray:
+        """The rows that are at one of these positions, ascending."""
+        if self.positions is not None:
+            found: np.ndarray = np.flatnonzero(among(self.positions, positions))
+            return found
+        low, high = np.searchsorted(positions, (self.start, self.start + self.part.rows))
+        return without(positions[low:high], self.gone) - self.start
+
+
+class Pending:
+    """Of one index, in the same columns. What was made for a snapshot is used for the next one, as far as it
+    is still true."""
+
+    def __init__(self, language: str | None) -> None:
+        self._language = language
+        self._layers: list[Layer] = []
+
+    def of(self, snapshot: Snapshot, columns: Sequence[Column], usual: Mapping[int, float]) -> list[Placed]:
+        """Parts of all rows that no data file has as they are."""
+        positions = outside(snapshot, columns)
+        cells = take_rows(snapshot, positions, columns)
+        placed, missing = self._held(positions, cells)
+        if self._is_worn(len(positions), int(missing.sum())):
+            self._layers, placed = [], []
+            missing[:] = True
+        if missing.any():
+            keys, rows = [column.key for column in columns], np.flatnonzero(missing)
+            made = list(_layers(positions[rows], take(cells, rows), keys, self._language, usual))
+            self._layers += made
+            placed += [Placed(layer.part, layer.positions) for layer in made]
+        return placed
+
+    def _held(self, positions: np.ndarray, cells: pa.Table) -> tuple[list[Placed], np.ndarray]:
+        """What is held of these rows, and which are not. A layer without any of them is let go: its words
+        would count."""
+        missing, placed, of_use = np.ones(len(positions), np.bool_), list[Placed](), list[Layer]()
+        for layer in self._layers:
+            rows = np.flatnonzero(among(layer.positions, positions))
+            wanted = np.searchsorted(positions, layer.positions[rows])
+            rows, wanted = rows[missing[wanted]], wanted[missing[wanted]]
+            same = _same(take(layer.cells, rows), take(cells, wanted))
+            valid = np.full(layer.part.rows, -1, np.int64)
+            valid[rows[same]] = layer.positions[rows[same]]
+            missing[wanted[same]] = False
+            if same.any():
+                of_use.append(layer)
+                placed.append(Placed(layer.part, valid))
+        self._layers = of_use
+        return placed, missing
+
+    def _is_worn(self, wanted: int, missing: int) -> bool:
+        """Whether the layers are many, or most of what is in them is not true any more."""
+        held = sum(layer.part.rows for layer in self._layers)
+        return (missing > 0 and len(self._layers) >= MOST_LAYERS) or held + missing > 2 * wanted
+
+
+def outside(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
+    """Positions of the live rows that are in memory, or have pending cells in one of the columns."""
+    starts = snapshot.segment_starts
+    loose = [
+        np.arange(starts[number], starts[number + 1])
+        for number, segment in enumerate(snapshot.segments)
+        if not isinstance(segment, FileSegment)
+    ]
+    return without(union(changed(snapshot, columns), *loose), snapshot.deleted)
+
+
+def changed(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
+    """Positions with pending cells in one of the columns."""
+    cells = [changed_cells(snapshot, column) for column in columns]
+    return union(EMPTY, *(found[0] for found in cells if found is not None))
+
+
+def _same(cells: pa.Table, others: pa.Table) -> np.ndarray:
+    """Which rows say the same in all columns."""
+    same = np.ones(len(cells), np.bool_)
+    for column, other in zip(cells.columns, others.columns, strict=True):
+        if column.type == other.type and column.type in TEXTS:
+            null, nothing = to_numpy(column.is_null()), to_numpy(other.is_null())
+            same &= (null & nothing) | (to_numpy(pc.equal(column, other)) & ~null & ~nothing)
+        else:
+            pairs = zip(column.to_pylist(), other.to_pylist(), strict=True)
+            same &= np.fromiter((cell == there for cell, there in pairs), np.bool_, len(cells))
+    return same
+
+
+def _layers(
+    positions: np.ndarray,
+    cells: pa.Table,
+    keys: Sequence[int],
+    language: str | None,
+    usual: Mapping[int, float],
+) -> list[Layer]:
+    texts = dict(zip(keys, cells.columns, strict=True))
+    try:
+        part = build(texts, len(positions), language, usual)
+    except TooLarge:
+        middle = len(positions) // 2
+        first = _layers(positions[:middle], cells.slice(0, middle), keys, language, usual)
+        return first + _layers(positions[middle:], cells.slice(middle), keys, language, usual)
+    return [Layer(part, positions, cells)]
+
+
+KEPT_OPEN = 1_024
+KEPT_PLACED = 4
+SECONDS_A_CHECK = 0.05
+
+log = logging.getLogger(__name__)
+
+
+class OpenFulltext:
+    """One for each open table. Any thread."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._open: OrderedDict[Path, Covering] = OrderedDict()
+        self._pending: dict[tuple[Index, tuple[int, ...]], Pending] = {}
+        self._placed: OrderedDict[tuple[object, ...], list[Placed]] = OrderedDict()
+        self.forked()
+        let_go_in_children(self)
+
+    def forked(self) -> None:
+        """Whoever held a lock is not in the child."""
+        self._one_at_a_time = threading.Lock()
+        self._making: dict[Index, threading.RLock] = {}
+
+    def parts(self, index: Index, snapshot: Snapshot, job: Job) -> list[Placed]:
+        """Parts that have every live row once. What is missing or damaged of them is made first; who needs
+        the same index meanwhile waits, until its job is cancelled."""
+        at = (index, language_of(index), snapshot.token)
+        placed, making = self._held(at, index)
+        if placed is not None:
+            return placed
+        while not making.acquire(timeout=SECONDS_A_CHECK):
+            job.check()
+        try:
+            placed, _ = self._held(at, index)
+            return self._parts(index, snapshot, job, at) if placed is None else placed
+        finally:
+            making.release()
+
+    def _held(self, at: tuple[object, ...], index: Index) -> tuple[list[Placed] | None, threading.RLock]:
+        """What was placed before, and the lock of who places it now."""
+        with self._one_at_a_time:
+            if at in self._placed:
+                self._placed.move_to_end(at)
+            return self._placed.get(at), self._making.setdefault(index, threading.RLock())
+
+    def let_go(self) -> None:
+        """Keep nothing open; what is in use is opened again."""
+        with self._one_at_a_time:
+            self._open.clear()
+            self._placed.clear()
+            self._pending.clear()
+
+    def forget(self, index: Index) -> None:
+        """Let go of an index that is gone."""
+        with self._one_at_a_time:
+            self._placed.clear()
+            self._making.pop(index, None)
+            for other in [key for key in self._pending if key[0] == index]:
+                del self._pending[other]
+            for path in [p for p in self._open if index.owns(p.name)]:
+                del self._open[path]
+
+    def _parts(self, index: Index, snapshot: Snapshot, job: Job, at: tuple[object, ...]) -> list[Placed]:
+        there = (c for c in snapshot.columns if c.key in index.keys and not c.path)
+        columns = sorted(there, key=lambda column: column.key)
+        gone = union(snapshot.deleted, changed(snapshot, columns))
+        placed = []
+        for number, segment in enumerate(snapshot.segments):
+            if isinstance(segment, FileSegment):
+                job.check()
+                covering = self._covering(index, segment, snapshot, job)
+                start = int(snapshot.segment_starts[number])
+                parts = zip(covering.starts, covering.parts, strict=True)
+                placed += [Placed(part, None, start + first, gone) for first, part in parts]
+        having = (index, tuple(column.key for column in columns))
+        with self._one_at_a_time:
+            pending = self._pending.setdefault(having, Pending(language_of(index)))
+        placed += pending.of(snapshot, columns, _usual((p.part.rows, p.part.lengths) for p in placed))
+        with self._one_at_a_time:
+            self._placed[at] = placed
+            if len(self._placed) > KEPT_PLACED:
+                self._placed.popitem(last=False)
+        return placed
+
+    def _covering(self, index: Index, segment: FileSegment, snapshot: Snapshot, job: Job) -> Covering:
+        path = files.path_of(self._place, segment, index)
+        with self._one_at_a_time:
+            covering = self._open.get(path)
+        if covering is not None:
+            return covering
+        covering = self._read_or_made(path, source_of(self._place, index, segment, snapshot), job)
+        with self._one_at_a_time:
+            self._open[path] = covering
+            if len(self._open) > KEPT_OPEN:
+                self._open.popitem(last=False)
+        return covering
+
+    def _read_or_made(self, path: Path, source: Source, job: Job) -> Covering:
+        try:
+            if path.exists():
+                return files.read(path, source.segment, source.keys, self._place.writable)
+            log.info("%s: the full-text index is missing, and made anew", path)
+        except FileProblem as problem:
+            log.warning("%s It is made anew", problem)
+        try:
+            if self._place.writable:
+                files.remove(path)
+                files.write(path, source, job)
+                return files.read(path, source.segment, source.keys, writable=True)
+        except (LamellaError, OSError, ValueError, pa.ArrowException) as error:
+            log.warning("%s: the full-text index is kept in memory: %s", path, error)
+        return files.in_memory(source, job)
+
+
+def language_of(index: Index) -> str | None:
+    language = index.options.get("language")
+    return None if language is None else str(language)
+
+
+def source_of(place: Place, index: Index, segment: FileSegment, snapshot: Snapshot) -> Source:
+    """What a data file's index is made of, and of the snapshot's other files as far as they are indexed."""
+    others = [s for s in snapshot.segments if isinstance(s, FileSegment) and s is not segment]
+    told = (known for other in others for known in files.lengths_told(files.path_of(place, other, index)))
+    return Source(segment, index.keys, language_of(index), _usual(told))
+
+
+def _usual(told: Iterable[tuple[int, Mapping[int, float]]]) -> dict[int, float]:
+    """The average length of texts, by column key, of parts with so many rows and such lengths."""
+    rows, words = 0, defaultdict[int, float](float)
+    for count, lengths in told:
+        rows += count
+        for key, length in lengths.items():
+            words[key] += count * length
+    return {key: total / rows for key, total in words.items() if rows}
+
+
+LANGUAGE, WEIGHTS = "language", "weights"
+
+
+class FulltextKind:
+    """Options: `language`, whose stems make words one, None for no stems; `weights` by column."""
+
+    def checked(self, table: str, columns: Sequence[Column], options: Options) -> Options:
+        for name in options:
+            if name not in (LANGUAGE, WEIGHTS):
+                raise UnknownName(name, f"{table}: a full-text index", [LANGUAGE, WEIGHTS])
+        if not columns:
+            raise BadData(f"{table}: a full-text index needs a column", fix="Name one, or several")
+        for column in columns:
+            _refuse_other_than_text(table, column)
+        if len({column.key for column in columns}) < len(columns):
+            raise BadData(f"{table}: a column is named twice for its full-text index", fix="Name it once")
+        return {
+            LANGUAGE: _language(table, options.get(LANGUAGE, ENGLISH)),
+            WEIGHTS: _weights(table, columns, options.get(WEIGHTS)),
+        }
+
+    def make(self, place: Place, index: Index, snapshot: Snapshot, job: Job) -> None:
+        segments = _segments(snapshot)
+        for done, segment in enumerate(segments):
+            job.report(done, len(segments), f"{snapshot.name}: {done:,} of {len(segments):,} files indexed")
+            path = files.path_of(place, segment, index)
+            if not path.exists():
+                files.write(path, source_of(place, index, segment, snapshot), job)
+        job.report(len(segments), len(segments))
+
+    def drop(self, place: Place, index: Index) -> None:
+        for path in place.folder.glob(f"*.{index.stem}-*"):
+            if index.owns(path.name):
+                files.remove(path)
+
+    def problems(self, place: Place, index: Index, snapshot: Snapshot, quick: bool) -> Iterator[str]:
+        for segment in _segments(snapshot):
+            path = files.path_of(place, segment, index)
+            try:
+                if path.exists():
+                    files.checked(path, segment, quick)
+            except FileProblem as problem:
+                yield f"index {problem}"
+
+    def needs(self, index: Index, name: str, data_files: Collection[str]) -> bool:
+        stem, _, rest = name.partition(".")
+        return index.owns(name) and "." not in rest and f"{stem}.parquet" in data_files
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Text, or lists of text."""
+    if is_.is_list(kind) or is_.is_large_list(kind) or is_.is_fixed_size_list(kind):
+        kind = kind.value_type
+    if is_.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(is_.is_string(kind) or is_.is_large_string(kind) or is_.is_string_view(kind))
+
+
+def _segments(snapshot: Snapshot) -> list[FileSegment]:
+    return [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
+
+
+def _refuse_other_than_text(table: str, column: Column) -> None:
+    if not is_text(column.type):
+        raise BadData(
+            f"{table}: column '{column.name}' cannot have a full-text index",
+            f"it is {column.type}, which holds no words",
+            "Index columns of text, or of lists of text",
+        )
+
+
+def _language(table: str, given: Any) -> str | None:
+    if given is None or given in LANGUAGES:
+        return None if given is None else str(given)
+    meant = nearest(str(given), LANGUAGES) or LANGUAGES
+    raise BadData(
+        f"{table}: words cannot be brought to their stems in {given!r}",
+        fix=f"Give one of {', '.join(meant)}, or None to leave words as they are",
+    )
+
+
+def _weights(table: str, columns: Sequence[Column], given: Any) -> list[float] | None:
+    """In the order of the columns, as they may be given too; None where all weigh the same."""
+    if given is None:
+        return None
+    if isinstance(given, list) and len(given) == len(columns):
+        given = {column.name: weight for column, weight in zip(columns, given, strict=True)}
+    if not isinstance(given, Mapping):
+        raise BadData(f"{table}: weights {given!r} are no dict", fix="Give one: {'title': 2}")
+    names = [column.name for column in columns]
+    for name, weight in given.items():
+        if name not in names:
+            raise UnknownColumn(str(name), f"{table}: the full-text index", names)
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
+            raise BadData(f"{table}: the weight of '{name}' is {weight!r}", fix="Give a number above 0")
+    return [float(given.get(name, 1)) for name in names]

@@ -1,0 +1,484 @@
+"""Search texts: parsed to a tree, compiled for each part, and answered with the best rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import log, prod
+
+import numpy as np
+from tantivy import Occur, Query
+
+from lamella.core.arrow.sorted_ids import among
+from lamella.core.errors import BadSearch, UnknownColumn
+from lamella.core.filters.text.lexer import pointing
+from lamella.core.index.fulltext.open_parts import OpenFulltext, Placed, language_of
+from lamella.core.index.fulltext.part import Part, field_of, meanings, words
+from lamella.core.index.registry import Index
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words one behind the other in one column: `column`, or any of the index. They are in lower case."""
+
+    words: tuple[str, ...]
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A word that begins so."""
+
+    word: str
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class Near:
+    """A word that becomes this one by so many letters added, left out, changed, or swapped with the next."""
+
+    word: str
+    edits: int
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """All of `required`, none of `excluded`, and one of `wanted` where nothing is required. What is wanted
+    besides makes a row count more. Only excluded: every other row."""
+
+    required: tuple[Node, ...] = ()
+    wanted: tuple[Node, ...] = ()
+    excluded: tuple[Node, ...] = ()
+
+
+Leaf = Words | Beginning | Near
+Node = Leaf | Clauses
+
+
+def leaves(node: Node) -> list[Leaf]:
+    """Those that make a row an answer, in order: not what is excluded."""
+    if not isinstance(node, Clauses):
+        return [node]
+    return [leaf for child in (*node.required, *node.wanted) for leaf in leaves(child)]
+
+
+DEEPEST = 50
+MOST_EDITS = 2
+MOST_LETTERS = 200
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+) | (?P<open>\() | (?P<close>\)) | (?P<sign>(?<![^\s(])[+-])
+    | (?P<column>[^\s()":+*~-][^\s()":*~]*|(?<![^\s(:+-])"(?:[^"]|"")+"):(?=[^\s)])
+    | "(?P<phrase>[^"]*)" | (?P<quote>") | (?P<word>[^\s()"]+)""",
+    re.VERBOSE,
+)
+_SUFFIX = re.compile(r"(?P<star>\*)$|~(?P<edits>\d*)$")
+_OPERATORS = {"and", "or", "not"}
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    start: int
+    stop: int
+
+
+def read(text: str, name: str, columns: Collection[str]) -> Node:
+    """What the text asks for; `columns` are those that may be named, of what is called `name`.
+
+    Raises `BadSearch` and `UnknownColumn` with the place.
+    """
+    reader = _Reader(text, name, columns)
+    node = reader.search()
+    if reader.kind == "close":
+        raise reader.error("')' closes nothing", "Leave it out, or open a parenthesis before")
+    if node == Clauses():
+        raise BadSearch("A search text needs a word", fix="Give one, with at least a letter or a digit")
+    return node
+
+
+class _Reader:
+    def __init__(self, text: str, name: str, columns: Collection[str]) -> None:
+        self._text, self._name, self._columns = text, name, columns
+        self._tokens = [
+            _Token(_kind(match), match.group(), *match.span())
+            for match in _TOKEN.finditer(text)
+            if match.lastgroup != "space"
+        ]
+        self._tokens.append(_Token("end", "", len(text), len(text)))
+        self._at = self._depth = 0
+
+    @property
+    def kind(self) -> str:
+        return self._tokens[self._at].kind
+
+    def error(self, why: str, fix: str, at: _Token | None = None) -> BadSearch:
+        token = at or self._tokens[self._at]
+        what = f"The search text cannot be read at character {token.start + 1}"
+        return pointing(BadSearch(what, why, fix), self._text, token.start, max(token.stop, token.start + 1))
+
+    def search(self, column: str | None = None) -> Node:
+        required, wanted, excluded = list[Node](), list[Node](), list[Node]()
+        while self.kind not in ("close", "end"):
+            if self.kind == "sign" and self._tokens[self._at].text == "+":
+                required += self._factor(column)
+                continue
+            for node in self._either(column):
+                negated = _negated(node)
+                (wanted if negated is None else excluded).append(node if negated is None else negated)
+        if len(wanted) == 1 and not required and not excluded:
+            return wanted[0]
+        return Clauses(tuple(required), tuple(wanted), tuple(excluded))
+
+    def _either(self, column: str | None) -> list[Node]:
+        """None or one, like all that follow: punctuation alone asks for nothing."""
+        found = self._joined("or", self._both, column)
+        return found if len(found) < 2 else [Clauses(wanted=tuple(found))]
+
+    def _both(self, column: str | None) -> list[Node]:
+        found = self._joined("and", self._factor, column)
+        if len(found) < 2:
+            return found
+        negated = [_negated(node) for node in found]
+        required = (node for node, other in zip(found, negated, strict=True) if other is None)
+        return [Clauses(required=tuple(required), excluded=tuple(n for n in negated if n is not None))]
+
+    def _joined(
+        self, operator: str, part: Callable[[str | None], list[Node]], column: str | None
+    ) -> list[Node]:
+        found = part(column)
+        while self.kind == operator:
+            self._at += 1
+            found += part(column)
+        return found
+
+    def _factor(self, column: str | None) -> list[Node]:
+        negations = 0
+        while self.kind in ("not", "sign"):
+            token = self._tokens[self._at]
+            negations += token.text != "+"
+            self._at += 1
+            self._refuse_far(token)
+            self._refuse_second(token)
+        found = self._operand(column)
+        if negations % 2 == 0:
+            return found
+        return [Clauses(excluded=(node,)) for node in found]
+
+    def _refuse_far(self, sign: _Token) -> None:
+        if sign.kind == "sign" and self._tokens[self._at].start != sign.stop:
+            raise self.error(
+                f"'{sign.text}' stands apart from what it is for",
+                f'Write it right before the word, or in quotes to leave it without meaning: "{sign.text}"',
+                sign,
+            )
+
+    def _refuse_second(self, before: _Token) -> None:
+        """A sign right behind a sign, or behind a column, would be part of the word."""
+        token = self._tokens[self._at]
+        if (
+            token.kind == "word"
+            and token.start == before.stop
+            and token.text[0] in "+-"
+            and before.kind != "not"
+        ):
+            said = f"'{token.text[0]}' stands behind '{before.text}'"
+            fix = f"Write one sign, before all else: {token.text[0]}{_shown(before)}{token.text[1:]}"
+            raise self.error(said, fix, token)
+
+    def _operand(self, column: str | None) -> list[Node]:
+        token = self._tokens[self._at]
+        if token.kind in ("and", "or", "not", "close", "end"):
+            raise self._missing(token)
+        self._at += 1
+        if token.kind == "column":
+            self._refuse_second(token)
+            return self._operand(self._known(token))
+        if token.kind == "open":
+            return self._group(token, column)
+        if token.kind == "phrase":
+            return _leaf(token.text, column)
+        if token.kind == "quote":
+            raise self.error("The quotation mark is not closed", 'Add another: "…"', token)
+        return self._word(token, column)
+
+    def _missing(self, token: _Token) -> BadSearch:
+        if token.kind in _OPERATORS:
+            said = f"'{token.text}' stands where a word should"
+            return self.error(said, f'To find the word itself, put it in quotes: "{token.text}"')
+        before = self._tokens[self._at - 1] if self._at else token
+        if before.kind in _OPERATORS:
+            said = f"'{before.text}' needs something behind it"
+            return self.error(said, f'To find the word itself, put it in quotes: "{before.text}"', before)
+        return self.error("Something is missing here", "Add a word")
+
+    def _known(self, token: _Token) -> str:
+        name = token.text[:-1]
+        if name.startswith('"'):
+            name = name[1:-1].replace('""', '"')
+        if name not in self._columns:
+            unknown = UnknownColumn(name, self._name, self._columns)
+            typed = self._text[token.start :].split(None, 1)[0].rstrip('()"').replace('"', "")
+            unknown.args = (f'{unknown} To find what has a colon in it, put it in quotes: "{typed}".',)
+            raise pointing(unknown, self._text, token.start, token.stop)
+        return name
+
+    def _group(self, opened: _Token, column: str | None) -> list[Node]:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self.error(f"More than {DEEPEST} parentheses are open", "Say it with fewer", opened)
+        node = self.search(column)
+        if self.kind != "close":
+            raise self.error("The parenthesis is not closed", "Add ')'", opened)
+        self._at += 1
+        self._depth -= 1
+        return [] if node == Clauses() else [node]
+
+    def _word(self, token: _Token, column: str | None) -> list[Node]:
+        suffix = _SUFFIX.search(token.text)
+        stem = token.text[: suffix.start()] if suffix else token.text
+        if "*" in stem:
+            raise self.error("'*' stands at the end of a word alone", "Write the beginning: wor*", token)
+        if suffix is None:
+            return _leaf(stem, column)
+        found = words(stem)
+        if len(found) != 1:
+            said = f"'{suffix.group()}' is for one word, and '{stem}' is {len(found) or 'none'}"
+            raise self.error(said, "Write it behind the end of a word", token)
+        if len(found[0]) > MOST_LETTERS:
+            said = f"'{suffix.group()}' is for words of at most {MOST_LETTERS} letters"
+            raise self.error(said, "Write fewer, or leave it out", token)
+        if suffix["star"]:
+            return [Beginning(found[0], column)]
+        edits = int(suffix["edits"] or 1)
+        if not 1 <= edits <= MOST_EDITS:
+            raise self.error(f"A word may differ by 1 or {MOST_EDITS} letters, not by {edits}", "", token)
+        return [Near(found[0], edits, column)]
+
+
+def _kind(match: re.Match[str]) -> str:
+    word = match.group().lower()
+    return word if word in _OPERATORS else str(match.lastgroup)
+
+
+def _leaf(text: str, column: str | None) -> list[Node]:
+    found = words(text)
+    return [Words(tuple(found), column)] if found else []
+
+
+def _shown(before: _Token) -> str:
+    return before.text if before.kind == "column" else ""
+
+
+def _negated(node: Node) -> Node | None:
+    """What a node excludes, where that is all it says."""
+    alone = isinstance(node, Clauses) and not node.required and not node.wanted
+    return node.excluded[0] if alone and len(node.excluded) == 1 else None  # type: ignore[union-attr]
+
+
+MOST_PHRASES = 64
+"""Where words that mean the same make more phrases, these are not told apart."""
+
+
+def rarity(documents: int, frequency: float) -> float:
+    """BM25's idf: of a word that `frequency` of the documents have."""
+    return log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """One search over all parts of a table. `weights` are by column key, `keys` by the names of columns."""
+
+    parts: Sequence[Part]
+    language: str | None
+    weights: Mapping[int, float]
+    keys: Mapping[str, int]
+    _rarities: dict[tuple[int, str], float] = field(default_factory=dict)
+    _known: dict[tuple[Part, int, str], list[str]] = field(default_factory=dict)
+
+    def query(self, node: Node, part: Part) -> Query:
+        if isinstance(node, (Words, Beginning, Near)):
+            return self._leaf(node, part)
+        found = [(Occur.Must, self.query(child, part)) for child in node.required]
+        optional = [(Occur.Should, self.query(child, part)) for child in node.wanted]
+        excluded = [(Occur.MustNot, self.query(child, part)) for child in node.excluded]
+        if not found and not optional:
+            found = [(Occur.Must, Query.const_score_query(Query.all_query(), 0.0))]
+        return Query.boolean_query([*found, *optional, *excluded])
+
+    def _leaf(self, leaf: Leaf, part: Part) -> Query:
+        keys = self.weights if leaf.column is None else [self.keys[leaf.column]]
+        found = [_times(self._in_column(leaf, part, key), self.weights[key]) for key in keys]
+        there = [(Occur.Should, query) for query in found if query is not None]
+        if len(there) == 1:
+            return there[0][1]
+        return Query.boolean_query(there) if there else Query.empty_query()
+
+    def _in_column(self, leaf: Leaf, part: Part, key: int) -> Query | None:
+        if isinstance(leaf, Words):
+            return self._words(leaf.words, part, key)
+        name = field_of(key)
+        if isinstance(leaf, Beginning):
+            patterns = [f"{beginning}.*" for beginning in part.vocabulary.beginnings(leaf.word)]
+            alike = [Query.regex_query(part.schema, name, pattern) for pattern in patterns]
+        else:
+            alike = [Query.fuzzy_term_query(part.schema, name, leaf.word, leaf.edits)]
+        found = [(Occur.Must, Query.const_score_query(_any(alike), 1.0))]
+        itself = self._words((leaf.word,), part, key)
+        return Query.boolean_query(found if itself is None else [*found, (Occur.Should, itself)])
+
+    def _words(self, words: Sequence[str], part: Part, key: int) -> Query | None:
+        """Words one behind the other, each in any form; None where the column of the part lacks one."""
+        wanted = meanings(words, self.language)
+        forms = [self._forms(part, key, meaning) for meaning in wanted]
+        if not all(forms):
+            return None
+        rare = sum(self._rarity(key, meaning) for meaning in wanted)
+        if prod(map(len, forms)) > MOST_PHRASES:
+            patterns = ["|".join(words) for words in forms]
+            phrase = Query.regex_phrase_query(part.schema, field_of(key), list(patterns))
+            return Query.const_score_query(phrase, rare)
+        return _any([self._scored(phrase, part, key, rare) for phrase in product(*forms)])
+
+    def _scored(self, words: Sequence[str], part: Part, key: int, rare: float) -> Query:
+        """tantivy counts how rare a word is in the part alone."""
+        if len(words) == 1:
+            query = Query.term_query(part.schema, field_of(key), words[0], "freq")
+        else:
+            query = Query.phrase_query(part.schema, field_of(key), list(words))
+        own = sum(rarity(part.documents, part.frequency(key, word)) for word in words)
+        return query if own == rare else Query.boost_query(query, rare / own)
+
+    def _forms(self, part: Part, key: int, meaning: str) -> list[str]:
+        """The words of this meaning that a column has, the commonest first."""
+        at = (part, key, meaning)
+        if at not in self._known:
+            found = [word for word in part.vocabulary.of_meaning(meaning) if part.frequency(key, word)]
+            self._known[at] = sorted(found, key=lambda word: -part.frequency(key, word))
+        return self._known[at]
+
+    def _rarity(self, key: int, meaning: str) -> float:
+        if (key, meaning) not in self._rarities:
+            documents = sum(part.rows for part in self.parts)
+            frequency = sum(self._frequency(part, key, meaning) for part in self.parts)
+            self._rarities[key, meaning] = rarity(documents, frequency)
+        return self._rarities[key, meaning]
+
+    def _frequency(self, part: Part, key: int, meaning: str) -> float:
+        """About so many rows have a word of the meaning: as many as if its forms had no rows in common by
+        more than chance."""
+        forms = self._forms(part, key, meaning)
+        if len(forms) == 1:
+            return part.frequency(key, forms[0])
+        without = 1.0
+        for word in forms:
+            without *= 1 - part.frequency(key, word) / part.rows
+        return part.rows * (1 - without)
+
+
+def _any(queries: Sequence[Query]) -> Query:
+    """The best of them counts."""
+    return queries[0] if len(queries) == 1 else Query.disjunction_max_query(queries)
+
+
+def _times(query: Query | None, weight: float) -> Query | None:
+    return query if query is None or weight == 1 else Query.boost_query(query, weight)
+
+
+FEWEST_HITS = 64
+MORE = 8
+"""By so many times more rows are asked for where too many of the best were left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Positions of rows, the best first, and their scores. Equal scores come in the rows' own order."""
+
+    positions: np.ndarray
+    scores: np.ndarray
+
+
+def search_of(index: Index, snapshot: Snapshot, placed: list[Placed]) -> Search:
+    """In the index's columns that the snapshot has."""
+    given = index.options.get("weights") or [1.0] * len(index.keys)
+    told = dict(zip(index.keys, given, strict=True))
+    keys = {column.name: column.key for column in snapshot.columns if column.key in index.keys}
+    weights = {key: told[key] for key in keys.values()}
+    return Search([one.part for one in placed], language_of(index), weights, keys)
+
+
+def search(
+    snapshot: Snapshot,
+    index: Index,
+    opened: OpenFulltext,
+    node: Node,
+    count: int,
+    within: np.ndarray | None,
+    job: Job,
+) -> Hits:
+    """The `count` best rows; `within`: among these positions, ascending, alone."""
+    placed = opened.parts(index, snapshot, job)
+    asked = search_of(index, snapshot, placed)
+    few = within if within is not None and len(within) <= FEWEST_HITS and _is_exact(node) else None
+    found = []
+    for one in placed:
+        job.check()
+        query = asked.query(node, one.part)
+        found.append(_best(one, query, count, within) if few is None else _among(one, query, few))
+    if len(found) == 1 and few is None:
+        return found[0]
+    positions = np.concatenate([hits.positions for hits in found] or [np.empty(0, np.int64)])
+    scores = np.concatenate([hits.scores for hits in found] or [np.empty(0)])
+    order = np.lexsort((positions, -scores))[:count]
+    return Hits(positions[order], scores[order])
+
+
+def _is_exact(node: Node) -> bool:
+    """Whether each row can be asked for by itself: to find the words that begin so takes long for each, and
+    tantivy does not tell of a row before the first that is found, where all rows but some are asked for."""
+    if isinstance(node, Clauses):
+        return bool(node.required or node.wanted) and all(
+            map(_is_exact, (*node.required, *node.wanted, *node.excluded))
+        )
+    return isinstance(node, Words)
+
+
+def _among(placed: Placed, query: Query, positions: np.ndarray) -> Hits:
+    """All hits at these positions."""
+    rows = placed.rows_at(positions)
+    scores = [placed.part.score(query, row) for row in rows.tolist()]
+    hit = np.array([score is not None for score in scores], np.bool_)
+    return Hits(placed.at(rows[hit]), np.array([score for score in scores if score is not None], np.float64))
+
+
+def _best(placed: Placed, query: Query, count: int, within: np.ndarray | None) -> Hits:
+    if within is None and not placed.left_out:
+        rows, scores = placed.part.best(query, count)
+        return Hits(placed.at(rows), scores)
+    enough = None if within is not None else count + placed.left_out
+    for wanted in _growing(count, placed.part.documents, enough):
+        rows, scores = placed.part.best(query, wanted)
+        positions = placed.at(rows)
+        valid = positions >= 0
+        if within is not None:
+            valid &= among(positions, within)
+        if int(valid.sum()) >= count:
+            break
+    return Hits(positions[valid][:count], scores[valid][:count])
+
+
+def _growing(count: int, most: int, enough: int | None) -> Iterator[int]:
+    """How many hits are asked for until `count` of them are rows that are wanted; `enough` of them hold as
+    many, whichever are left out. What is not asked for, tantivy need not score."""
+    wanted = max(FEWEST_HITS, 2 * count)
+    wanted = wanted if enough is None else min(wanted, enough)
+    while wanted < most:
+        yield wanted
+        wanted *= MORE
+    yield most

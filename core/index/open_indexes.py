@@ -1,0 +1,256 @@
+"""The indexes of a table as its snapshots use them, and the index files that are open."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from lamella.core.errors import FileProblem, LamellaError
+from lamella.core.index import sorted as sorted_file
+from lamella.core.index.registry import Index, Place, kind_of
+from lamella.core.index.runs import NotServed
+from lamella.core.index.sorted import Sorted, SortedChanges
+from lamella.core.jobs import Job
+from lamella.core.processes import let_go_in_children
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
+
+if TYPE_CHECKING:
+    from lamella.core.index.fulltext.open_parts import OpenFulltext
+
+
+@dataclass(frozen=True, eq=False)
+class Placing:
+    """A data file whose rows begin at position `start`, and where the index of it is; None where it lacks the
+    column, which then is null in all of its rows."""
+
+    start: int
+    segment: FileSegment
+    path: Path | None
+
+
+class Placed:
+    """Where the index files of a snapshot are. Any thread: what two make at once is the same.
+
+    `loose` are rows that no index holds yet, and where they begin.
+    """
+
+    def __init__(self, place: Place, snapshot: Snapshot) -> None:
+        starts = snapshot.segment_starts.tolist()
+        placed = list(zip(starts, snapshot.segments, strict=False))
+        self._place = place
+        self._files = [(start, s) for start, s in placed if isinstance(s, FileSegment)]
+        self.loose = [(start, s) for start, s in placed if isinstance(s, MemorySegment)]
+        self.loose_rows = sum(segment.num_rows for _, segment in self.loose)
+        self._columns = {column.name: column for column in reversed(snapshot.columns)}
+        self._by_column: dict[int, list[Placing]] = {}
+
+    def column(self, name: str) -> Column | None:
+        return self._columns.get(name)
+
+    def files(self, column: Column) -> list[Placing]:
+        """The data files, in the order of their rows."""
+        found = self._by_column.get(column.key)
+        if found is None:
+            found = self._by_column[column.key] = [self._placing(*file, column) for file in self._files]
+        return found
+
+    def _placing(self, start: int, segment: FileSegment, column: Column) -> Placing:
+        there = column.key in segment.names
+        return Placing(
+            start, segment, sorted_file.sorted_path(self._place, segment, column) if there else None
+        )
+
+
+KEPT_OPEN = 4096
+SORTED = "sorted"
+FULLTEXT = "fulltext"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    """A file as it was read: `fingerprint` is its size and time (in ns), None where there was no file;
+    `index` is None where none could be had of it."""
+
+    fingerprint: tuple[int, int] | None
+    index: Sorted | None
+
+    def holds(self, now: tuple[int, int] | None) -> bool:
+        """A failure is remembered until another file is there, lest every query tries again; what is mapped
+        outlives its file."""
+        return now is None or now == self.fingerprint
+
+
+class OpenIndexes:
+    """One for each open table, shared by the snapshots of all its versions. Any thread.
+
+    `listed` is what the catalog said when the table was last looked up. An index dropped since may still be
+    asked for: what it answers is true.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.listed: tuple[Index, ...] = ()
+        self._sorted: frozenset[int] = frozenset()
+        self._complete: tuple[FileSegment, ...] | None = None
+        self._open: OrderedDict[Path, _Opened] = OrderedDict()
+        self._placed: WeakKeyDictionary[Snapshot, Placed] = WeakKeyDictionary()
+        self.changes = SortedChanges()
+        self._one_at_a_time = threading.Lock()
+        let_go_in_children(self)
+
+    def forked(self) -> None:
+        """Whoever held the lock is not in the child."""
+        self._one_at_a_time = threading.Lock()
+
+    def now(self, listed: Iterable[Index]) -> None:
+        """What the catalog says now."""
+        listed = tuple(listed)
+        if listed != self.listed:
+            self.listed, self._complete = listed, None
+        self._sorted = frozenset(index.keys[0] for index in self.listed if index.kind == SORTED)
+
+    @cached_property
+    def fulltext(self) -> OpenFulltext:
+        """Those that are searched by words."""
+        from lamella.core.index.fulltext.open_parts import OpenFulltext
+
+        return OpenFulltext(self.place)
+
+    @property
+    def any_sorted(self) -> bool:
+        return bool(self._sorted)
+
+    def is_sorted(self, column: Column) -> bool:
+        """Whether there is a sorted index of the column itself."""
+        return column.key in self._sorted and not column.path
+
+    def placed(self, snapshot: Snapshot) -> Placed:
+        """Where the index files of a snapshot are."""
+        found = self._placed.get(snapshot)
+        if found is None:
+            found = self._placed[snapshot] = Placed(self.place, snapshot)
+        return found
+
+    def sorted_file(self, placing: Placing, column: Column) -> Sorted | None:
+        """The column's index of a data file, made if it is missing or damaged; None where that cannot be."""
+        segment, path = placing.segment, placing.path
+        if path is None:
+            return Sorted.of_nulls(segment.num_rows, column.type)
+        with self._one_at_a_time:
+            now, held = _fingerprint(path), self._open.get(path)
+            if held is None or not held.holds(now):
+                index = self._opened(path, segment, column)
+                held = self._open[path] = _Opened(now if index is None else _fingerprint(path), index)
+                if len(self._open) > KEPT_OPEN:
+                    self._open.popitem(last=False)
+            return held.index
+
+    def let_go(self) -> None:
+        """Keep no file open; those in use are opened again."""
+        with self._one_at_a_time:
+            self._open.clear()
+        self.changes.let_go()
+        if "fulltext" in vars(self):
+            self.fulltext.let_go()
+
+    def forget(self, index: Index) -> None:
+        """Let go of the files of an index that is gone."""
+        with self._one_at_a_time:
+            for path in [p for p in self._open if index.owns(p.name)]:
+                del self._open[path]
+        if index.kind == FULLTEXT:
+            self.fulltext.forget(index)
+
+    def keep_up(self, snapshot: Snapshot, job: Job) -> None:
+        """Make what indexes lack for the data files of the newest version. What fails is logged, and made
+        when it is needed."""
+        files = tuple(s for s in snapshot.segments if isinstance(s, FileSegment))
+        if not self.listed or not self.place.writable or files == self._complete:
+            return
+        for index in self.listed:
+            try:
+                kind_of(index.kind).make(self.place, index, snapshot, job)
+            except (LamellaError, OSError, pa.ArrowException) as error:
+                log.warning("%s: index %s is not complete: %s", snapshot.name, index.stem, error)
+        self._complete = files
+
+    def _opened(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
+        try:
+            if path.exists():
+                return sorted_file.read_file(path, segment, column)
+            log.info("%s: the index of column '%s' is missing, and made anew", path, column.name)
+        except FileProblem as problem:
+            log.warning("%s It is made anew", problem)
+        return self._made(path, segment, column)
+
+    def _made(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
+        if not self.place.writable:
+            return None
+        try:
+            path.unlink(missing_ok=True)
+            sorted_file.write_file(path, sorted_file.build_sorted(segment, column, Job()), segment, column)
+            return sorted_file.read_file(path, segment, column)
+        except (LamellaError, OSError, pa.ArrowException) as error:
+            log.warning("%s: the index of column '%s' is not used: %s", path, column.name, error)
+            return None
+
+
+def _fingerprint(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+class FileIndex:
+    """Of the data file whose rows begin at position `start`: looked for on disk once, and only when it is
+    asked."""
+
+    def __init__(self, indexes: OpenIndexes, placing: Placing, column: Column) -> None:
+        self.start = placing.start
+        self._indexes, self._placing, self._column = indexes, placing, column
+        self._found: Sorted | None = None
+
+    def opened(self) -> Sorted:
+        """Raises `NotServed` where it cannot be had."""
+        if self._found is None:
+            self._found = self._indexes.sorted_file(self._placing, self._column)
+            if self._found is None:
+                raise NotServed("no index file")
+        return self._found
+
+
+def indexes_of(snapshot: Snapshot) -> OpenIndexes:
+    """Those of a snapshot that has some."""
+    assert isinstance(snapshot.indexes, OpenIndexes)
+    return snapshot.indexes
+
+
+def placed(snapshot: Snapshot) -> Placed:
+    """Of a snapshot that has indexes."""
+    return indexes_of(snapshot).placed(snapshot)
+
+
+def indexed_column(snapshot: Snapshot, name: str) -> Column | None:
+    """The column of this name, if there is a sorted index of it."""
+    if snapshot.indexes is None:
+        return None
+    found = placed(snapshot).column(name)
+    return found if found is not None and snapshot.indexes.is_sorted(found) else None
+
+
+def file_indexes(snapshot: Snapshot, column: Column) -> list[FileIndex]:
+    """The index of each data file by a column that is indexed."""
+    return [FileIndex(indexes_of(snapshot), placing, column) for placing in placed(snapshot).files(column)]

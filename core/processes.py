@@ -1,0 +1,126 @@
+"""Several processes: locks that die with their holder, and what a forked child gives up."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+import sys
+import time
+import weakref
+from pathlib import Path
+from typing import Protocol
+
+
+class Inherited(Protocol):
+    def forked(self) -> None:
+        """Called in the child, right after the fork, when no other thread runs."""
+
+
+_held: weakref.WeakSet[Inherited] = weakref.WeakSet()
+
+
+def let_go_in_children(thing: Inherited) -> None:
+    """Have `thing.forked()` called in every child that is forked from this process."""
+    _held.add(thing)
+
+
+def never_finalize(thing: object) -> None:
+    """Keep the object for good: what its finalizer would do here would reach the parent, or crash."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+def _in_child() -> None:
+    for thing in list(_held):
+        thing.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+_RETRY_SECONDS = 0.01
+LOCKED_BYTES = 1 << 20
+"""What may be locked of a file; others can read what lies after it, on Windows too."""
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(handle: int, shared: bool) -> bool:
+        """Windows has no shared locks here: sharers take one byte each, an exclusive holder all of them."""
+        os.lseek(handle, random.randrange(LOCKED_BYTES) if shared else 0, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1 if shared else LOCKED_BYTES)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(handle: int) -> None:
+        """Windows gives back what a closed file locked, and does not fork."""
+else:
+    import fcntl
+
+    def _try_lock(handle: int, shared: bool) -> bool:
+        try:
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(handle: int) -> None:
+        """Closing alone would leave it to a child forked a moment ago."""
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+class FileLock:
+    """Held through a file that stays: by one holder, or by any number that share it. One that does not make
+    the file (`makes=False`) needs not be allowed to write there."""
+
+    def __init__(self, path: Path, makes: bool = True) -> None:
+        self._path, self._flags = path, os.O_RDWR | os.O_CREAT if makes else os.O_RDONLY
+        self._handle: int | None = None
+        let_go_in_children(self)
+
+    def acquire(self, shared: bool = False) -> bool:
+        """Whether the lock was free for the asking."""
+        handle = os.open(self._path, self._flags)
+        try:
+            had = _try_lock(handle, shared)
+        except OSError:  # a network folder whose server knows no locks
+            os.close(handle)
+            raise
+        if had:
+            self._handle = handle
+        else:
+            os.close(handle)
+        return had
+
+    def wait(self, shared: bool, seconds: float) -> bool:
+        """Ask again until the lock is had or the time is up."""
+        until = time.monotonic() + seconds
+        while not self.acquire(shared):
+            if time.monotonic() > until:
+                return False
+            time.sleep(_RETRY_SECONDS)
+        return True
+
+    def release(self) -> None:
+        if self._handle is not None:
+            _unlock(self._handle)
+            os.close(self._handle)
+            self._handle = None
+
+    def forked(self) -> None:
+        """A child must neither keep its parent's lock, by having the file open, nor give it back."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def is_held(self) -> bool:
+        """Whether somebody holds it now."""
+        if not self._path.exists():
+            return False
+        if self.acquire():
+            self.release()
+            return False
+        return True

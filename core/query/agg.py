@@ -1,0 +1,106 @@
+"""Aggregates to ask for: `table.group_by("carrier").agg(n=agg.count(), late=agg.mean("dep_delay"))`.
+
+Each takes a column's name, or an expression such as `col("arr_delay") - col("dep_delay")`, and as `where` a
+condition for the rows that it is computed of. What they mean is in `core.query.aggregates`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamella.core.arguments import condition_of
+from lamella.core.errors import BadQuery, shown
+from lamella.core.query.expressions import Named, expression_of
+from lamella.core.query.steps import Aggregate
+
+
+def count(value: Any = None, where: Any = None) -> Aggregate:
+    """Rows; given a value, the rows in which it is not null."""
+    return _made("count", value, where) if value is not None else Aggregate("count", None, _asked(where))
+
+
+def count_distinct(value: Any, where: Any = None) -> Aggregate:
+    return _made("count_distinct", value, where)
+
+
+def sum(value: Any, where: Any = None) -> Aggregate:
+    """Of whole numbers it is one of 64 bits, and a query fails where it does not fit."""
+    return _made("sum", value, where)
+
+
+def avg(value: Any, where: Any = None) -> Aggregate:
+    return _made("avg", value, where)
+
+
+mean = avg
+
+
+def min(value: Any, where: Any = None) -> Aggregate:
+    return _made("min", value, where)
+
+
+def max(value: Any, where: Any = None) -> Aggregate:
+    return _made("max", value, where)
+
+
+def first(value: Any, where: Any = None) -> Aggregate:
+    """Of the first row in the order the rows have, null or not."""
+    return _made("first", value, where)
+
+
+def last(value: Any, where: Any = None) -> Aggregate:
+    """Of the last row in the order the rows have, null or not."""
+    return _made("last", value, where)
+
+
+def median(value: Any, where: Any = None) -> Aggregate:
+    """Numbers are interpolated; of other values it is the lower of the two in the middle."""
+    return _made("median", value, where)
+
+
+def quantile(value: Any, part: float, where: Any = None) -> Aggregate:
+    """The value that so large a `part` of the values, from 0 to 1, is not greater than; as the median is."""
+    if isinstance(part, bool) or not isinstance(part, int | float) or not 0 <= part <= 1:
+        raise BadQuery(
+            f"quantile takes a part of the values, not {shown(part)}", fix="Give a number from 0 to 1"
+        )
+    return _made("quantile", value, where, float(part))
+
+
+def stddev(value: Any, where: Any = None) -> Aggregate:
+    """The standard deviation of a sample: null of fewer than two values."""
+    return _made("stddev", value, where)
+
+
+def stddev_pop(value: Any, where: Any = None) -> Aggregate:
+    """The standard deviation of all there is: 0 of a single value."""
+    return _made("stddev_pop", value, where)
+
+
+def variance(value: Any, where: Any = None) -> Aggregate:
+    """The variance of a sample: null of fewer than two values."""
+    return _made("variance", value, where)
+
+
+def mode(value: Any, where: Any = None) -> Aggregate:
+    """The most frequent value, the least of them where several are."""
+    return _made("mode", value, where)
+
+
+def list(value: Any, where: Any = None) -> Aggregate:
+    """All values in the order the rows have, nulls among them."""
+    return _made("list", value, where)
+
+
+def distinct_list(value: Any, where: Any = None) -> Aggregate:
+    """Each value once, in ascending order, without null."""
+    return _made("distinct_list", value, where)
+
+
+def _made(function: str, value: Any, where: Any, parameter: float | None = None) -> Aggregate:
+    given = Named(value) if isinstance(value, str) else expression_of(value)
+    return Aggregate(function, given, _asked(where), parameter)
+
+
+def _asked(where: Any) -> Any:
+    return condition_of(where, "the condition of an aggregate")

@@ -1,0 +1,528 @@
+"""A query on its way: `table.where(...).group_by("carrier").agg(n=count()).sort("-n").limit(10).read()`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lamella.core.arguments import Condition, condition_of, count_of, names_of, text_of
+from lamella.core.errors import BadQuery, shown
+from lamella.core.jobs import Job
+from lamella.core.query.expressions import computes_from, expression_of
+from lamella.core.query.find import plain
+from lamella.core.query.steps import (
+    Aggregate,
+    Aggregates,
+    Buckets,
+    Compute,
+    Facets,
+    Group,
+    How,
+    Join,
+    Limit,
+    Pipeline,
+    Pivot,
+    Sample,
+    Select,
+    Sort,
+    Step,
+    Unpivot,
+    Unwind,
+    Where,
+)
+from lamella.core.scan.snapshot import SortKey
+
+if TYPE_CHECKING:
+    from lamella.core.datasets.base import Dataset
+    from lamella.core.query.explain import Explain
+    from lamella.core.query.pages import Page
+    from lamella.core.query.plan import Node
+    from lamella.core.scan.snapshot import Snapshot
+
+
+class Fluent:
+    @abstractmethod
+    def asking(self) -> Asking:
+        """All rows, as a query."""
+
+    def where(self, condition: Condition) -> Asking:
+        """The rows that meet a condition: an expression, text or a dict. Raises `BadFilter` for any other."""
+        rows = self.asking()
+        asked = condition_of(condition, f"{rows.name}: where", rows)
+        return rows if asked is None else rows.then(Where(asked))
+
+    def compute(self, /, **values: Any) -> Asking:
+        """Further columns: `.compute(total=col("price") * col("count"))`.
+
+        Other values, text too, stand in every row as they are. Raises `BadQuery` for text that reads as if it
+        were to be computed from columns, `"price * 2"`; `Constant("price * 2")` is that text.
+        """
+        rows = self.asking()
+        for name, value in values.items():
+            if isinstance(value, str) and computes_from(value, lambda: rows.schema.names):
+                raise BadQuery(
+                    f"{rows.name}: '{name}' would hold the text {value!r} in every row",
+                    "compute takes text as a value, and this reads as if it were to be computed",
+                    f"Write it with col(): col('a') * 2; for the text itself give Constant({value!r})",
+                )
+        return rows.then(Compute(tuple((name, expression_of(value)) for name, value in values.items())))
+
+    def select(self, *columns: str | Iterable[str]) -> Asking:
+        """These columns alone, in this order."""
+        rows = self.asking()
+        named = names_of(_listed(columns), f"{rows.name}: select")
+        if not named:
+            raise BadQuery(f"{rows.name}: select names no column", fix="Name at least one: select('a')")
+        return rows.then(Select(tuple(named)))
+
+    def group_by(self, /, *keys: str | Iterable[str], **computed: Any) -> Grouping:
+        """Followed by `.agg(...)`. Keys may be computed: `.group_by("carrier", month=col("day").month())`."""
+        rows = self.asking()
+        named = tuple(names_of(_listed(keys), f"{rows.name}: group_by"))
+        before = rows.compute(**computed) if computed else rows
+        return Grouping(before, (*named, *computed))
+
+    def agg(self, /, **aggregates: Aggregate) -> Asking:
+        """One row of all rows: `.agg(n=count(), late=mean("dep_delay"))`."""
+        return Grouping(self.asking(), ()).agg(**aggregates)
+
+    def sort(self, *keys: str | Iterable[str]) -> Asking:
+        """By these columns, "-name" descending; nulls last. Rows that are equal in them keep their order."""
+        rows = self.asking()
+        named = names_of(_listed(keys), f"{rows.name}: sort")
+        known = set(rows.schema.names) if any(name.startswith("-") for name in named) else set()
+        return rows.then(Sort(tuple(_key(name, known) for name in named)))
+
+    def limit(self, count: int | None, offset: int = 0) -> Asking:
+        """At most `count` rows, all for None, from row `offset` on."""
+        rows = self.asking()
+        most = None if count is None else count_of(count, f"{rows.name}: limit")
+        return rows.then(Limit(most, count_of(offset, f"{rows.name}: offset")))
+
+    def pivot(
+        self,
+        keys: str | Iterable[str],
+        column: str,
+        /,
+        values: Iterable[Any] | Aggregate | None = None,
+        **aggregates: Aggregate,
+    ) -> Asking:
+        """A row for each combination of the keys' values and a column for each value of `column`:
+        `.pivot("carrier", "month", n=count())`. Which values there are is looked up unless they are given."""
+        rows = self.asking()
+        if isinstance(values, Aggregate):
+            aggregates, values = {"values": values, **aggregates}, None
+        if values is not None and not isinstance(values, Iterable):
+            raise BadQuery(
+                f"{rows.name}: pivot takes a list of values, not {shown(values)}", fix="Give a list"
+            )
+        listed = None if values is None else tuple(values)
+        named = tuple(names_of(keys, f"{rows.name}: pivot"))
+        text_of(column, f"{rows.name}: pivot")
+        return rows.then(Pivot(named, column, _aggregates(aggregates, rows.name), listed))
+
+    def unpivot(self, columns: Iterable[str], name: str = "name", value: str = "value") -> Asking:
+        """Each row once for each of the columns, which become two: what it was called and its value."""
+        rows = self.asking()
+        for made in (name, value):
+            text_of(made, f"{rows.name}: unpivot, the column name")
+        return rows.then(Unpivot(tuple(names_of(columns, f"{rows.name}: unpivot")), name, value))
+
+    def unwind(self, column: str, keep_empty: bool = False) -> Asking:
+        """Each row once for each item of its list. `keep_empty` keeps rows without one, with null."""
+        rows = self.asking()
+        return rows.then(Unwind(text_of(column, f"{rows.name}: unwind"), keep_empty))
+
+    def buckets(self, column: str, edges: int | Iterable[Any], /, **aggregates: Aggregate) -> Asking:
+        """Groups by ranges of a column, counted as `n` unless aggregates are given: `edges` are their ends,
+        or how many of one width there are. Ranges without rows are left out."""
+        rows = self.asking()
+        told = _aggregates(aggregates or {"n": Aggregate("count")}, rows.name)
+        if isinstance(edges, bool) or not isinstance(edges, int | Iterable) or isinstance(edges, str):
+            raise BadQuery(
+                f"{rows.name}: buckets takes no {shown(edges)}", fix="Give a number of ranges, or their ends"
+            )
+        return rows.then(Buckets(column, edges if isinstance(edges, int) else tuple(edges), told))
+
+    def facets(self, /, **queries: str | Iterable[str] | Callable[[Asking], Asking]) -> Asking:
+        """Several queries of the same rows, which are read once; `tables()` gives their answers.
+
+        A query is a column, or columns, whose values are counted, the most frequent first, or a function:
+        `.facets(carrier="carrier", late=lambda rows: rows.where(col("delay") > 60).agg(n=count()))`.
+        """
+        return faceted(self.asking(), queries)
+
+    def join(
+        self,
+        other: Fluent | str,
+        on: str | Iterable[str] | None = None,
+        *,
+        left_on: str | Iterable[str] | None = None,
+        right_on: str | Iterable[str] | None = None,
+        how: How = "inner",
+        suffix: str | None = None,
+        through: str | None = None,
+    ) -> Asking:
+        """Together with the rows of another dataset or query whose keys are equal; null equals nothing. A
+        name is that of a table of the same store.
+
+        Keys that are called the same are given as `on`, others as `left_on` and `right_on`; without any the
+        relation declared between the two tables says them, the one named `through` where there are several.
+        Columns of the other side whose names are taken get a `suffix`: its name behind an underscore unless
+        another is given. `how`: "inner", "left", "right", "full", "semi" for the rows that have a partner,
+        "anti" for those that have none.
+        """
+        left = self.asking()
+        right = other_side(left, other)
+        return join(left, right, keys(left, right, on, left_on, right_on, through), how, suffix)
+
+    def aggregate(self, stages: Sequence[Mapping[str, Any]]) -> Asking:
+        """Stages as MongoDB writes them: `[{"$match": {"delay": {"$gt": 60}}}, {"$count": "n"}]`.
+
+        Raises `BadQuery` and the like for a stage that is not known, or not written as it has to be.
+        """
+        from lamella.core.query.mongo import aggregated
+
+        return aggregated(self.asking(), stages)
+
+    def sample(self, count: int, seed: int = 0) -> Asking:
+        """So many rows, each as likely as every other; the same ones for the same rows and seed."""
+        rows = self.asking()
+        return rows.then(Sample(count_of(count, f"{rows.name}: sample"), _seed(seed, rows.name)))
+
+
+class Grouping:
+    """Rows about to be grouped."""
+
+    def __init__(self, rows: Asking, keys: tuple[str, ...]) -> None:
+        self._rows, self._keys = rows, keys
+
+    def agg(self, /, **aggregates: Aggregate) -> Asking:
+        """A column for each aggregate: `.agg(n=count(), late=mean("dep_delay"))`. Without any there are the
+        keys alone, each combination once."""
+        if not self._keys and not aggregates:
+            raise BadQuery(
+                f"{self._rows.name}: agg is given no aggregate", fix="Give one: agg(n=agg.count())"
+            )
+        return self._rows.then(Group(self._keys, _aggregates(aggregates, self._rows.name)))
+
+
+def _listed(names: tuple[Any, ...]) -> Any:
+    """What is given one by one may be given as one list too."""
+    return names[0] if len(names) == 1 and not isinstance(names[0], str) else names
+
+
+def _aggregates(given: Mapping[str, Aggregate], place: str) -> Aggregates:
+    for name, aggregate in given.items():
+        if not isinstance(aggregate, Aggregate):
+            raise BadQuery(
+                f"{place}: '{name}' is {shown(aggregate)}, which is no aggregate",
+                fix="Give one of core.agg: count(), mean('price')",
+            )
+    return tuple(given.items())
+
+
+def _key(name: str, known: set[str]) -> SortKey:
+    if name in known or not name.startswith("-"):
+        return SortKey(name)
+    return SortKey(name[1:], True)
+
+
+def _seed(given: Any, place: str) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or not -(2**63) <= given < 2**63:
+        raise BadQuery(
+            f"{place}: sample was given {shown(given)} as seed", fix="Give a whole number of 64 bits"
+        )
+    return given
+
+
+class Asking(Fluent):
+    """A query of one or more datasets: plain data until it is read, and never changed; each step makes
+    another one. What is read are the datasets as they are then.
+    """
+
+    def __init__(self, sources: Mapping[str, Dataset], pipeline: Pipeline) -> None:
+        """`sources` are the datasets that the pipeline names."""
+        self.sources, self.pipeline = sources, pipeline
+
+    @staticmethod
+    def of(saved: Any, find: Callable[[str], Dataset]) -> Asking:
+        """The query that `to_json` gave; `find` gives the dataset of a name.
+
+        Raises `BadQuery` for what is none, `StoreProblem` for a version that has expired.
+        """
+        from lamella.core.query.pipeline_json import opened
+
+        return opened(saved, find)
+
+    def page(self, size: int, after: str | None = None, job: Job | None = None) -> Page:
+        """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
+
+        A page begins behind the last row of the one before, by its place in the order: what changes meanwhile
+        makes no row come twice. Raises `BadData` for what is no cursor of this query.
+        """
+        from lamella.core.query.pages import page
+
+        rows, job = count_of(size, f"{self.name}: a page of", least=1), job or Job()
+        return page(self._node(job, by_id=True), self.to_json(), rows, after, job)
+
+    def explain(self, job: Job | None = None) -> Explain:
+        """Find the answer, and say what of the files was read for it and what was left alone."""
+        from lamella.core.query import execute as answers
+        from lamella.core.query import explain
+
+        query, job = plain(self.pipeline.steps), job or Job()
+        if query is not None:
+            return explain.explain(self._snapshot(self.pipeline.source, job), query, job)
+        return answers.explain(self._node(job), job)
+
+    def to_json(self) -> dict[str, Any]:
+        """The query as dicts, lists, texts, numbers, true, false and null, for `Asking.of`.
+
+        Datasets are in it by their names, and old versions by their numbers.
+        """
+        from lamella.core.query.pipeline_json import saved
+
+        return saved(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Asking) and (self.pipeline, self.sources) == (other.pipeline, other.sources)
+
+    def __hash__(self) -> int:
+        return hash(self.pipeline)
+
+    def __repr__(self) -> str:
+        steps = "".join(f".{type(step).__name__.lower()}" for step in self.pipeline.steps)
+        return f"<Asking {self.pipeline.source}{steps}>"
+
+    @property
+    def name(self) -> str:
+        """What it is asked of: the first of its datasets."""
+        return self.pipeline.source
+
+    def asking(self) -> Asking:
+        return self
+
+    def then(self, step: Step) -> Asking:
+        return self._with((*self.pipeline.steps, step))
+
+    def having(self, condition: Condition) -> Asking:
+        """Groups that meet a condition on keys and aggregates."""
+        asked = condition_of(condition, f"{self.name}: having", self)
+        last = self.pipeline.steps[-1] if self.pipeline.steps else None
+        if not isinstance(last, Group):
+            raise BadQuery(f"{self.name}: having follows agg", fix="Use where for rows that are not grouped")
+        if asked is None:
+            return self
+        both = asked if last.having is None else last.having & asked
+        return self._with((*self.pipeline.steps[:-1], Group(last.keys, last.aggregates, both)))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the answer. Raises like `read` for steps that do not fit."""
+        return self._node(Job()).fields.schema
+
+    def read(self, job: Job | None = None) -> pa.Table:
+        """The answer. Its columns have the types that the datasets' have.
+
+        Raises `UnknownColumn`, `BadFilter` or `BadQuery` for a step that does not fit the rows before it, and
+        `NoRoom` where neither memory nor disk suffice.
+        """
+        from lamella.core.query import execute as answers
+        from lamella.core.query import find as local
+        from lamella.core.query import statements
+
+        query, job = plain(self.pipeline.steps), job or Job()
+        if query is not None:
+            return local.answer(self._snapshot(self.pipeline.source, job), query, job)
+        if statements.is_kept(self.pipeline):
+            return statements.read(self.pipeline, self._snapshot(self.pipeline.source, job), job)
+        return answers.read(self._node(job), job)
+
+    def tables(self, job: Job | None = None) -> dict[str, pa.Table]:
+        """The answers of facets, by their names. Raises `BadQuery` where the last step is something else."""
+        if not self.pipeline.steps or not isinstance(self.pipeline.steps[-1], Facets):
+            raise BadQuery(
+                f"{self.name}: only facets have several answers", fix="Ask facets(…) last, or read()"
+            )
+        answer = self.read(job)
+        return {name: _rows_in(answer.column(name)) for name in answer.column_names}
+
+    def batches(self, job: Job | None = None) -> pa.RecordBatchReader:
+        """The same rows streamed."""
+        from lamella.core.query import execute as answers
+
+        job = job or Job()
+        return answers.batches(self._node(job), job)
+
+    def count(self, job: Job | None = None) -> int:
+        """How many rows the answer has."""
+        from lamella.core.query import execute as answers
+        from lamella.core.query import find as local
+
+        query, job = plain(self.pipeline.steps), job or Job()
+        if query is None or query.sort or query.columns is not None:
+            return answers.count(self._node(job), job)
+        rows = local.count_rows(self._snapshot(self.pipeline.source, job), query.where, job) - query.offset
+        return max(0, rows if query.limit is None else min(rows, query.limit))
+
+    def _with(self, steps: tuple[Step, ...]) -> Asking:
+        return Asking(self.sources, Pipeline(self.pipeline.source, steps))
+
+    def _node(self, job: Job, by_id: bool = False) -> Node:
+        from lamella.core.query.compile import compiled
+
+        return compiled(self.pipeline, lambda name: self._snapshot(name, job), job, by_id)
+
+    def _snapshot(self, name: str, job: Job) -> Snapshot:
+        """All rows of a dataset, an unfinished cache filled first."""
+        dataset = self.sources[name]
+        if not dataset.snapshot().complete:
+            dataset.fill(job)
+        return dataset.snapshot()
+
+
+def _rows_in(facet: pa.ChunkedArray) -> pa.Table:
+    """The rows of a single list of them."""
+    rows = facet.chunk(0).flatten()
+    return pa.Table.from_arrays(
+        [rows.field(place) for place in range(rows.type.num_fields)], schema=pa.schema(list(rows.type))
+    )
+
+
+Sources = Mapping[str, "Dataset"]
+
+
+def together(ours: Sources, theirs: Sources) -> tuple[dict[str, Dataset], dict[str, str]]:
+    """The datasets of both, and what each of `theirs` is called among them."""
+    sources, names = dict(ours), {}
+    for name, dataset in theirs.items():
+        called, number = name, 2
+        while called in sources and sources[called] is not dataset:
+            called, number = f"{name}#{number}", number + 1
+        sources[called] = dataset
+        names[name] = called
+    return sources, names
+
+
+def renamed(pipeline: Pipeline, names: Mapping[str, str]) -> Pipeline:
+    """The same query of datasets that are called otherwise."""
+    return Pipeline(names[pipeline.source], steps_renamed(pipeline.steps, names))
+
+
+def steps_renamed(steps: tuple[Step, ...], names: Mapping[str, str]) -> tuple[Step, ...]:
+    return tuple(_renamed(step, names) for step in steps)
+
+
+def _renamed(step: Step, names: Mapping[str, str]) -> Step:
+    if isinstance(step, Join):
+        return replace(step, other=renamed(step.other, names))
+    if isinstance(step, Facets):
+        return Facets(tuple((name, steps_renamed(inside, names)) for name, inside in step.queries))
+    return step
+
+
+Keys = str | Iterable[str] | None
+Names = tuple[str, ...]
+
+
+def join(left: Asking, right: Asking, on: tuple[Names, Names], how: How, suffix: str | None) -> Asking:
+    """By the columns of the left side that equal those of the right side."""
+    ends = f"_{right.name}" if suffix is None else suffix
+    sources, names = together(left.sources, right.sources)
+    steps = (*left.pipeline.steps, Join(renamed(right.pipeline, names), *on, how, ends))
+    return Asking(sources, Pipeline(left.pipeline.source, steps))
+
+
+def other_side(left: Asking, other: Fluent | str) -> Asking:
+    """What is joined: a name is that of a table of the same store."""
+    from lamella.core.store.table_rows import TableHandle
+
+    if isinstance(other, Fluent):
+        return other.asking()
+    ours = left.sources[left.pipeline.source]
+    if isinstance(other, str) and isinstance(ours, TableHandle):
+        return ours.store[other].asking()
+    raise BadQuery(
+        f"{left.name}: {shown(other)} cannot be joined",
+        "It is no table, no other dataset and no query",
+        "Give what open_dataset gives, or a table of a store",
+    )
+
+
+def keys(
+    left: Asking, right: Asking, on: Keys, left_on: Keys, right_on: Keys, through: str | None
+) -> tuple[Names, Names]:
+    """The columns of both sides. Raises `BadQuery` where it is not clear which are meant."""
+    if on is not None and left_on is None and right_on is None:
+        named = tuple(names_of(on, f"{left.name}: join"))
+        return named, named
+    if on is None and left_on is not None and right_on is not None:
+        return tuple(names_of(left_on, f"{left.name}: join")), tuple(names_of(right_on, f"{left.name}: join"))
+    if on is None and left_on is None and right_on is None:
+        return _related(left, right, through)
+    raise BadQuery(
+        f"{left.name}: it is not clear what the join is by",
+        fix="Give on= for keys that are called the same, left_on= and right_on= for others",
+    )
+
+
+def _related(left: Asking, right: Asking, through: str | None) -> tuple[Names, Names]:
+    from lamella.core.store.table_rows import TableHandle
+
+    ours, theirs = left.sources[left.pipeline.source], right.sources[right.pipeline.source]
+    if (
+        not isinstance(ours, TableHandle)
+        or not isinstance(theirs, TableHandle)
+        or ours.store is not theirs.store
+    ):
+        raise BadQuery(
+            f"{left.name}: a join with {right.name} needs keys",
+            "Only tables of one store can be related",
+            "Give on=, or left_on= and right_on=",
+        )
+    link = ours.store.relation_between(ours.name, theirs.name, through)
+    return link.columns, link.other_columns
+
+
+Question = str | Iterable[str] | Callable[[Asking], Asking]
+
+
+def faceted(rows: Asking, queries: Mapping[str, Question]) -> Asking:
+    sources, found = dict(rows.sources), []
+    for name, query in queries.items():
+        if not callable(query):
+            found.append((name, _counted(names_of(query, f"{rows.name}: facets"), rows.name)))
+            continue
+        answer = query(rows)
+        if not isinstance(answer, Asking):
+            raise BadQuery(
+                f"{rows.name}: a facet gives {answer!r}", fix="Give a question of the rows it is given"
+            )
+        sources, names = together(sources, answer.sources)
+        found.append((name, steps_renamed(_behind(rows, answer), names)))
+    if not found:
+        raise BadQuery(f"{rows.name}: no facets", fix="Name at least one: facets(carrier='carrier')")
+    return Asking(sources, Pipeline(rows.pipeline.source, (*rows.pipeline.steps, Facets(tuple(found)))))
+
+
+def _counted(keys: list[str], place: str) -> tuple[Step, ...]:
+    """Each value with its count, the most frequent first."""
+    if "n" in keys:
+        raise BadQuery(
+            f"{place}: a facet counts as 'n', which is a column of it too",
+            fix="Give a function that names its count: lambda r: r.group_by('n').agg(times=agg.count())",
+        )
+    return (Group(tuple(keys), (("n", Aggregate("count")),)), Sort((SortKey("n", True),)))
+
+
+def _behind(rows: Asking, answer: Asking) -> tuple[Step, ...]:
+    """The steps that a facet adds."""
+    before, asked = rows.pipeline, answer.pipeline
+    if asked.source != before.source or asked.steps[: len(before.steps)] != before.steps:
+        raise BadQuery(f"{rows.name}: a facet asks something else", fix="Add steps to the rows it is given")
+    return asked.steps[len(before.steps) :]

@@ -1,0 +1,553 @@
+"""A snapshot as a DuckDB relation: `pos` and one column `c<key>` for each column asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial, reduce
+from itertools import count, groupby
+from typing import Protocol
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from lamella.core.arrow.arrays import from_numpy
+from lamella.core.arrow.nested import type_at
+from lamella.core.arrow.sorted_ids import EMPTY, union, without
+from lamella.core.filters.to_sql import field_in
+from lamella.core.jobs import Job
+from lamella.core.query import engine
+from lamella.core.query.duckdb_types import (
+    handed,
+    holds,
+    is_adjusted_time,
+    made_otherwise,
+    may_be_misread,
+    misreads,
+    same_in_memory,
+    sql_type,
+)
+from lamella.core.query.pruning import files_of
+from lamella.core.scan import chunks as whole
+from lamella.core.scan.cache import row_numbers
+from lamella.core.scan.parquet_file import Footer, check_whole, unchanged
+from lamella.core.scan.read import changed_cells, in_memory, live_positions, read_all, schema_of, take_rows
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
+
+MOST_REMEMBERED = 1 << 14
+
+_asked: set[tuple[Footer, str]] = set()
+_lock = threading.Lock()
+
+
+class Registry(Protocol):
+    """A cursor, or what stands for one: its SQL knows rows by the names that they are registered by."""
+
+    def register(self, name: str, rows: pa.Table, /) -> object: ...
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedRows:
+    """Columns of files that follow each other, under a `name` that SQL knows them by, as they are `called`
+    there; and, where it has a name, the rows' `position`, which begins at `first`."""
+
+    name: str
+    files: tuple[FileSegment, ...]
+    columns: tuple[Column, ...]
+    called: tuple[str, ...]
+    position: str | None = None
+    first: int = 0
+
+    def hand_to(self, cursor: Registry) -> bool:
+        """Whether all of it is in memory. Raises `FileProblem` for a file that changed."""
+        parts = []
+        for file in self.files:
+            held = whole.held(unchanged(file), self._names(file))
+            if held is None:
+                return False
+            parts.append(held)
+        cursor.register(self.name, self._table(parts))
+        return True
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether there are columns, and the engine takes them from memory as it reads them from files."""
+        if not self.columns or any(c.path or c.key not in f.names for f in self.files for c in self.columns):
+            return False
+        forms = set()
+        for file in self.files:
+            told, names = unchanged(file), self._names(file)
+            if not all(_is_plain(told, name, c.type) for name, c in zip(names, self.columns, strict=True)):
+                return False
+            forms.add(tuple(whole.is_coded(told, name) for name in names))
+        return len(forms) == 1
+
+    @cached_property
+    def fits(self) -> bool:
+        return whole.fit((unchanged(file), self._names(file)) for file in self.files)
+
+    def decode(self, job: Job) -> bool:
+        """Decode what is not in memory; False, and nothing done, where it is asked for the first time.
+
+        `Cancelled` is raised between row groups.
+        """
+        footers = [(unchanged(file), self._names(file)) for file in self.files]
+        missing = [(told, [n for n in names if whole.held(told, [n]) is None]) for told, names in footers]
+        if not _asked_before({(told, name) for told, names in missing for name in names}):
+            return False
+        for told, names in missing:
+            whole.decode_and_keep(told, names, job)
+        return True
+
+    def _names(self, file: FileSegment) -> list[str]:
+        return [file.names[column.key] for column in self.columns]
+
+    def _table(self, parts: Sequence[Sequence[pa.ChunkedArray]]) -> pa.Table:
+        columns = [
+            pa.chunked_array([array for column in columns for array in column.chunks], columns[0].type)
+            for columns in zip(*parts, strict=True)
+        ]
+        if self.position is None:
+            return pa.Table.from_arrays(columns, list(self.called))
+        numbers = _row_numbers(self.first, len(columns[0]))
+        return pa.Table.from_arrays([numbers, *columns], [self.position, *self.called])
+
+
+@dataclass
+class Decodings:
+    """What a statement reads from memory, and whether it would read more so, were it asked again."""
+
+    used: list[DecodedRows] = field(default_factory=list)
+    growing: bool = False
+
+    def hand(self, rows: DecodedRows, cursor: Registry, job: Job) -> bool:
+        """Whether SQL on this cursor can read the rows by their name, from memory.
+
+        What is not there is decoded when it is asked for the second time.
+        """
+        if not rows.is_plain:
+            return False
+        handed = rows.hand_to(cursor)
+        if not handed and rows.fits:
+            handed = rows.decode(job) and rows.hand_to(cursor)
+            self.growing |= not handed
+        if handed:
+            self.used.append(rows)
+        return handed
+
+    def hand_again(self, cursor: Registry) -> bool:
+        """Whether all that the statement read is in memory still, for another cursor."""
+        return all(rows.hand_to(cursor) for rows in self.used)
+
+
+@lru_cache(4096)
+def _is_plain(told: Footer, name: str, kind: pa.DataType) -> bool:
+    """In a file without row groups nothing can be kept."""
+    return bool(
+        told.num_rows
+        and whole.is_flat(told, name)
+        and told.schema.field(name).type.equals(kind)
+        and same_in_memory(kind)
+    )
+
+
+def _asked_before(columns: set[tuple[Footer, str]]) -> bool:
+    """They count as not asked for from then on: what is let go of soon is not decoded each time."""
+    with _lock:
+        if _asked >= columns:
+            _asked.difference_update(columns)
+            return True
+        if len(_asked) >= MOST_REMEMBERED:
+            _asked.clear()
+        _asked.update(columns)
+        return False
+
+
+def _row_numbers(first: int, count: int) -> pa.Array:
+    """They are kept too: to make them takes longer than to hand them over."""
+    held = row_numbers.get([(first, count)])[0]
+    if held is None:
+        held = from_numpy(np.arange(first, first + count))
+        row_numbers.put([((first, count), held)])
+    return held
+
+
+POSITION = "pos"
+OWN_NAMES = "__lamella_"
+"""What the names of registered rows begin with, since SQL that people type runs beside them."""
+ONCE = f"{OWN_NAMES}once_"
+"""What those begin with that one statement alone can read."""
+_DECODED = f"{OWN_NAMES}decoded_"
+_numbers = count()
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+Placed = tuple[int, Segment]
+Hand = Callable[[DecodedRows, duckdb.DuckDBPyConnection], bool]
+"""Whether SQL on the cursor can read the rows from memory."""
+
+
+def identifier(column: Column) -> str:
+    """Of a field inside a column, its path is part of it: in a form in which names that differ only in case
+    differ too."""
+    path = "".join(f"_{name.encode().hex()}_" for name in column.path)
+    return f"c{column.key}{path}"
+
+
+def relation(
+    snapshot: Snapshot,
+    columns: Sequence[Column],
+    cursor: duckdb.DuckDBPyConnection,
+    huge_as_text: bool = False,
+    job: Job | None = None,
+    decodings: Decodings | None = None,
+) -> exp.Subquery:
+    """The live rows with pending changes applied; what is in memory is registered on `cursor`. With
+    `decodings`, columns of files that are asked for again and again are too.
+
+    Each column comes in the form that `core.query.duckdb_types` tells of its type, also from files that were
+    written when it had another one.
+    """
+    decoded = [c for c in columns if not _read_exactly(snapshot, c, typed_sql=huge_as_text)]
+    if not decoded:
+        hand = None if decodings is None else partial(decodings.hand, job=job or Job())
+        return _live(snapshot, columns, cursor, hand).subquery("rows")
+    rows = read_all(snapshot, decoded, job or Job())
+    positions = live_positions(snapshot, np.arange(snapshot.num_rows))
+    exact = _registered(positions, rows, decoded, cursor, huge_as_text)
+    others = [c for c in columns if c not in decoded]
+    if not others:
+        return exact.subquery("rows")
+    values = [_field(POSITION), *(_field(identifier(c)) for c in columns)]
+    read = _live(snapshot, others, cursor).subquery("others")
+    return exp.select(*values).from_(read).join(exact.subquery("exact"), using=[POSITION]).subquery("rows")
+
+
+def relation_at(
+    snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+) -> exp.Subquery:
+    """The same of the live rows at these positions alone, which are held in memory."""
+    return _registered(positions, take_rows(snapshot, positions, columns), columns, cursor).subquery("rows")
+
+
+def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
+    """Whether DuckDB can read the column itself: it rounds long decimals, and what it reads from files for
+    durations are counts of the file's unit, which it cannot bring to another inside nested values. Of
+    calendar intervals and variants it makes types of its own, of use only to SQL that people type."""
+    if holds(column.type, pa.types.is_decimal256):
+        return False
+    if is_misread(snapshot, column):
+        return False
+    files = [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
+    if holds(column.type, _is_list_of_single_fields) and any(_is_flattened(f, column) for f in files):
+        return False
+    inside = bool(column.path)  # of a variant DuckDB has no fields, and meets a fault of its own over them
+    if inside or (not typed_sql and holds(column.type, made_otherwise)):
+        whole = snapshot.whole(column).type if inside else column.type
+        if holds(whole, made_otherwise) and any(_is_otherwise(file, column) for file in files):
+            return False
+    if not pa.types.is_nested(column.type) or not holds(column.type, pa.types.is_duration):
+        return True
+    held = [_held_type(file, column) for file in files]
+    return all(kind is None or kind.equals(column.type) for kind in held)
+
+
+def is_misread(snapshot: Snapshot, column: Column) -> bool:
+    """Whether DuckDB reads other values from a file than Arrow does."""
+    if not may_be_misread(column.type):
+        return False
+    files = (segment for segment in snapshot.segments if isinstance(segment, FileSegment))
+    return any(
+        misreads(unchanged(file), file.names[column.key]) for file in files if column.key in file.names
+    )
+
+
+def _is_list_of_single_fields(kind: pa.DataType) -> bool:
+    listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return bool(listed and pa.types.is_struct(kind.value_type) and kind.value_type.num_fields == 1)
+
+
+def _is_flattened(file: FileSegment, column: Column) -> bool:
+    name = file.names.get(column.key)
+    return name is not None and _is_flat_in_duckdb(unchanged(file), name)
+
+
+@lru_cache(4096)
+def _is_flat_in_duckdb(told: Footer, name: str) -> bool:
+    """Whether DuckDB reads the column as another type: the items of lists that have no annotation, and one
+    field, as that field."""
+    place, own = told.schema.get_field_index(name), sql_type(told.coarse_schema.field(name).type)
+    if own is None:
+        return False
+    path, hive = exp.array(exp.Literal.string(str(told.path))), _option("hive_partitioning", exp.false())
+    with engine.cursor(of=str(told.path)) as asked:
+        stored = asked.sql(exp.select("*").from_(exp.func("read_parquet", path, hive)).sql("duckdb")).types
+        wanted = asked.sql(f"SELECT NULL::{own}").types
+    return str(stored[place]) != str(wanted[0])
+
+
+def _is_otherwise(file: FileSegment, column: Column) -> bool:
+    name = file.names.get(column.key)
+    return name is not None and unchanged(file).has_intervals_or_variants(name)
+
+
+def _held_type(file: FileSegment, column: Column) -> pa.DataType | None:
+    """The type of the column, or of the field inside one, in this file; None where it lacks it."""
+    name = file.names.get(column.key)
+    return None if name is None else type_at(unchanged(file).schema.field(name).type, column.path)
+
+
+def _live(
+    snapshot: Snapshot,
+    columns: Sequence[Column],
+    cursor: duckdb.DuckDBPyConnection,
+    hand: Hand | None = None,
+) -> exp.Query:
+    base = _stored(snapshot, columns, cursor, hand)
+    changed = _changed_positions(snapshot, columns)
+    gone = union(snapshot.deleted, changed)
+    live = _without(base, gone, cursor) if len(gone) else base
+    if len(changed):
+        live = _union([live, _changed_rows(snapshot, columns, changed, cursor)])
+    return live
+
+
+def stored_relation(
+    snapshot: Snapshot, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+) -> exp.Subquery:
+    """All rows as the segments hold them, deleted ones too, without what is pending."""
+    return _stored(snapshot, columns, cursor).subquery("rows")
+
+
+def _stored(
+    snapshot: Snapshot,
+    columns: Sequence[Column],
+    cursor: duckdb.DuckDBPyConnection,
+    hand: Hand | None = None,
+) -> exp.Query:
+    placed = list(zip(snapshot.segment_starts.tolist(), snapshot.segments, strict=False))
+    return _union(_base_queries(placed, columns, cursor, hand))
+
+
+def _base_queries(
+    placed: list[Placed],
+    columns: Sequence[Column],
+    cursor: duckdb.DuckDBPyConnection,
+    hand: Hand | None,
+) -> list[exp.Query]:
+    queries = []
+    for kind, group in groupby(placed, key=lambda p: _shape(p[1], columns)):
+        members = list(group)
+        if kind is None:
+            queries.append(_memory_query(members, columns, cursor))
+        else:
+            decoded = hand and _decoded_query(members, columns, cursor, hand)
+            queries.append(decoded or _files_query(members, columns, cursor))
+    return queries or [_empty(columns, cursor)]
+
+
+def _shape(segment: Segment, columns: Sequence[Column]) -> tuple[object, ...] | None:
+    """Files of one shape can be read by one `read_parquet`; None for what is in memory.
+
+    It finds the columns of all files but the first by name, whatever the case. Raises `FileProblem` for a
+    file that changed.
+    """
+    if isinstance(segment, MemorySegment):
+        return None
+    told = unchanged(segment)
+    names = [segment.names.get(c.key) for c in columns]
+    types = tuple((n, str(told.coarse_schema.field(n).type)) if n is not None else None for n in names)
+    constant = tuple(c.key in segment.constants for c in columns)
+    return (told.ambiguous_layout, constant, *types)
+
+
+def _files_query(
+    members: list[Placed], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+) -> exp.Query:
+    files = [segment for _, segment in members if isinstance(segment, FileSegment)]
+    check_whole(files)
+    footers = [unchanged(file) for file in files]
+    stored = footers[0].schema.names
+    table = exp.Table(
+        this=exp.func("read_parquet", _paths(files), _option("hive_partitioning", exp.false())),
+        alias=exp.TableAlias(this=_name("f"), columns=[_name(f"f{i}") for i in range(len(stored))]),
+    )
+    position = _file_position([start for start, _ in members])
+    names = {c: files[0].names[c.key] for c in columns if _held_type(files[0], c) is not None}
+    nowhere = _empty([c for c in columns if c not in names], cursor) if len(names) < len(columns) else None
+    values = [
+        _held(c, stored.index(names[c]), footers) if c in names else _missing(c, files, nowhere)
+        for c in columns
+    ]
+    aliased = [_as(value, identifier(c)) for value, c in zip(values, columns, strict=True)]
+    return exp.select(_as(position, POSITION), *aliased).from_(table)
+
+
+def _decoded_query(
+    members: list[Placed],
+    columns: Sequence[Column],
+    cursor: duckdb.DuckDBPyConnection,
+    hand: Hand,
+) -> exp.Query | None:
+    """The same from memory; None where it is not there."""
+    files = tuple(segment for _, segment in members if isinstance(segment, FileSegment))
+    called = tuple(map(identifier, columns))
+    name = f"{_DECODED}{next(_numbers)}"
+    rows = DecodedRows(name, files, tuple(columns), called, POSITION, members[0][0])
+    if not hand(rows, cursor):
+        return None
+    return exp.select(*map(_field, (POSITION, *called))).from_(_name(name))
+
+
+def _held(column: Column, place: int, files: Sequence[Footer]) -> exp.Expr:
+    """A column of files of one shape, in the column's own type.
+
+    DuckDB 2.0 takes every row of a row group for null, or none, whose texts are nulls and one value, and
+    believes extremes in any order, unless the column is seen through something that it cannot answer from
+    statistics.
+    """
+    whole = files[0].coarse_schema.field(place)  # as DuckDB reads it
+    stored = type_at(whole.type, column.path)
+    assert stored is not None
+    value = field_in(_field(f"f{place}", "f"), whole.type, column.path)
+    path = ".".join((whole.name, *column.path))
+    if any(file.has_doubtful_extremes(path) for file in files):
+        value = exp.Anonymous(this="try", expressions=[value])  # no error, but nothing is known of its answer
+    elif any(file.of_one_text(path) for file in files):
+        always = exp.GTE(this=_field("file_row_number", "f"), expression=exp.Literal.number(0))
+        value = exp.Case(ifs=[exp.If(this=always, true=value)])
+    if pa.types.is_duration(stored) and pa.types.is_duration(column.type):
+        factor = _PER_SECOND[column.type.unit] // _PER_SECOND[stored.unit]
+        return value if factor == 1 else value * exp.Literal.number(factor)
+    kind, own = sql_type(stored), sql_type(column.type)
+    if own is None or kind is None or (kind == own and not _have_offsets(files, path, column.type)):
+        return value
+    return exp.cast(value, exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=own))
+
+
+def _have_offsets(files: Sequence[Footer], path: str, kind: pa.DataType) -> bool:
+    return holds(kind, pa.types.is_time) and any(is_adjusted_time(file, path) for file in files)
+
+
+def _missing(column: Column, files: Sequence[FileSegment], nowhere: exp.Query | None) -> exp.Expr:
+    """A column that the files lack: the value that each has in all its rows, or what it is in a relation
+    without rows, which is null of the column's type."""
+    if column.key in files[0].constants:
+        return _by_file([_literal(file.constants[column.key]) for file in files])
+    assert nowhere is not None
+    return exp.select(_field(identifier(column))).from_(nowhere.subquery("nowhere")).subquery()
+
+
+def _file_position(starts: list[int]) -> exp.Expr:
+    row = _field("file_row_number", "f")
+    if len(starts) == 1:
+        return row + exp.Literal.number(starts[0])
+    return row + _by_file([exp.cast(exp.Literal.number(s), "bigint") for s in starts])
+
+
+def _by_file(values: Sequence[exp.Expr]) -> exp.Expr:
+    """One value for all rows of each file."""
+    place = exp.cast(_field("file_index", "f"), "bigint") + exp.Literal.number(1)
+    return exp.func("list_extract", exp.array(*values), place)
+
+
+def _literal(constant: pa.Array) -> exp.Expr:
+    """A whole number, a day or a text."""
+    value = constant[0].as_py()
+    kind = {pa.int64(): "bigint", pa.date32(): "date"}.get(constant.type, "varchar")
+    return exp.cast(exp.null() if value is None else exp.Literal.string(str(value)), kind)
+
+
+def _memory_query(
+    members: list[Placed], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+) -> exp.Query:
+    positions = [np.arange(start, start + segment.num_rows) for start, segment in members]
+    parts = [in_memory(s, columns) for _, s in members if isinstance(s, MemorySegment)]
+    return _registered(np.concatenate(positions), pa.concat_tables(parts), columns, cursor)
+
+
+def _changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
+    if snapshot.overlay is None:
+        return EMPTY
+    pending = [snapshot.overlay.changed(c.key) for c in columns]
+    touched = [changed[0] for changed in pending if changed is not None]
+    return without(union(*touched), snapshot.deleted)
+
+
+def _changed_rows(
+    snapshot: Snapshot, columns: Sequence[Column], changed: np.ndarray, cursor: duckdb.DuckDBPyConnection
+) -> exp.Query:
+    return _registered(changed, _rows_at(snapshot, changed, columns), columns, cursor)
+
+
+def _rows_at(snapshot: Snapshot, changed: np.ndarray, columns: Sequence[Column]) -> pa.Table:
+    """The rows with pending changes; nothing is decoded where those are all that is asked for."""
+    pending = [changed_cells(snapshot, c) for c in columns]
+    if all(p is not None and np.array_equal(p[0], changed) for p in pending):
+        return pa.Table.from_arrays([p[1] for p in pending if p is not None], schema=schema_of(columns))
+    return take_rows(snapshot, changed, columns)
+
+
+def _registered(
+    positions: np.ndarray,
+    rows: pa.Table,
+    columns: Sequence[Column],
+    cursor: duckdb.DuckDBPyConnection,
+    huge_as_text: bool = False,
+) -> exp.Query:
+    """Rows held in memory as a relation of the same shape, under a name nobody else has."""
+    name = f"{ONCE}rows_{next(_numbers)}"
+    arrays = [from_numpy(positions), *(handed(column, huge_as_text) for column in rows.columns)]
+    cursor.register(name, pa.Table.from_arrays(arrays, [POSITION, *(identifier(c) for c in columns)]))
+    return exp.select(_field(POSITION), *(_field(identifier(c)) for c in columns)).from_(_name(name))
+
+
+def _without(base: exp.Query, gone: np.ndarray, cursor: duckdb.DuckDBPyConnection) -> exp.Query:
+    listed = f"{ONCE}gone_{next(_numbers)}"
+    cursor.register(listed, pa.table({POSITION: from_numpy(gone)}))
+    others = exp.Table(this=_name(listed))
+    return exp.select("*").from_(base.subquery("base")).join(others, using=[POSITION], join_type="anti")
+
+
+def _empty(columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection) -> exp.Query:
+    rows = pa.Table.from_batches([], schema_of(columns))
+    return _registered(np.empty(0, np.int64), rows, columns, cursor)
+
+
+def _union(queries: Sequence[exp.Query]) -> exp.Query:
+    return reduce(lambda a, b: exp.union(a, b, distinct=False), queries)
+
+
+def _paths(files: Iterable[FileSegment]) -> exp.Expr:
+    return exp.array(*(exp.Literal.string(str(f.path)) for f in files))
+
+
+def _option(name: str, value: exp.Expr) -> exp.Expr:
+    return exp.EQ(this=exp.column(name), expression=value)
+
+
+def _field(name: str, table: str | None = None) -> exp.Column:
+    return exp.column(_name(name), table=_name(table) if table else None)
+
+
+def _as(value: exp.Expr, name: str) -> exp.Expr:
+    return exp.alias_(value, name, quoted=True)
+
+
+def _name(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
+
+
+def without_statistics(snapshot: Snapshot, column: Column) -> exp.Expr:
+    """The column of the snapshot's relation, in a form that statistics of floats are not carried through."""
+    value = exp.column(identifier(column), quoted=True)
+    if not holds(column.type, pa.types.is_floating) or not _has_statistics(snapshot, column):
+        return value
+    always = exp.GTE(this=exp.column(POSITION, quoted=True), expression=exp.Literal.number(0))
+    return exp.Case(ifs=[exp.If(this=always, true=value)])
+
+
+def _has_statistics(snapshot: Snapshot, column: Column) -> bool:
+    files = (file for file in files_of(snapshot) if column.key in file.names)
+    return any(unchanged(file).has_statistics(file.names[column.key]) for file in files)

@@ -1,0 +1,277 @@
+"""The answer of a compiled query: as a table, streamed, or counted; repeated statements are kept."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from lamella.core.jobs import Job
+from lamella.core.query.duckdb_source import Decodings
+from lamella.core.query.duckdb_types import returned
+from lamella.core.query.engine import (
+    ROWS_A_BATCH,
+    Confined,
+    collected,
+    computing,
+    engine_of,
+    fitting,
+    interruptible,
+    memory_limit,
+    streamed,
+)
+from lamella.core.query.explain import Explain
+from lamella.core.query.fields import Fields, alias, column, func, number, quoted
+from lamella.core.query.plan import Needed, Node, Running, counted, whole
+from lamella.core.query.pruning import files_of, row_groups_of
+
+
+class Shared(Node):
+    """Rows that several queries begin with, read once: within those they are selected from a name, and what
+    is needed of them is noted. A query of one part alone reads them itself."""
+
+    def __init__(self, rows: Node, name: str) -> None:
+        self._rows, self._name = rows, name
+        self.fields, self.order, self.depth = rows.fields, rows.order, rows.depth
+
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        if self._name not in running.shared:
+            return self._rows.query(needed, running)
+        running.shared[self._name] |= needed
+        return exp.select("*", copy=False).from_(exp.Table(this=quoted(self._name)), copy=False)
+
+    def name(self, running: Running) -> None:
+        """What is built from here on selects the rows from their name."""
+        running.shared[self._name] = Needed()
+
+    def read_into(self, query: exp.Select, running: Running) -> exp.Select:
+        """The query with the rows under their name."""
+        rows = self._rows.query(running.shared.pop(self._name), running)
+        return query.with_(quoted(self._name), as_=rows, materialized=True)
+
+
+class Faceted(Node):
+    """One row with the whole answer of each of several queries, as a list of its rows."""
+
+    def __init__(self, shared: Shared, fields: Fields, parts: Sequence[Node]) -> None:
+        self._shared, self._parts, self.fields = shared, parts, fields
+        self.order = ()
+        self.depth = max((part.depth for part in parts), default=shared.depth) + 1
+
+    def query(self, needed: Needed, running: Running) -> exp.Select:
+        wanted = [
+            pair for pair in zip(self.fields.all, self._parts, strict=True) if pair[0].identifier in needed
+        ]
+        if not wanted:
+            return exp.select(alias(number(1), "row"), copy=False)
+        self._shared.name(running)
+        lists = [self._listed(part, field.identifier, running) for field, part in wanted]
+        query = exp.select("*", copy=False).from_(lists[0], copy=False)
+        for one in lists[1:]:
+            query = query.join(one, join_type="cross", copy=False)
+        return self._shared.read_into(query, running)
+
+    def _listed(self, part: Node, identifier: str, running: Running) -> exp.Subquery:
+        """One row: all rows of a part. As a scalar subquery DuckDB 2.0 fails where a full join is in it."""
+        held = Needed(field.identifier for field in part.fields.all)
+        packed: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.all))
+        if part.order:
+            packed = exp.Order(this=packed, expressions=[rank.sql for rank in part.order])
+        every_row = exp.Coalesce(this=func("list", packed), expressions=[exp.Array(expressions=[])])
+        rows = part.source(held | part.ranked, running)
+        listed = exp.select(alias(every_row, identifier), copy=False).from_(rows, copy=False)
+        return listed.subquery(identifier, copy=False)
+
+
+T = TypeVar("T")
+
+
+class Lent:
+    """Rows that a kept cursor reads while they are lent to it: between two questions it holds none."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.rows: pa.Table | None = None
+
+    def __arrow_c_schema__(self) -> Any:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested: Any = None) -> Any:
+        assert self.rows is not None
+        return self.rows.__arrow_c_stream__(requested)
+
+
+class Prepared(Generic[T]):
+    """A cursor, and what was made for one statement on it. One thread at a time."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.cursor = cursor
+        self._lent: dict[str, Lent] = {}
+        self._made: tuple[T, Decodings] | None = None
+
+    @property
+    def is_made(self) -> bool:
+        return self._made is not None
+
+    def again(self) -> T | None:
+        """What was made before, if all that it reads is in memory.
+
+        Raises `FileProblem` for a file that changed.
+        """
+        if self._made is not None and not self._made[1].hand_again(self):
+            self._made = None
+        return None if self._made is None else self._made[0]
+
+    def keep(self, made: T, reads: Decodings) -> T:
+        """For who asks `again`: what reads nothing but these rows."""
+        self._made = (made, reads)
+        return made
+
+    def register(self, name: str, rows: pa.Table) -> None:
+        """As a cursor's own."""
+        lent = self._lent.get(name)
+        if lent is None or not lent.schema.equals(rows.schema):
+            lent = self._lent[name] = Lent(rows.schema)
+            self.cursor.register(name, lent)
+            self._made = None
+        lent.rows = rows
+
+    def let_go(self) -> None:
+        for lent in self._lent.values():
+            lent.rows = None
+
+
+@contextmanager
+def prepared(key: Hashable, job: Job, of: str, confined: Confined | None = None) -> Iterator[Prepared[Any]]:
+    """A cursor as `core.query.engine.cursor` gives it: the one that was kept under the key, or another.
+
+    It is kept when the block is done, if something was made that can be used again; not for the key None.
+    """
+    engine = engine_of(confined)
+    kept = engine.kept
+    own = kept.pop(key) or Prepared[Any](engine.cursor())
+    done = False
+    try:
+        with interruptible(own.cursor, job, of, confined):
+            yield own
+            done = True
+    finally:
+        own.let_go()
+        if done and own.is_made and key is not None and not job.cancelled:
+            kept.put(key, own)
+        else:
+            own.cursor.close()
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A query as SQL, with the schema of its answer and what it reads of decoded columns; `place` is what
+    messages call it."""
+
+    text: str
+    schema: pa.Schema
+    place: str
+    decodings: Decodings
+
+
+def read(node: Node, job: Job, most: int | None = None) -> pa.Table:
+    """At most so many rows. Columns keep the types that they have in the datasets."""
+    return written_and_read(node, job, most)[1]
+
+
+def written_and_read(node: Node, job: Job, most: int | None = None) -> tuple[Statement, pa.Table]:
+    """The same, and what was asked for it."""
+    with computing(node.fields.place, job) as own:
+        decodings = Decodings()
+        query = whole(node, Running(own, job, decodings=decodings))
+        asked = (query if most is None else query.limit(most)).sql("duckdb")
+        statement = Statement(asked, node.fields.schema, node.fields.place, decodings)
+        return statement, _read(statement, own, job)
+
+
+def read_written(statement: Statement, job: Job) -> pa.Table | None:
+    """The answer of a statement that reads files and decoded columns alone; None where those are gone."""
+    key = statement.text if statement.decodings.used else None
+    with prepared(key, job, statement.place) as own, fitting(statement.place):
+        found = own.again()
+        if found is None:
+            if not statement.decodings.hand_again(own):
+                return None
+            found = own.keep(own.cursor.sql(statement.text), statement.decodings)
+        return _collected(found, statement, job)
+
+
+def _read(statement: Statement, own: duckdb.DuckDBPyConnection, job: Job) -> pa.Table:
+    job.check()
+    return _collected(own.sql(statement.text), statement, job)
+
+
+def _collected(found: duckdb.DuckDBPyRelation, statement: Statement, job: Job) -> pa.Table:
+    return returned(collected(found, memory_limit(), job), statement.schema)
+
+
+def count(node: Node, job: Job) -> int:
+    with computing(node.fields.place, job) as own:
+        asked = counted(node, Running(own, job, decodings=Decodings())).sql("duckdb")
+        job.check()
+        return int(own.sql(asked).fetchall()[0][0])
+
+
+def explain(node: Node, job: Job) -> Explain:
+    """Run the query and say what of the files it read. Columns of several datasets are named with theirs, and
+    with a number from the second time on that one is read: `f.n`, `f#2.n`."""
+    started = time.perf_counter()
+    with computing(node.fields.place, job) as own:
+        running = Running(own, job)
+        asked = whole(node, running).sql("duckdb")
+        job.check()
+        own.execute("SET enable_profiling = 'no_output'")
+        reader = own.sql(asked).to_arrow_reader(ROWS_A_BATCH)
+        rows = sum(batch.num_rows for batch in streamed(reader, job))
+        profile = json.loads(own.get_profiling_information(format="json"))
+    read, skipped = _columns(running)
+    row_groups = sum(row_groups_of(s) for s, _columns in running.read)
+    return Explain(
+        time.perf_counter() - started, rows, read, skipped,
+        min(_scanned(profile), row_groups), row_groups,
+        None, sum(len(files_of(s)) for s, _columns in running.read),
+        ", ".join(dict.fromkeys(running.indexes)) or None,
+    )  # fmt: skip
+
+
+def _scanned(profile: dict[str, Any]) -> int:
+    """Some are scanned twice; and there is no profile of what statistics answered before anything ran."""
+    return int(profile.get("query", {}).get("total_row_groups_scanned", 0))
+
+
+def _columns(running: Running) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    read: list[str] = []
+    skipped: list[str] = []
+    times = Counter[str]()
+    for snapshot, columns in running.read:
+        times[snapshot.name] += 1
+        again = f"#{times[snapshot.name]}" if times[snapshot.name] > 1 else ""
+        ends = f"{snapshot.name}{again}." if len(running.read) > 1 else ""
+        for one in snapshot.columns:
+            (read if one in columns else skipped).append(ends + one.name)
+    return tuple(read), tuple(skipped)
+
+
+def batches(node: Node, job: Job) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(node.fields.schema, _streamed(node, job))
+
+
+def _streamed(node: Node, job: Job) -> Iterator[pa.RecordBatch]:
+    with computing(node.fields.place, job) as own:
+        asked = whole(node, Running(own, job)).sql("duckdb")
+        job.check()
+        for batch in streamed(own.sql(asked).to_arrow_reader(ROWS_A_BATCH), job):
+            yield from returned(pa.Table.from_batches([batch]), node.fields.schema).to_batches()

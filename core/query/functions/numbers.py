@@ -1,0 +1,296 @@
+"""Functions of numbers, and arithmetic with times and durations."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+from pyarrow import types as is_
+from sqlglot import exp
+
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.query.fields import Value, case, cast, cast_to, func, number, paren, text
+from lamella.core.query.functions.types import MOST_DIGITS, as_decimal, brought, common_type
+
+Made = tuple[exp.Expr, pa.DataType] | None
+
+
+def add(values: Sequence[Value]) -> Made:
+    one, other = values
+    if kind_of(one.type) is Kind.TEXT and kind_of(other.type) is Kind.TEXT:
+        return exp.DPipe(this=paren(one.sql), expression=paren(other.sql)), pa.string()
+    if (is_.is_duration(one.type) and not is_.is_duration(other.type)) or is_.is_date(other.type):
+        one, other = other, one
+    return _sum(one, other, exp.Add)
+
+
+def subtract(values: Sequence[Value]) -> Made:
+    one, other = values
+    if is_.is_date(one.type) and is_.is_date(other.type):
+        return _binary(exp.Sub, one.sql, other.sql), pa.int64()
+    if is_.is_timestamp(one.type) and is_.is_timestamp(other.type):
+        return _between(one, other)
+    return _sum(one, other, exp.Sub)
+
+
+def multiply(values: Sequence[Value]) -> Made:
+    one, other = values
+    for span, times in ((one, other), (other, one)):
+        if is_.is_duration(span.type) and is_.is_integer(times.type):
+            return _binary(exp.Mul, span.sql, cast(times.sql, "BIGINT")), span.type
+    decimals = _decimals(one, other)
+    if decimals is None:
+        return _of_numbers(exp.Mul, one, other)
+    a, b = decimals
+    if a.scale + b.scale > MOST_DIGITS:
+        return None
+    kind = pa.decimal128(min(MOST_DIGITS, a.precision + b.precision), a.scale + b.scale)
+    return cast_to(_binary(exp.Mul, cast_to(one.sql, a), cast_to(other.sql, b)), kind), kind
+
+
+def divide(values: Sequence[Value]) -> Made:
+    one, other = values
+    if is_.is_duration(one.type) and is_.is_duration(other.type):
+        kind = common_type([one.type, other.type])
+        one, other = (Value(brought(v, kind), pa.int64(), v.said) for v in (one, other))
+    if not _are_numbers(one, other):
+        return None
+    return _binary(exp.Div, _double(one), _or_null(_double(other))), pa.float64()
+
+
+def floor_divide(values: Sequence[Value]) -> Made:
+    one, other = values
+    if not _are_numbers(one, other):
+        return None
+    if _are_integers(one, other):
+        return _floor_of(cast(one.sql, "BIGINT"), cast(other.sql, "BIGINT")), pa.int64()
+    decimals = _decimals(one, other)
+    if decimals is not None:
+        a, b = decimals
+        scale = max(a.scale, b.scale)
+        kind = pa.decimal128(_room(a, scale), 0)
+        return cast_to(_floor_of(_unscaled(one, a, scale), _unscaled(other, b, scale)), kind), kind
+    a, b = _double(one), _or_null(_double(other))
+    whole = func("round", _binary(exp.Div, _binary(exp.Sub, a, _binary(exp.Mod, a, b)), b))
+    return _binary(exp.Sub, whole, case(_rounds(a, b), number(1), number(0))), pa.float64()
+
+
+def modulo(values: Sequence[Value]) -> Made:
+    one, other = values
+    if not _are_numbers(one, other):
+        return None
+    kind, decimals = pa.int64() if _are_integers(one, other) else pa.float64(), _decimals(one, other)
+    if decimals is not None:
+        kind = _wide(*decimals)
+    a, b = cast_to(one.sql, kind), _or_null(cast_to(other.sql, kind))
+    rest = _binary(exp.Mod, a, b)
+    return cast_to(case(_rounds(a, b), _binary(exp.Add, rest, b), rest), kind), kind
+
+
+def power(values: Sequence[Value]) -> Made:
+    one, other = values
+    if not _are_numbers(one, other):
+        return None
+    a, b = _double(one), _double(other)
+    endless = exp.And(
+        this=exp.EQ(this=a, expression=number(0)), expression=exp.LT(this=b, expression=number(0))
+    )
+    return case(endless, exp.Null(), func("pow", a, b)), pa.float64()
+
+
+def negate(values: Sequence[Value]) -> Made:
+    kind = _own_number(values[0])
+    return None if kind is None else (exp.Neg(this=paren(cast_to(values[0].sql, kind))), kind)
+
+
+def absolute(values: Sequence[Value]) -> Made:
+    kind = _own_number(values[0])
+    return None if kind is None else (func("abs", cast_to(values[0].sql, kind)), kind)
+
+
+def _own_number(value: Value) -> pa.DataType | None:
+    if is_.is_duration(value.type) or is_.is_floating(value.type) or is_.is_decimal128(value.type):
+        return value.type
+    return pa.int64() if is_.is_integer(value.type) else None
+
+
+def _sum(one: Value, other: Value, make: type[exp.Binary]) -> Made:
+    if is_.is_duration(other.type):
+        return _moved(one, other, make)
+    if is_.is_date(one.type) and is_.is_integer(other.type):
+        return _binary(make, one.sql, cast(other.sql, "INTEGER")), pa.date32()
+    decimals = _decimals(one, other)
+    if decimals is None:
+        return _of_numbers(make, one, other)
+    kind = _wide(*decimals)
+    return _binary(make, cast_to(one.sql, kind), cast_to(other.sql, kind)), kind
+
+
+def _of_numbers(make: type[exp.Binary], one: Value, other: Value) -> Made:
+    if not _are_numbers(one, other):
+        return None
+    if _are_integers(one, other):
+        return _binary(make, cast(one.sql, "BIGINT"), cast(other.sql, "BIGINT")), pa.int64()
+    return _binary(make, _double(one), _double(other)), pa.float64()
+
+
+def _moved(one: Value, span: Value, make: type[exp.Binary]) -> Made:
+    """A time so much later or earlier, or two spans together."""
+    if is_.is_duration(one.type):
+        kind = common_type([one.type, span.type])
+        return _binary(make, brought(one, kind), brought(span, kind)), kind
+    if is_.is_date(one.type):
+        return _day_moved(one, span, make)
+    if not is_.is_timestamp(one.type):
+        return None
+    unit = "ns" if "ns" in (one.type.unit, span.type.unit) else "us"
+    moved = _binary(make, _ticks(one, unit), brought(span, pa.duration(unit)))
+    kind = pa.timestamp(unit, one.type.tz)
+    return cast_to(func("make_timestamp_ns" if unit == "ns" else "make_timestamp", moved), kind), kind
+
+
+def _day_moved(day: Value, span: Value, make: type[exp.Binary]) -> Made:
+    """By whole days it stays a day; otherwise it is a timestamp."""
+    if isinstance(span.given, dt.timedelta) and not span.given % dt.timedelta(days=1):
+        return _binary(make, day.sql, cast(number(span.given.days), "INTEGER")), pa.date32()
+    begun = pa.timestamp("ns" if span.type.unit == "ns" else "us")
+    return _moved(Value(cast_to(day.sql, begun), begun, day.said), span, make)
+
+
+def _between(one: Value, other: Value) -> Made:
+    if (one.type.tz is None) != (other.type.tz is None):
+        return None
+    unit = "ns" if "ns" in (one.type.unit, other.type.unit) else "us"
+    return _binary(exp.Sub, _ticks(one, unit), _ticks(other, unit)), pa.duration(unit)
+
+
+def _ticks(value: Value, unit: str) -> exp.Expr:
+    return func(f"epoch_{unit}", value.sql)
+
+
+def _decimals(one: Value, other: Value) -> tuple[pa.Decimal128Type, pa.Decimal128Type] | None:
+    """Both as decimals, where one is a decimal and neither is a float; null counts as a whole number."""
+    if not any(is_.is_decimal(value.type) for value in (one, other)):
+        return None
+    a, b = (as_decimal(pa.int8() if is_.is_null(v.type) else v.type) for v in (one, other))
+    return None if a is None or b is None else (a, b)
+
+
+def _wide(a: pa.Decimal128Type, b: pa.Decimal128Type) -> pa.Decimal128Type:
+    """For values of both, and one digit more."""
+    scale = max(a.scale, b.scale)
+    whole = max(a.precision - a.scale, b.precision - b.scale) + 1
+    return pa.decimal128(min(MOST_DIGITS, whole + scale), scale)
+
+
+def _unscaled(value: Value, kind: pa.Decimal128Type, scale: int) -> exp.Expr:
+    """A decimal's digits as a whole number. DuckDB has no exact way to multiply the longest ones."""
+    digits = cast(cast_to(value.sql, pa.decimal128(_room(kind, scale), scale)), "VARCHAR")
+    return cast(func("replace", digits, text("."), text("")), "HUGEINT")
+
+
+def _room(kind: pa.Decimal128Type, scale: int) -> int:
+    return min(MOST_DIGITS, int(kind.precision) + scale - int(kind.scale))
+
+
+def _floor_of(one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    divisor = _or_null(other)
+    return _binary(
+        exp.Sub, _binary(exp.IntDiv, one, divisor), case(_rounds(one, divisor), number(1), number(0))
+    )
+
+
+def _are_numbers(*values: Value) -> bool:
+    """Decimals of more than 38 digits are not computed with."""
+    return all(
+        is_.is_null(v.type) or is_.is_floating(v.type) or as_decimal(v.type) is not None for v in values
+    )
+
+
+def _are_integers(*values: Value) -> bool:
+    return all(is_.is_null(v.type) or is_.is_integer(v.type) for v in values)
+
+
+def _double(value: Value) -> exp.Expr:
+    return cast(value.sql, "DOUBLE")
+
+
+def _or_null(divisor: exp.Expr) -> exp.Expr:
+    return func("nullif", divisor, number(0))
+
+
+def _rounds(a: exp.Expr, b: exp.Expr) -> exp.Expr:
+    """Whether the quotient is less than zero and not whole: then rounding down is not cutting off."""
+    left_over = exp.NEQ(this=_binary(exp.Mod, a, b), expression=number(0))
+    signs = exp.NEQ(
+        this=paren(exp.LT(this=a, expression=number(0))),
+        expression=paren(exp.LT(this=b, expression=number(0))),
+    )
+    return exp.And(this=left_over, expression=signs)
+
+
+def _binary(make: type[exp.Binary], one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    return paren(make(this=one, expression=other))
+
+
+MOST_PLACES = 30
+
+
+def rounded(values: Sequence[Value]) -> Made:
+    """Halves away from zero, as DuckDB rounds doubles and decimals."""
+    digits = values[1].given
+    if isinstance(digits, bool) or not isinstance(digits, int) or abs(digits) > MOST_PLACES:
+        return None
+    return _kept(values[0], lambda value: func("round", value, number(digits)), digits)
+
+
+def floor(values: Sequence[Value]) -> Made:
+    return _kept(values[0], lambda value: func("floor", value))
+
+
+def ceil(values: Sequence[Value]) -> Made:
+    return _kept(values[0], lambda value: func("ceil", value))
+
+
+def sign(values: Sequence[Value]) -> Made:
+    if not _is_number(values[0].type):
+        return None
+    return cast(func("sign", values[0].sql), "BIGINT"), pa.int64()
+
+
+def sqrt(values: Sequence[Value]) -> Made:
+    return _float(values[0], lambda x: case(exp.GTE(this=x, expression=number(0)), func("sqrt", x)))
+
+
+def ln(values: Sequence[Value]) -> Made:
+    return _float(values[0], lambda x: case(exp.GT(this=x, expression=number(0)), func("ln", x)))
+
+
+def log10(values: Sequence[Value]) -> Made:
+    return _float(values[0], lambda x: case(exp.GT(this=x, expression=number(0)), func("log10", x)))
+
+
+def power_of_e(values: Sequence[Value]) -> Made:
+    return _float(values[0], lambda x: func("exp", x))
+
+
+def _kept(value: Value, make: Callable[[exp.Expr], exp.Expr], digits: int = 0) -> Made:
+    """Whole numbers and decimals stay exact; a decimal that is rounded may take one digit more."""
+    if not _is_number(value.type):
+        return None
+    if is_.is_integer(value.type):
+        return make(cast(value.sql, "BIGINT")), pa.int64()
+    kind = pa.float64()
+    if is_.is_decimal(value.type):
+        more = digits < value.type.scale
+        kind = pa.decimal128(min(MOST_DIGITS, value.type.precision + more), value.type.scale)
+    return cast_to(make(cast_to(value.sql, kind)), kind), kind
+
+
+def _float(value: Value, make: Callable[[exp.Expr], exp.Expr]) -> Made:
+    return (make(cast(value.sql, "DOUBLE")), pa.float64()) if _is_number(value.type) else None
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(is_.is_floating(kind)) or as_decimal(kind) is not None

@@ -1,0 +1,93 @@
+"""Functions of text, and what DuckDB leaves out of a text that it reads as another type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+from pyarrow import types as is_
+from sqlglot import exp
+
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.query.fields import Value, cast, func, number, paren, text, try_cast
+
+Made = tuple[exp.Expr, pa.DataType] | None
+WHITE_SPACE = " \t\n\r\v\f"
+
+
+def simple(name: str) -> Callable[[Sequence[Value]], Made]:
+    """A function of DuckDB's that makes one text of another."""
+
+    def made(values: Sequence[Value]) -> Made:
+        return (func(name, values[0].sql), pa.string()) if _is_text(values[0]) else None
+
+    return made
+
+
+def trim(values: Sequence[Value]) -> Made:
+    space = exp.Literal.string(WHITE_SPACE)
+    return (func("trim", values[0].sql, space), pa.string()) if _is_text(values[0]) else None
+
+
+def length(values: Sequence[Value]) -> Made:
+    kind = values[0].type
+    if _is_text(values[0]):
+        return func("length", values[0].sql), pa.int64()
+    if kind_of(kind) is Kind.BINARY:
+        return func("octet_length", values[0].sql), pa.int64()
+    return (func("len", values[0].sql), pa.int64()) if kind_of(kind) is Kind.LIST else None
+
+
+def substring(values: Sequence[Value]) -> Made:
+    text, start, count = values
+    if not _is_text(text) or not _is_count(start) or not _is_count(count):
+        return None
+    return func("substring", text.sql, number(start.given + 1), number(count.given)), pa.string()
+
+
+def replace(values: Sequence[Value]) -> Made:
+    if not all(map(_is_text, values)):
+        return None
+    return func("replace", *(value.sql for value in values)), pa.string()
+
+
+def _is_text(value: Value) -> bool:
+    return kind_of(value.type) is Kind.TEXT
+
+
+def _is_count(value: Value) -> bool:
+    given = value.given
+    return isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 2**31
+
+
+_SHORT = r"^\s*[+-]?[0-9.]{1,16}[eE][+-]?[0-9]+\s*$"
+"""With an exponent, and of so few digits that a double tells them apart."""
+_AHEAD = r":[0-9]{2}(\.[0-9]+)?\s*[+-][0-9:]*[1-9]"
+"""A time that tells how far it is from UTC."""
+_PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
+def left_out(given: exp.Expr, kind: pa.DataType, made: exp.Expr) -> Iterator[exp.Expr]:
+    """Conditions, each true where the value `made` of the text is not all that it says; floats are the
+    nearest ones."""
+    if is_.is_integer(kind) or is_.is_decimal(kind):
+        yield _rounded(given, kind.scale if is_.is_decimal(kind) else 0, made)
+    if is_.is_date(kind):
+        moment = try_cast(given, "TIMESTAMP")
+        yield exp.NEQ(this=moment, expression=cast(made, "TIMESTAMP"))
+    if is_.is_date(kind) or is_.is_timestamp(kind) or is_.is_time(kind):
+        places = 0 if is_.is_date(kind) else _PLACES[kind.unit]
+        yield _matches(given, rf"\.[0-9]{{{places}}}[0-9]*[1-9]")
+    if is_.is_date(kind) or is_.is_time(kind) or (is_.is_timestamp(kind) and kind.tz is None):
+        yield _matches(given, _AHEAD)
+
+
+def _rounded(given: exp.Expr, scale: int, made: exp.Expr) -> exp.Expr:
+    plain = _matches(given, rf"^\s*[+-]?[0-9_]*\.?[0-9]{{0,{scale}}}0*\s*$")
+    same = exp.EQ(this=cast(made, "DOUBLE"), expression=try_cast(given, "DOUBLE"))
+    short = paren(exp.And(this=_matches(given, _SHORT), expression=same))
+    return exp.Not(this=paren(exp.Or(this=plain, expression=short)))
+
+
+def _matches(given: exp.Expr, pattern: str) -> exp.Expr:
+    return func("regexp_matches", given, text(pattern))

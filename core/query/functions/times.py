@@ -1,0 +1,137 @@
+"""Functions of dates, timestamps and times of day. Those with a time zone are seen in it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+from pyarrow import types as is_
+from sqlglot import exp
+
+from lamella.core.filters.temporal import zone_named
+from lamella.core.query.fields import Value, case, cast, cast_to, func, number, paren, text
+
+Made = tuple[exp.Expr, pa.DataType] | None
+UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+_OF_CLOCKS = frozenset({"hour", "minute", "second"})
+
+
+def part(name: str) -> Callable[[Sequence[Value]], Made]:
+    """A part of a date or a time by DuckDB's name for it, as a whole number."""
+
+    def made(values: Sequence[Value]) -> Made:
+        kind = values[0].type
+        known = is_.is_timestamp(kind) or (is_.is_time(kind) if name in _OF_CLOCKS else is_.is_date(kind))
+        return (func("date_part", text(name), _local(values[0])), pa.int64()) if known else None
+
+    return made
+
+
+def day(values: Sequence[Value]) -> Made:
+    return (cast(_local(values[0]), "DATE"), pa.date32()) if _is_moment(values[0]) else None
+
+
+def truncated(values: Sequence[Value]) -> Made:
+    """Days stay days, timestamps stay timestamps of their unit and zone."""
+    value, unit = values[0], values[1].given
+    if not _is_moment(value) or unit not in UNITS:
+        return None
+    if is_.is_date(value.type):
+        return (
+            (cast(func("date_trunc", text(unit), value.sql), "DATE"), pa.date32())
+            if UNITS.index(unit) <= UNITS.index("day")
+            else None
+        )
+    begun = func("date_trunc", text(unit), _local(value))
+    if value.type.tz is None or _ahead(value.type.tz) is not None:
+        return cast_to(_back(begun, value.type.tz), value.type), value.type
+    instant = _begin_of_clock(value, begun) if unit in _OF_CLOCKS else _begin_of_day(begun, value.type.tz)
+    return cast_to(instant, value.type), value.type
+
+
+def microseconds(value: exp.Expr, kind: pa.DataType) -> exp.Expr:
+    """Since 1970-01-01 UTC, or since midnight. DuckDB's own cast of nanoseconds rounds them up, into the next
+    year even."""
+    if not is_fine(kind):
+        return func("epoch_us", value)
+    count, whole = func("epoch_ns", value), number(1000)
+    below = exp.LT(this=paren(exp.Mod(this=count, expression=whole)), expression=number(0))
+    cut = exp.IntDiv(this=count, expression=whole)
+    return paren(exp.Sub(this=cut, expression=case(below, number(1), number(0))))
+
+
+def is_fine(kind: pa.DataType) -> bool:
+    """Whether values count nanoseconds."""
+    return bool((is_.is_timestamp(kind) or is_.is_time(kind)) and kind.unit == "ns")
+
+
+def _is_moment(value: Value) -> bool:
+    return bool(is_.is_timestamp(value.type) or is_.is_date(value.type))
+
+
+def _local(value: Value) -> exp.Expr:
+    """What clocks showed; DuckDB knows zones by name, but none by its distance from UTC."""
+    kind = value.type
+    if not is_.is_timestamp(kind):
+        return value.sql
+    if kind.tz is None:
+        return func("make_timestamp", microseconds(value.sql, kind)) if is_fine(kind) else value.sql
+    return _seen(_instant(value), kind.tz)
+
+
+def _instant(value: Value) -> exp.Expr:
+    if not is_fine(value.type):
+        return cast(value.sql, "TIMESTAMPTZ")
+    return func("timezone", text("UTC"), func("make_timestamp", microseconds(value.sql, value.type)))
+
+
+def _seen(instant: exp.Expr, zone: str) -> exp.Expr:
+    ahead = _ahead(zone)
+    if ahead is None:
+        return func("timezone", text(zone), instant)
+    return paren(exp.Add(this=func("timezone", text("UTC"), instant), expression=_seconds(ahead)))
+
+
+def _back(local: exp.Expr, zone: str | None) -> exp.Expr:
+    """The instant at which clocks showed it, the later one where they did twice."""
+    if zone is None:
+        return local
+    ahead = _ahead(zone)
+    if ahead is None:
+        return func("timezone", text(zone), cast(local, "TIMESTAMP"))
+    plain = exp.Sub(this=cast(local, "TIMESTAMP"), expression=_seconds(ahead))
+    return func("timezone", text("UTC"), paren(plain))
+
+
+def _begin_of_clock(value: Value, begun: exp.Expr) -> exp.Expr:
+    """As long before the value as its clock tells, unless clocks were changed in between: then an hour that
+    comes twice is told apart."""
+    passed = paren(exp.Sub(this=_local(value), expression=begun))
+    before = paren(exp.Sub(this=_instant(value), expression=passed))
+    return _if_seen(before, begun, value.type.tz)
+
+
+def _begin_of_day(begun: exp.Expr, zone: str) -> exp.Expr:
+    """By the clock of the day before where it shows that too: of two midnights the first."""
+    day_before = paren(exp.Sub(this=_back(begun, zone), expression=func("to_hours", number(24))))
+    ahead = paren(exp.Sub(this=_seen(day_before, zone), expression=func("timezone", text("UTC"), day_before)))
+    first = func("timezone", text("UTC"), paren(exp.Sub(this=cast(begun, "TIMESTAMP"), expression=ahead)))
+    return _if_seen(first, begun, zone)
+
+
+def _if_seen(instant: exp.Expr, local: exp.Expr, zone: str) -> exp.Expr:
+    """The instant, where clocks showed that at it."""
+    return case(exp.EQ(this=_seen(instant, zone), expression=local), instant, _back(local, zone))
+
+
+def _seconds(count: int) -> exp.Expr:
+    return func("to_seconds", number(count))
+
+
+def _ahead(zone: str) -> int | None:
+    """Seconds ahead of UTC, for a zone that is a distance and not a place."""
+    found = zone_named(zone)
+    if isinstance(found, dt.timezone):
+        return round(found.utcoffset(None).total_seconds())
+    return None

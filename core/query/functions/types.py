@@ -1,0 +1,272 @@
+"""The one type that several values have together, and casts to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+
+import pyarrow as pa
+from pyarrow import types as is_
+from sqlglot import exp
+
+from lamella.core.filters.kinds import NUMBERS, ORDERED, Kind, kind_of
+from lamella.core.query.duckdb_types import sql_type
+from lamella.core.query.fields import (
+    Value,
+    case,
+    cast,
+    cast_to,
+    func,
+    number,
+    once,
+    paren,
+    text,
+    try_cast,
+    written,
+)
+from lamella.core.query.functions.texts import left_out
+from lamella.core.scan.snapshot import Snapshot
+
+MOST_DIGITS = 38
+DIGITS_OF_A_DOUBLE = 15
+
+
+def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
+    """Of values that stand in one column; None where there is none. Floats and other numbers become float64,
+    as far as `brought` finds that it holds them, whole numbers int64, decimals one with room for all."""
+    told = list(dict.fromkeys(kind for kind in kinds if not is_.is_null(kind)))
+    if len(told) <= 1:
+        return told[0] if told else pa.null()
+    families = {kind_of(kind) for kind in told}
+    if families <= NUMBERS:
+        return _number(told, families)
+    if families == {Kind.TEXT}:
+        return pa.string()
+    if families == {Kind.BINARY}:
+        return pa.binary()
+    if families == {Kind.TIMESTAMP} and len({kind.tz is None for kind in told}) == 1:
+        return pa.timestamp(_finest([kind.unit for kind in told]), told[0].tz)
+    if all(is_.is_duration(kind) for kind in told):
+        return pa.duration(_finest([kind.unit for kind in told]))
+    return None
+
+
+def as_decimal(kind: pa.DataType) -> pa.Decimal128Type | None:
+    """The decimals that hold every value of a type of whole numbers or decimals, if there are any."""
+    if is_.is_integer(kind):
+        return pa.decimal128({8: 3, 16: 5, 32: 10, 64: 20}[kind.bit_width], 0)
+    return kind if is_.is_decimal(kind) and kind.precision <= MOST_DIGITS else None
+
+
+def in_common(values: Sequence[Value]) -> tuple[list[exp.Expr], pa.DataType] | None:
+    """Each value in the type they have together; constants are read as values of the others' type where
+    they can be: '2024-05-01' beside dates is a date."""
+    others = common_type([value.type for value in values if not value.constant])
+    if others is not None and not is_.is_null(others):
+        read = [_read(value, others) for value in values]
+        if all(value is not None for value in read):
+            return [value for value in read if value is not None], others
+    kind = common_type([value.type for value in values])
+    return None if kind is None else ([brought(value, kind) for value in values], kind)
+
+
+def brought(value: Value, kind: pa.DataType) -> exp.Expr:
+    """The value in a type that holds it; a number that float64 would round ends the query."""
+    if is_.is_null(value.type):
+        return cast_to(exp.Null(), kind)
+    if value.type.equals(kind):
+        return value.sql
+    if is_.is_duration(kind):
+        factor = per_second(kind.unit) // per_second(value.type.unit)
+        return exp.Mul(this=exp.Paren(this=value.sql), expression=exp.Literal.number(factor))
+    if not may_round(value.type, kind):
+        return cast_to(value.sql, kind)
+    found = once([value], lambda values: (_unrounded(values[0], kind), kind))
+    assert found is not None
+    return found[0]
+
+
+def _unrounded(value: Value, kind: pa.DataType) -> exp.Expr:
+    made = cast_to(value.sql, kind)
+    return or_error(value, kind, changed(value, made), made)
+
+
+def changed(value: Value, made: exp.Expr) -> exp.Expr:
+    """Whether a value is another one after a cast there and back."""
+    back = try_cast(made, sql_type(value.type) or "")
+    return exp.NullSafeNEQ(this=back, expression=value.sql)
+
+
+def may_round(old: pa.DataType, new: pa.DataType) -> bool:
+    """Whether floats of the new type cannot tell all numbers of the old one apart."""
+    if not is_.is_floating(new) or is_.is_floating(old):
+        return False
+    exact = as_decimal(old)
+    return exact is None or exact.precision > DIGITS_OF_A_DOUBLE or not is_.is_float64(new)
+
+
+def or_error(value: Value, kind: pa.DataType, missed: exp.Expr, made: exp.Expr) -> exp.Expr:
+    """What was made of the value, unless it missed it: then the query ends."""
+    said = func("concat", text(f"'{kind}' cannot hold a value of {value.said}: "), cast(value.sql, "VARCHAR"))
+    held = exp.Not(this=exp.Is(this=value.sql, expression=exp.Null()))
+    return case(exp.And(this=held, expression=paren(missed)), func("error", said), made)
+
+
+def per_second(unit: str) -> int:
+    return {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+
+
+def _read(value: Value, kind: pa.DataType) -> exp.Expr | None:
+    if not value.constant:
+        return brought(value, kind)
+    if value.given is None:
+        return cast_to(exp.Null(), kind)
+    if is_.is_duration(kind) or is_.is_nested(kind):
+        return None
+    if is_.is_integer(kind) and isinstance(value.given, float):
+        return None
+    if is_.is_floating(kind) and isinstance(value.given, int) and float(value.given) != value.given:
+        return None
+    try:
+        return written(value.given, kind)
+    except (ValueError, OverflowError, AttributeError, TypeError):
+        return None
+
+
+def _number(kinds: Sequence[pa.DataType], families: set[Kind]) -> pa.DataType | None:
+    if any(is_.is_decimal256(kind) for kind in kinds):
+        return None
+    if Kind.FLOAT in families:
+        return pa.float64() if families != {Kind.FLOAT} or pa.float64() in kinds else pa.float32()
+    if families == {Kind.INTEGER} and pa.uint64() not in kinds:
+        return pa.int64()
+    decimals = [as_decimal(kind) for kind in kinds]
+    if None in decimals:
+        return None
+    scale = max(kind.scale for kind in decimals if kind is not None)
+    whole = max(kind.precision - kind.scale for kind in decimals if kind is not None)
+    return pa.decimal128(whole + scale, scale) if whole + scale <= MOST_DIGITS else None
+
+
+def _finest(units: Sequence[str]) -> str:
+    return max(units, key=per_second)
+
+
+Made = tuple[exp.Expr, pa.DataType] | None
+_CASTABLE = NUMBERS | {Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIME}
+
+
+def coalesce(values: Sequence[Value]) -> Made:
+    found = in_common(values)
+    return found and (func("coalesce", *found[0]), found[1])
+
+
+def extreme(name: str) -> Callable[[Sequence[Value]], Made]:
+    def made(values: Sequence[Value]) -> Made:
+        found = in_common(values)
+        if found is None or kind_of(found[1]) not in ORDERED:
+            return None
+        return func(name, *found[0]), found[1]
+
+    return made
+
+
+def when(values: Sequence[Value]) -> Made:
+    condition, *chosen = values
+    found = in_common(chosen) if is_.is_boolean(condition.type) else None
+    return found and (case(condition.sql, *found[0]), found[1])
+
+
+def as_type(values: Sequence[Value]) -> Made:
+    """A value that the other type cannot hold exactly ends the query."""
+    from lamella.core.arrow.types import type_named
+
+    value, kind = values[0], type_named(values[1].given)
+    if is_.is_null(value.type):
+        return cast_to(exp.Null(), kind), kind
+    if kind_of(value.type) not in _CASTABLE or kind_of(kind) not in _CASTABLE or sql_type(kind) is None:
+        return None
+    if is_.is_decimal256(value.type) or is_.is_decimal256(kind):
+        return None
+    if not _related(value.type, kind):
+        return None
+    made = try_cast(value.sql, sql_type(kind) or "")
+    lost = [exp.Is(this=made, expression=exp.Null()), *_losses(value, kind, made)]
+    return or_error(value, kind, reduce(lambda a, b: exp.Or(this=a, expression=b), lost), made), kind
+
+
+def _losses(value: Value, kind: pa.DataType, made: exp.Expr) -> Iterator[exp.Expr]:
+    """Where DuckDB's cast may have rounded or left something out: whether it did."""
+    if kind_of(kind) is Kind.TEXT:
+        return
+    if (is_.is_timestamp(kind) or is_.is_time(kind)) and kind.unit in ("s", "ms"):
+        rest = exp.Mod(this=func("epoch_us", made), expression=number(10**6 // per_second(kind.unit)))
+        yield exp.NEQ(this=rest, expression=number(0))
+    if kind_of(value.type) is Kind.TEXT:
+        yield from left_out(value.sql, kind, made)
+    elif _may_round(value.type, kind):
+        yield changed(value, made)
+
+
+def _related(old: pa.DataType, new: pa.DataType) -> bool:
+    """Whether values of the one can be read as the other at all."""
+    families = {kind_of(old), kind_of(new)}
+    plain = NUMBERS | {Kind.BOOLEAN}
+    moments = {Kind.DATE, Kind.TIMESTAMP}
+    zones = {kind.tz is None for kind in (old, new) if is_.is_timestamp(kind)}
+    if families <= moments:
+        return len(zones) <= 1 and (True not in map(_zoned, (old, new)) or families == {Kind.TIMESTAMP})
+    return len(families) == 1 or Kind.TEXT in families or families <= plain
+
+
+def _zoned(kind: pa.DataType) -> bool:
+    return bool(is_.is_timestamp(kind) and kind.tz is not None)
+
+
+def _may_round(old: pa.DataType, new: pa.DataType) -> bool:
+    joined = common_type([old, new])
+    return joined is None or not joined.equals(new) or is_.is_floating(new) != is_.is_floating(old)
+
+
+_ORDERS = (exp.Ordered, exp.Min, exp.Max, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
+_EQUALS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In)
+
+
+def taken_for_number(statement: exp.Expr, tables: Mapping[str, Snapshot]) -> tuple[str, str] | None:
+    """The table and the column of the first such place: text is ordered otherwise, and DuckDB rounds it
+    before it compares it with a number."""
+    long = {
+        (table, c.name.casefold()): (table, c.name)
+        for table, snapshot in tables.items()
+        for c in snapshot.columns
+        if pa.types.is_decimal256(c.type)
+    }
+    if not long:
+        return None
+    aliases = {t.alias_or_name.casefold(): t.name.casefold() for t in statement.find_all(exp.Table)}
+    for column in statement.find_all(exp.Column):
+        if not _as_number(column):
+            continue
+        meant = aliases.get(column.table.casefold())
+        for (table, name), found in long.items():
+            if name == column.name.casefold() and meant in (None, table.casefold()):
+                return found
+    return None
+
+
+def _as_number(column: exp.Column) -> bool:
+    operand: exp.Expr = column
+    while isinstance(operand.parent, exp.Paren):
+        operand = operand.parent
+    around = operand.parent
+    if isinstance(around, _ORDERS):
+        return True
+    if not isinstance(around, _EQUALS):
+        return False
+    return any(_is_number(part) for part in around.iter_expressions() if part is not operand)
+
+
+def _is_number(part: exp.Expr) -> bool:
+    while isinstance(part, exp.Paren | exp.Neg):
+        part = part.this
+    return isinstance(part, exp.Literal) and not part.is_string

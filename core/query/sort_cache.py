@@ -1,0 +1,152 @@
+"""Orders of rows that are asked for more than once, and how numbers are sorted."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import psutil
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import to_numpy
+from lamella.core.arrow.sorted_ids import EMPTY, comparable, stable_order
+from lamella.core.filters.expr import Filter
+from lamella.core.index.sorted import as_numbers, can_be_ordered, is_bytes
+from lamella.core.jobs import Job
+from lamella.core.query.engine import no_room
+from lamella.core.scan.cache import LruCache
+from lamella.core.scan.snapshot import Snapshot, SortKey
+
+MOST_BYTES = 64 << 20
+SMALL_ROWS = 500_000
+"""Up to so many rows, all of them are put in order the second time that a few are asked for."""
+MOST_ASKED = 64
+
+Order = tuple[object, ...]
+"""A snapshot, a filter and a sort."""
+
+_orders: LruCache[Order, np.ndarray] = LruCache(MOST_BYTES)
+_asked: OrderedDict[Order, None] = OrderedDict()
+_lock = threading.Lock()
+
+
+def order_of(snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...]) -> Order:
+    return (snapshot.token, where, keys)
+
+
+def kept(order: Order) -> np.ndarray | None:
+    """The positions in this order, if they are kept."""
+    return _orders.get([order])[0]
+
+
+def keep(order: Order, positions: np.ndarray) -> np.ndarray:
+    _orders.put([(order, positions)])
+    return positions
+
+
+def forget() -> None:
+    """Every order, and which were asked for."""
+    _orders.resize(0)
+    _orders.resize(MOST_BYTES)
+    with _lock:
+        _asked.clear()
+
+
+def asked_again(order: Order) -> bool:
+    """Whether its first rows were asked for before, and not too long ago."""
+    with _lock:
+        again = order in _asked
+        _asked[order] = None
+        _asked.move_to_end(order)
+        if len(_asked) > MOST_ASKED:
+            _asked.popitem(last=False)
+    return again
+
+
+MAPPED_ABOVE = 1 << 23
+
+
+def room_for(count: int) -> np.ndarray:
+    """So many int64, not filled yet: above eight million in a temporary file without a name, which the system
+    takes back when the array is gone. Raises `NoRoom`."""
+    if count <= MAPPED_ABOVE:
+        return np.empty(count, np.int64)
+    with tempfile.TemporaryFile(prefix="lamella-positions-") as file:
+        try:
+            _reserve(file.fileno(), 8 * count)
+        except OSError as error:
+            raise no_room(error.strerror or str(error)) from error
+        return np.memmap(file, np.int64, "r+", shape=(count,))
+
+
+def _reserve(file: int, size: int) -> None:
+    """Take the room on disk at once: a mapped page that finds none would end the process."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:
+        os.truncate(file, size)
+
+
+BYTES_A_ROW = 48
+"""Taken while rows are put in order."""
+
+
+def is_sorted_here(snapshot: Snapshot, sort: Sequence[SortKey], limit: int | None) -> bool:
+    """Whether `number_order` answers this: the first few of a sort DuckDB finds without sorting all."""
+    if len(sort) != 1 or limit is not None:
+        return False
+    kinds = [column.type for column in snapshot.columns if column.name == sort[0].column]
+    if not kinds or not can_be_ordered(kinds[0]) or is_bytes(kinds[0]):
+        return False
+    if pa.types.is_decimal256(kinds[0]):  # comes as bytes, however short
+        return False
+    return snapshot.num_rows * BYTES_A_ROW <= psutil.virtual_memory().available // 2
+
+
+def number_order(batches: Iterable[pa.RecordBatch], at_most: int, descending: bool, job: Job) -> np.ndarray:
+    """Positions, which are the first column, in the order of the second one: null last, ties ascending."""
+    positions, keys, nulls = _collected(batches, at_most, descending)
+    job.check()
+    if not bool(np.all(positions[1:] > positions[:-1])):
+        placed = stable_order(comparable(positions), job.check)
+        positions, keys = positions[placed], keys[placed]
+    job.check()
+    order = stable_order(keys, job.check)
+    del keys
+    job.check()
+    answer = room_for(len(positions) + len(nulls))
+    _place(positions, order, answer[: len(positions)])
+    answer[len(positions) :] = np.sort(nulls)
+    return answer
+
+
+def _place(positions: np.ndarray, order: np.ndarray, into: np.ndarray) -> None:
+    """What stands at these places of ascending positions; to look them up takes longer than to count on."""
+    if len(positions) and positions[-1] - positions[0] == len(positions) - 1:
+        np.add(order, positions[0], out=into)
+    else:
+        np.take(positions, order, out=into)
+
+
+def _collected(
+    batches: Iterable[pa.RecordBatch], at_most: int, descending: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions with a value and what these values order by; positions without a value."""
+    positions, keys, filled = np.empty(at_most, np.int64), np.empty(at_most, np.uint64), 0
+    nulls = [EMPTY]
+    for batch in batches:
+        places, values = to_numpy(batch.column(0)), batch.column(1)
+        if values.null_count:
+            there = to_numpy(values.is_valid())
+            nulls.append(places[~there])
+            places, values = places[there], values.drop_null()
+        numbers = comparable(as_numbers(values))
+        after = filled + len(places)
+        positions[filled:after] = places
+        keys[filled:after] = ~numbers if descending else numbers
+        filled = after
+    return positions[:filled], keys[:filled], np.concatenate(nulls)

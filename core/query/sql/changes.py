@@ -1,0 +1,179 @@
+"""Statements that change a table, as a question for the rows and what is to be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import sqlglot
+from sqlglot import exp
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import BadSql
+from lamella.core.query.sql.statement import ASKS, first_word
+
+Kind = Literal["insert", "update", "delete", "create"]
+WAYS = "INSERT INTO t SELECT …, UPDATE t SET …, DELETE FROM t … and CREATE TABLE t AS SELECT …"
+
+
+@dataclass(frozen=True)
+class Changing:
+    """`question` is a SELECT. Its answer holds new rows; or the `_id` of rows, each with its new cells.
+
+    `columns` are those that an INSERT names, in the answer's order; None for all of the table's, or, where
+    they go `by_name`, for those that the answer names. An UPDATE's are those that it sets.
+    """
+
+    kind: Kind
+    table: str
+    question: str
+    columns: tuple[str, ...] | None = None
+    by_name: bool = False
+
+
+def changing(text: str) -> Changing | None:
+    """None for a statement that changes nothing. Raises `BadSql` for changes that are made otherwise here."""
+    word = first_word(text)
+    if word not in _CHANGES_BEGIN:
+        if word in ASKS or word in ("explain", ";", ""):
+            return None
+        raise _refused(word.upper(), "")
+    try:
+        statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
+    except sqlglot.errors.SqlglotError as error:
+        if word == "with":
+            return None  # the engine knows more forms of a question
+        raise BadSql("the statement cannot be read", str(error).splitlines()[0]) from error
+    if len(statements) != 1:
+        raise BadSql(f"there are {len(statements) or 'no'} statements", fix="Give exactly one")
+    tree = statements[0]
+    if isinstance(tree, exp.Query):
+        return None
+    made = next((make(tree) for kind, make in _KINDS.items() if isinstance(tree, kind)), None)
+    if made is None:
+        raise _refused(word.upper(), "")
+    _refuse_other_clauses(tree)
+    return made
+
+
+def _refuse_other_clauses(tree: exp.Expr) -> None:
+    """Whatever is not known here would be left out, and with it what narrows the change down."""
+    target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    for part, known in ((tree, _CLAUSES[type(tree)]), (target, {"this", "alias"})):
+        for clause, said in part.args.items():
+            if said and clause not in known:
+                what = f"{tree.key.upper()} with {clause.strip('_').upper()}"
+                raise _refused(what, f"Leave it out: {_told(said)}")
+    if target.alias_column_names:
+        raise _refused("Naming the columns of a changed table anew", "Leave the names out")
+
+
+def _told(said: object) -> str:
+    parts = said if isinstance(said, list) else [said]
+    return ", ".join(part.sql("duckdb") if isinstance(part, exp.Expr) else str(part) for part in parts)
+
+
+def _inserting(tree: exp.Expr) -> Changing:
+    for part, way in _NO_PART_OF_INSERT.items():
+        if tree.args.get(part):
+            raise _refused(f"INSERT with {part.upper()}", way)
+    rows = tree.args.get("expression")
+    if rows is None:
+        raise _refused("INSERT without rows", "Give VALUES or a SELECT")
+    columns = [name.name for name in tree.this.expressions] if isinstance(tree.this, exp.Schema) else None
+    named = None if columns is None else tuple(columns)
+    return Changing("insert", _name(tree.this), _question(rows, tree), named, bool(tree.args.get("by_name")))
+
+
+def _updating(tree: exp.Expr) -> Changing:
+    _refuse_returning(tree)
+    table, set_to = tree.this, tree.expressions
+    columns = [_set_column(part) for part in set_to]
+    if ID in columns:
+        raise BadSql(f"{_name(table)}: {ID} cannot be set", "It tells rows apart for good", "Leave it out")
+    values = [exp.alias_(part.expression, f"v{i}", quoted=True) for i, part in enumerate(set_to)]
+    asked = exp.select(_id_of(table), *values).from_(table)
+    others = tree.args.get("from_")
+    return Changing("update", _name(table), _asked(asked, tree, others and [others.this]), tuple(columns))
+
+
+def _deleting(tree: exp.Expr) -> Changing:
+    _refuse_returning(tree)
+    asked, others = exp.select(_id_of(tree.this)).from_(tree.this), tree.args.get("using")
+    if others:
+        asked = asked.distinct()
+    return Changing("delete", _name(tree.this), _asked(asked, tree, others))
+
+
+def _creating(tree: exp.Expr) -> Changing:
+    for part in ("replace", "exists", "properties"):
+        if tree.args.get(part):
+            raise _refused(f"CREATE with {part.upper()}", "Drop the table first: store.drop_table")
+    rows = tree.args.get("expression")
+    if tree.args.get("kind") != "TABLE" or not isinstance(rows, exp.Query):
+        raise _refused("CREATE of anything but a table AS SELECT", "Use store.create_table")
+    if isinstance(tree.this, exp.Schema):
+        raise _refused("CREATE TABLE with names of columns", "Name them in the SELECT: SELECT 1 AS a")
+    return Changing("create", _name(tree.this), _question(rows, tree))
+
+
+_CHANGES_BEGIN = frozenset({"insert", "update", "delete", "create", "with"})
+_CLAUSES: dict[type[exp.Expr], set[str]] = {
+    exp.Insert: {"this", "expression", "by_name", "with_"},
+    exp.Update: {"this", "expressions", "from_", "where", "with_"},
+    exp.Delete: {"this", "using", "where", "with_"},
+    exp.Create: {"this", "kind", "expression", "with_"},
+}
+_KINDS = {exp.Insert: _inserting, exp.Update: _updating, exp.Delete: _deleting, exp.Create: _creating}
+_NO_PART_OF_INSERT = {
+    "conflict": "Use table.upsert(rows, on=…)",
+    "alternative": "Use table.upsert(rows, on=…)",
+    "returning": "Leave RETURNING out",
+    "default": "Give VALUES or a SELECT",
+}
+
+
+def _asked(asked: exp.Select, tree: exp.Expr, others: Sequence[exp.Expr] | None) -> str:
+    for other in others or ():
+        asked = asked.join(other, join_type="cross")
+    where = tree.args.get("where")
+    return _question(asked if where is None else asked.where(where.this), tree)
+
+
+def _question(rows: exp.Expr, tree: exp.Expr) -> str:
+    """With the common table expressions that the whole statement begins with."""
+    rows = rows.copy()
+    around = tree.args.get("with_")
+    if around is not None and rows is not tree:
+        rows.set("with_", around.copy())
+    return rows.sql("duckdb")
+
+
+def _id_of(table: exp.Expr) -> exp.Expr:
+    return exp.column(ID, table=exp.to_identifier(table.alias_or_name, quoted=True), quoted=True)
+
+
+def _set_column(part: exp.Expr) -> str:
+    column = part.this
+    if not isinstance(part, exp.EQ) or not isinstance(column, exp.Column) or column.table:
+        raise _refused(
+            f"SET {part.sql('duckdb')}", "Set whole columns; table.update_where reaches inside them"
+        )
+    return column.name
+
+
+def _name(target: exp.Expr) -> str:
+    table = target.this if isinstance(target, exp.Schema) else target
+    if not isinstance(table, exp.Table) or table.db:
+        raise BadSql(f"{target.sql('duckdb')} is no table here", fix="Name a table of the store")
+    return table.name
+
+
+def _refuse_returning(tree: exp.Expr) -> None:
+    if tree.args.get("returning"):
+        raise _refused("RETURNING", "Leave it out, and read the rows afterwards")
+
+
+def _refused(what: str, way: str) -> BadSql:
+    return BadSql(f"{what} is not done in SQL here", f"Changes are {WAYS}", way)

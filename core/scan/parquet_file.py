@@ -1,0 +1,580 @@
+"""Parquet files as they are opened: footers parsed once per process, and one open file per thread."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lamella.core.errors import DamagedFile, FileProblem
+from lamella.core.scan.checksums import checksum_of_open
+from lamella.core.scan.file_checks import (
+    OTHER_FOOTER,
+    OTHER_PAGES,
+    FileCheck,
+    FileRecord,
+    checks,
+    identity_of,
+    record_of,
+)
+from lamella.core.scan.snapshot import FileSegment
+
+KEPT_FOOTERS = 4096
+LENGTH_BYTES = 4
+"""What the length of each text takes where it is not a place in a dictionary."""
+OTHER_TYPES = "Write the file again with another type: decimal(38, 0) or text for whole numbers of 128 bits"
+MOST_MEASURED = 1 << 20
+"""Rows of a file of Spark's whose times are looked at: it has microseconds, but wraps those far away."""
+SIGNATURE_BYTES = 28
+"""Follow the footer of a file with encrypted columns. To ask pyarrow 26 for the metadata of such a column
+ends the process."""
+MOST_NESTED_TEXT = 2**31 - 1
+"""Bytes of it that Arrow decodes at once: the reach of the offsets of one array."""
+LENGTH_AND_LEVELS = 8
+"""Bytes that a text takes at most besides its own: its length, and how deep it lies."""
+REFUSALS = (OSError, pa.ArrowException)
+"""What pyarrow raises for a file that it cannot open."""
+_BYTES = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY", "INT96")
+_UNSIGNED = ("UINT_8", "UINT_16", "UINT_32", "UINT_64")
+_ORDERED_BY = ("parquet-cpp-arrow ", "DuckDB ", "parquet-rs ", "Polars")
+"""Programs that put bytes in the order of their values, all of them."""
+
+
+@dataclass(frozen=True)
+class Int96:
+    """The times of a file that are stored in the old form of 96 bits: the unit that they are read in, and
+    whether each is a whole microsecond, as engines read them."""
+
+    unit: str
+    whole: bool
+
+
+BODY = b"lamella:body"
+"""Where a footer of ours says, as `bytes:CRC-32` in hexadecimal digits, what lies before it: with that the
+checksum of the file that the catalog has is one of the footer alone."""
+_WRONG_PAGE = "CRC checksum verification failed"
+
+
+@dataclass(frozen=True, eq=False)
+class Footer:
+    """What a Parquet file says of itself. `fingerprint` is (size, mtime in ns) when it was read; `record`
+    what is known of the file. `is_verified`: its pages are, when they are first decoded."""
+
+    path: Path
+    fingerprint: tuple[int, int]
+    metadata: pq.FileMetaData
+    record: FileRecord
+    is_verified: bool = True
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        coarse = self.int96 is not None and self.int96.unit == "us"
+        return self.coarse_schema if coarse else self._arrow_schema
+
+    @cached_property
+    def coarse_schema(self) -> pa.Schema:
+        """The schema with all times of 96 bits in microseconds."""
+        if self.int96 is None:
+            return self._arrow_schema
+        with self._open("us") as file:
+            coarse = file.schema_arrow
+        pairs = zip(self._arrow_schema, coarse, strict=True)
+        fields = [other if field.name in self.int96_columns else field for field, other in pairs]
+        return pa.schema(fields, self._arrow_schema.metadata)
+
+    @cached_property
+    def _arrow_schema(self) -> pa.Schema:
+        return self.metadata.schema.to_arrow_schema()
+
+    @cached_property
+    def num_rows(self) -> int:
+        """Of all row groups together: the number that the footer gives for the file may be another."""
+        return int(self.row_group_starts[-1])
+
+    @cached_property
+    def int96(self) -> Int96 | None:
+        """None where the file has no such times. Nothing but the values tells whether nanoseconds reach them,
+        so they are decoded once, unless they are many and Spark's, which has microseconds alone."""
+        if not self.int96_columns:
+            return None
+        if self.num_rows > MOST_MEASURED and _is_by_spark(self.metadata):
+            return Int96("us", whole=True)
+        try:
+            return self._measured_int96(self.int96_columns)
+        except REFUSALS:
+            # A damaged column does not keep the others from being read; Arrow, which decodes what is
+            # not whole, says what is wrong with it.
+            return Int96("ns", whole=False)
+
+    @cached_property
+    def int96_columns(self) -> list[str]:
+        """The columns that are, or hold, such times."""
+        leaves = map(self.metadata.schema.column, range(self.metadata.num_columns))
+        paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
+        names = self._arrow_schema.names if paths else []
+        return [name for name in names if any(_lies_in(path, name) for path in paths)]
+
+    def _measured_int96(self, columns: list[str]) -> Int96:
+        unit, whole = "ns", True
+        with self._open("ns") as fine, self._open("us") as coarse, self._open("ms") as far:
+            for group in range(self.metadata.num_row_groups):
+                values = coarse.read_row_group(group, columns=columns)
+                if unit == "ns" and (exact := _cast(values, fine.schema_arrow)) is not None:
+                    whole = whole and exact.equals(fine.read_row_group(group, columns=columns))
+                    continue
+                unit = "us"  # of which the last digits are cut off by every reader
+                if _cast(far.read_row_group(group, columns=columns), coarse.schema_arrow) is None:
+                    return Int96("us", whole=False)
+        return Int96(unit, whole or unit == "us")
+
+    @cached_property
+    def ambiguous_layout(self) -> tuple[str, ...]:
+        """All column names in order where two differ only in case, else nothing."""
+        names = tuple(self.schema.names)
+        return names if len({name.casefold() for name in names}) < len(names) else ()
+
+    @cached_property
+    def row_group_starts(self) -> np.ndarray:
+        """Row number at which each row group starts, and the file's row count at the end."""
+        sizes = [self.metadata.row_group(i).num_rows for i in range(self.metadata.num_row_groups)]
+        return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+
+    @cached_property
+    def row_group_sizes(self) -> list[int]:
+        sizes: list[int] = np.diff(self.row_group_starts).tolist()
+        return sizes
+
+    def of_one_text(self, name: str) -> bool:
+        """Whether in some row group the values of the column, or of a text or bytes inside it, are nulls and
+        one single value as far as statistics tell, and are not written as places in a dictionary."""
+        known = self._of_one_text.get(name)
+        if known is None:
+            leaves = self._texts.get(name, [])
+            groups = range(self.metadata.num_row_groups if leaves else 0)
+            known = any(
+                _is_one_and_null(self.metadata.row_group(i).column(leaf)) for i in groups for leaf in leaves
+            )
+            self._of_one_text[name] = known
+        return known
+
+    def has_statistics(self, name: str) -> bool:
+        """Whether extremes are told, in some row group, of the column or of something inside it."""
+        metadata, leaves = self.metadata, self.leaves_within(name)
+        groups = range(metadata.num_row_groups)
+        return any(metadata.row_group(g).column(leaf).is_stats_set for g in groups for leaf in leaves)
+
+    def leaves_within(self, name: str) -> list[int]:
+        """Where the leaves of a column are, or of a field inside one by its path."""
+        schema = self.metadata.schema
+        return [i for i in range(self.metadata.num_columns) if _lies_in(schema.column(i).path, name)]
+
+    def has_doubtful_extremes(self, name: str) -> bool:
+        """Whether statistics of the column, or of something inside it, may give extremes in another order
+        than that of the values: programs of before 2018 put all bytes in order as if they had signs."""
+        known = self._doubtful.get(name)
+        if known is None:
+            leaves = [] if self._is_by_known_writer else self.leaves_within(name)
+            groups = map(self.metadata.row_group, range(self.metadata.num_row_groups if leaves else 0))
+            known = any(self._is_doubtful(group.column(leaf), leaf) for group in groups for leaf in leaves)
+            self._doubtful[name] = known
+        return known
+
+    def _is_doubtful(self, chunk: pq.ColumnChunkMetaData, leaf: int) -> bool:
+        """Arrow leaves extremes out that it cannot believe, but those of decimals."""
+        kind = self.metadata.schema.column(leaf)
+        if chunk.physical_type in _BYTES and kind.logical_type.type == "DECIMAL":
+            return not _is_by_later_java(self.metadata)
+        told = chunk.statistics
+        believed = told is not None and (told.has_min_max or told.null_count == chunk.num_values)
+        return not believed and (chunk.physical_type in _BYTES or kind.converted_type in _UNSIGNED)
+
+    @cached_property
+    def _is_by_known_writer(self) -> bool:
+        return _writer(self.metadata).startswith(_ORDERED_BY)
+
+    @cached_property
+    def _doubtful(self) -> dict[str, bool]:
+        return {}
+
+    def has_intervals_or_variants(self, name: str) -> bool:
+        """Whether the column, or something inside it, is a calendar interval or a variant."""
+        return any(name == held or held.startswith(f"{name}.") for held in self._intervals_and_variants)
+
+    @cached_property
+    def _intervals_and_variants(self) -> set[str]:
+        """Their paths. A variant's own name is of a group: of its leaves, `metadata` is always there."""
+        leaves = [self.metadata.schema.column(place) for place in range(self.metadata.num_columns)]
+        intervals = {leaf.path for leaf in leaves if leaf.converted_type == "INTERVAL"}
+        return intervals | {leaf.path for leaf in leaves if leaf.name == "metadata"}
+
+    def repeats_texts(self, name: str) -> bool:
+        """Whether the column is of texts that repeat, so that they come quicker as places in dictionaries, to
+        be looked up: a text by itself takes four bytes for its length alone."""
+        known = self._repeats_texts.get(name)
+        if known is None:
+            place = self._flat_texts.get(name)
+            groups = range(self.metadata.num_row_groups)
+            known = place is not None and all(_is_small(self.metadata.row_group(i), place) for i in groups)
+            self._repeats_texts[name] = known
+        return known
+
+    def is_narrow(self, name: str) -> bool:
+        """Whether the column is of numbers, times or truth values, which are decoded in no time."""
+        place = self.schema.get_field_index(name)
+        return place >= 0 and bool(pa.types.is_primitive(self.schema.field(place).type))
+
+    @cached_property
+    def _repeats_texts(self) -> dict[str, bool]:
+        return {}
+
+    @cached_property
+    def _flat_texts(self) -> dict[str, int]:
+        """Where the leaves of columns of text are: those whose names nothing else has as its path."""
+        paths = [self.metadata.schema.column(place).path for place in range(self.metadata.num_columns)]
+        places, times = dict(zip(paths, range(len(paths)), strict=True)), Counter(paths)
+        texts = (field.name for field in self.schema if pa.types.is_string(field.type))
+        return {name: places[name] for name in texts if times[name] == 1}
+
+    @cached_property
+    def _of_one_text(self) -> dict[str, bool]:
+        return {}
+
+    @cached_property
+    def _texts(self) -> dict[str, list[int]]:
+        """Which leaves hold texts or bytes, and may hold null, by every beginning of their path: the names of
+        columns may have points too."""
+        found: dict[str, list[int]] = {}
+        for place in range(self.metadata.num_columns):
+            leaf = self.metadata.schema.column(place)
+            if _is_text(leaf) and leaf.max_definition_level > 0:
+                steps = leaf.path.split(".")
+                for end in range(len(steps)):
+                    found.setdefault(".".join(steps[: end + 1]), []).append(place)
+        return found
+
+    def refuse_too_large(self, row_groups: Sequence[int], names: Sequence[str]) -> None:
+        """Raise `FileProblem` where Arrow would decode a nested column for long, only to refuse it."""
+        for group, leaf in self._too_large:
+            if group in row_groups and any(_lies_in(leaf, name) for name in names):
+                raise FileProblem(
+                    self.path,
+                    f"column '{leaf.split('.')[0]}' holds more than 2 GB of text in row group {group:,}",
+                    "Inside lists, maps and structs Arrow reads no more of it at a time",
+                    "Open the other columns, or write the file again in smaller row groups",
+                )
+
+    @cached_property
+    def _too_large(self) -> list[tuple[int, str]]:
+        """Row groups and the nested leaves in them whose texts or bytes have no room in one array."""
+        metadata = self.metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        found = []
+        for number, group in enumerate(groups):
+            for place in range(group.num_columns if group.total_byte_size > MOST_NESTED_TEXT else 0):
+                chunk, leaf = group.column(place), metadata.schema.column(place)
+                least = chunk.total_uncompressed_size - LENGTH_AND_LEVELS * chunk.num_values
+                if least > MOST_NESTED_TEXT and leaf.path != leaf.name and _is_text(leaf):
+                    found.append((number, leaf.path))
+        return found
+
+    def needs_verifying(self, row_groups: Sequence[int], names: Sequence[str]) -> bool:
+        """Whether pages of these columns, or fields inside columns, are to be decoded for the first time."""
+        return self.is_verified and not self.record.is_verified(row_groups, names)
+
+    def open(self, coded: Sequence[str] = (), verifying: bool = True) -> pq.ParquetFile:
+        """A reader of its own for the calling thread; the footer is not parsed again. `coded` columns come as
+        places in dictionaries. The file is closed by `close(force=True)`, or with the last who knows it."""
+        return self._open(None if self.int96 is None else self.int96.unit, coded, verifying)
+
+    def _open(
+        self, int96_unit: str | None, coded: Sequence[str] = (), verifying: bool = True
+    ) -> pq.ParquetFile:
+        try:
+            file = pa.OSFile(str(self.path))  # a path costs as much again as all else here
+            return pq.ParquetFile(
+                file, metadata=self.metadata, pre_buffer=False, read_dictionary=list(coded) or None,
+                coerce_int96_timestamp_unit=int96_unit,
+                page_checksum_verification=verifying,
+            )  # fmt: skip
+        except REFUSALS as error:
+            raise self.unreadable(error) from error
+
+    def unreadable(self, error: Exception) -> FileProblem:
+        """What pyarrow raised while it read the file, as an error of ours."""
+        if _WRONG_PAGE in str(error):
+            self.record.note_wrong_pages()
+            return self.record.damaged(self.path, OTHER_PAGES)
+        return unreadable(self.path, error)
+
+
+def _cast(times: pa.Table, schema: pa.Schema) -> pa.Table | None:
+    """The columns in the types of `schema`; None where these do not reach as far."""
+    try:
+        return times.cast(pa.schema([field for field in schema if field.name in times.schema.names]))
+    except pa.ArrowInvalid:
+        return None
+
+
+def _is_by_spark(metadata: pq.FileMetaData) -> bool:
+    """Other programs may copy the keys into files of their own, but do not write as `parquet-mr`."""
+    keys = metadata.metadata or {}
+    spark = any(key.startswith(b"org.apache.spark.") for key in keys)
+    return spark and _writer(metadata).startswith("parquet-mr")
+
+
+def _is_by_later_java(metadata: pq.FileMetaData) -> bool:
+    found = re.match(r"parquet-mr version (\d+)\.(\d+)", _writer(metadata))
+    return found is not None and (int(found[1]), int(found[2])) >= (1, 10)
+
+
+def _writer(metadata: pq.FileMetaData) -> str:
+    """The program that wrote the file; empty where the name is no text."""
+    try:
+        return str(metadata.created_by)
+    except UnicodeDecodeError:
+        return ""
+
+
+class UnreadableFile(FileProblem):
+    """A file that is no Parquet, or not whole."""
+
+
+class UnknownType(FileProblem):
+    """A whole file, one of whose types Arrow does not have."""
+
+
+class EncryptedColumns(FileProblem):
+    """A file whose footer can be read, but not all of its columns."""
+
+
+_footers: dict[bool, dict[Path, Footer]] = {True: {}, False: {}}
+_lock = threading.Lock()
+
+
+def footer(path: Path, is_verified: bool = True) -> Footer:
+    """The footer of `path`, from memory while the file is the same."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    identity = identity_of(status)
+    with _lock:
+        known = _footers[is_verified].get(path)
+    if known is not None and known.record.identity == identity:
+        return known
+    return _remember(_parse(path, record_of(identity) if is_verified else FileRecord(identity), is_verified))
+
+
+def unchanged(segment: FileSegment) -> Footer:
+    """The footer of a segment's file; raises `FileProblem` when the file is another one by now, `DamagedFile`
+    when its checksums tell so."""
+    try:
+        told = footer(segment.path, segment.is_verified)
+    except UnreadableFile as problem:
+        if not segment.remedy:
+            raise
+        raise DamagedFile(segment.path, "is damaged", problem.why, segment.remedy) from problem
+    if segment.fingerprint not in (None, told.fingerprint):
+        raise FileProblem(
+            segment.path, "changed on disk since it was opened", fix="Reload it to see its new content"
+        )
+    record = told.record
+    if record.accepted is not segment.names:
+        _refuse_other(segment, told)
+        record.accepted = segment.names
+    if record.damage:
+        raise record.damaged(segment.path, record.damage)
+    return told
+
+
+def check_whole(segments: Sequence[FileSegment]) -> None:
+    """Have the files checked, once, that an engine is to read which verifies nothing: most in the background.
+
+    Raises `DamagedFile` for one that is known to be damaged.
+    """
+    footers = [unchanged(segment) for segment in segments]
+    due = [
+        FileCheck(segment.path, told.record, segment.checksum, told.metadata)
+        for segment, told in zip(segments, footers, strict=True)
+        if told.is_verified and not told.record.is_checked
+    ]
+    if due:
+        checks.begin(due)
+        refuse_damaged(segments)
+
+
+def refuse_damaged(segments: Iterable[FileSegment]) -> None:
+    """Raise `DamagedFile` where a file turned out so since its rows were read, or `FileProblem` where it is
+    another one by now. Costs nothing before something is damaged."""
+    if checks.damages:
+        for segment in segments:
+            unchanged(segment)
+
+
+def _refuse_other(segment: FileSegment, told: Footer) -> None:
+    """Raise `FileProblem` for a file that is not the segment's though it lies in its place.
+
+    Small files of ours are read whole for it. Of large ones it is the footer, for which alone a column need
+    not be decoded to be believed.
+    """
+    told.record.remedy = segment.remedy
+    if segment.checksum and told.record.is_small:
+        checks.begin([FileCheck(segment.path, told.record, segment.checksum, told.metadata)])
+        if told.record.damage:
+            return
+    elif segment.checksum and not _is_footer_of(segment, told):
+        raise told.record.damaged(segment.path, OTHER_FOOTER)
+    if segment.fingerprint is not None:
+        return
+    if told.metadata.num_rows != segment.num_rows:
+        why = f"It holds {told.metadata.num_rows:,} rows instead of {segment.num_rows:,}"
+    elif missing := set(segment.names.values()).difference(told.schema.names):
+        why = f"It has no column '{min(missing)}'"
+    else:
+        return
+    raise FileProblem(segment.path, "is another file than was written", why, segment.remedy)
+
+
+def _is_footer_of(segment: FileSegment, told: Footer) -> bool:
+    """Whether the footer, with what it says of the bytes before it, has the file's checksum. Earlier formats
+    said nothing of them."""
+    body = (told.metadata.metadata or {}).get(BODY)
+    if body is None:
+        return True
+    try:
+        length, crc = (int(part, 16) for part in body.split(b":"))
+        with segment.path.open("rb", buffering=0) as file:
+            file.seek(length)
+            return checksum_of_open(file, crc) == segment.checksum
+    except ValueError:
+        return False
+    except OSError as error:
+        raise unreadable(segment.path, error) from error
+
+
+def unreadable(path: Path, error: Exception) -> FileProblem:
+    if isinstance(error, FileNotFoundError):
+        why = "It was moved or removed, or the transaction that wrote it was taken back"
+        return FileProblem(path, "is not there any more", why, "Begin again with what is there now")
+    if isinstance(error, pa.ArrowNotImplementedError):
+        return UnknownType(path, "has a column that cannot be read", str(error), OTHER_TYPES)
+    return UnreadableFile(path, "could not be read", str(error), "Check that the file is whole")
+
+
+def _lies_in(path: str, name: str) -> bool:
+    return path == name or path.startswith(f"{name}.")
+
+
+def _is_text(leaf: pq.ColumnSchema) -> bool:
+    numeric = leaf.logical_type.type in ("DECIMAL", "FLOAT16")
+    return leaf.physical_type in _BYTES[:2] and not numeric
+
+
+def _is_small(group: pq.RowGroupMetaData, place: int) -> bool:
+    chunk = group.column(place)
+    return bool(chunk.has_dictionary_page and chunk.total_uncompressed_size <= LENGTH_BYTES * group.num_rows)
+
+
+def _is_one_and_null(chunk: pq.ColumnChunkMetaData) -> bool:
+    told = chunk.statistics
+    if chunk.has_dictionary_page or told is None or not told.has_min_max:
+        return False
+    return bool(told.min_raw == told.max_raw and not (told.has_null_count and told.null_count == 0))
+
+
+def _parse(path: Path, record: FileRecord, is_verified: bool) -> Footer:
+    size, changed = record.identity[2:]
+    try:
+        with pq.ParquetFile(path) as file:
+            told = Footer(path, (size, changed), file.metadata, record, is_verified)
+        signed = _footer_bytes(path) == told.metadata.serialized_size + SIGNATURE_BYTES
+    except REFUSALS as error:
+        record.note_wrong_pages()
+        raise unreadable(path, error) from error
+    if signed:
+        raise EncryptedColumns(
+            path,
+            "has encrypted columns",
+            "Its footer is signed as it is where columns are encrypted",
+            "Decrypt it with the program that has its keys",
+        )
+    return told
+
+
+def _footer_bytes(path: Path) -> int:
+    with path.open("rb", buffering=0) as file:
+        file.seek(-8, os.SEEK_END)
+        return int.from_bytes(file.read(4), "little")
+
+
+def _remember(parsed: Footer) -> Footer:
+    with _lock:
+        known = _footers[parsed.is_verified]
+        while len(known) >= KEPT_FOOTERS:
+            known.pop(next(iter(known)))
+        known[parsed.path] = parsed
+    return parsed
+
+
+class OpenFile:
+    """`alone`: no other thread decodes at the same time, so Arrow's own ones may."""
+
+    def __init__(self, alone: bool = True) -> None:
+        self.alone = alone
+        self._told: Footer | None = None
+        self._coded = set[str]()
+        self._verifies = False
+        self._file: pq.ParquetFile | None = None
+
+    def __enter__(self) -> OpenFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def read(self, told: Footer, row_groups: Sequence[int], names: Sequence[str]) -> pa.Table:
+        """Columns, or fields inside them, of these row groups; texts that repeat may come as places in
+        dictionaries. Raises `FileProblem`."""
+        coded = [name for name in names if told.repeats_texts(name)]
+        if self.alone and not all(name in coded or told.is_narrow(name) for name in names):
+            coded = []  # while a thread of Arrow's decodes what takes long, others have time for texts
+        told.refuse_too_large(row_groups, names)
+        try:
+            threads = self.alone and len(names) > (2 if coded else 1)
+            verifying = told.needs_verifying(row_groups, names)
+            file = self._opened(told, coded, verifying)
+            rows = file.read_row_groups(list(row_groups), columns=names, use_threads=threads)
+        except pa.ArrowNotImplementedError as error:
+            if len(row_groups) == 1:
+                raise told.unreadable(error) from error
+            # More than 2 GB of nested text are refused at once, and read one row group after the other.
+            return pa.concat_tables([self.read(told, [group], names) for group in row_groups])
+        except REFUSALS as error:
+            raise told.unreadable(error) from error
+        if verifying:
+            told.record.note_verified(row_groups, names)
+        return rows
+
+    def _opened(self, told: Footer, coded: Sequence[str], verifying: bool) -> pq.ParquetFile:
+        """A file that verifies pages stays open where none is to be verified: to open another costs more."""
+        same = self._file is not None and self._told is told and self._coded.issuperset(coded)
+        if self._file is None or not same or (verifying and not self._verifies):
+            held = self._coded if self._told is told else set[str]()
+            self._close()
+            self._told, self._coded, self._verifies = told, held.union(coded), verifying
+            self._file = told.open(sorted(self._coded), verifying)
+        return self._file
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close(force=True)
+            self._file = None

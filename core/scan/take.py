@@ -1,0 +1,228 @@
+"""Scattered rows of files, decoded by several threads, and rows by the values of their keys."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.arrow.arrays import from_numpy, take, to_numpy
+from lamella.core.filters.to_arrow import scalar_of
+from lamella.core.scan.cache import ChunkKey, KeptRows, Leaf, cache, few_rows
+from lamella.core.scan.chunks import decode, keep, leaf_of, typed
+from lamella.core.scan.parallel import cells_at_once, each, rows_at_once
+from lamella.core.scan.parquet_file import Footer, OpenFile, unchanged
+from lamella.core.scan.snapshot import Column, FileSegment
+
+MOST_CELLS = 1 << 19
+"""What one thread decodes at once: it should lie in the processor's cache still when rows are taken."""
+MOST_KEPT_BYTES = 256 << 20
+"""By one walk."""
+FEW_SHARE = 4
+"""Up to one row in so many is few."""
+MOST_REMEMBERED = 1 << 17
+
+_asked: set[ChunkKey] = set()
+_asked_lock = threading.Lock()
+
+
+def taken(segment: FileSegment, places: np.ndarray, columns: Sequence[Column]) -> list[pa.ChunkedArray]:
+    """The values in these ascending rows, as they are stored; null where the file lacks a column."""
+    told = unchanged(segment)
+    leaves = [leaf_of(segment, told, column) for column in columns]
+    found = _found(told, places, [leaf for leaf in dict.fromkeys(leaves) if leaf is not None])
+    return [
+        typed(None if leaf is None else found[leaf], column, len(places), segment)
+        for leaf, column in zip(leaves, columns, strict=True)
+    ]
+
+
+def take_each(columns: Sequence[pa.ChunkedArray], places: np.ndarray) -> list[pa.ChunkedArray]:
+    """The values of all columns at these places."""
+    if any(column.num_chunks != 1 or column.type in _VIEWS for column in columns):
+        return [take(column, places) for column in columns]
+    names = [str(i) for i in range(len(columns))]
+    batch = pa.RecordBatch.from_arrays([column.chunk(0) for column in columns], names)
+    return [pa.chunked_array([values]) for values in batch.take(from_numpy(places)).columns]
+
+
+_VIEWS = (pa.string_view(), pa.binary_view())
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Row groups that are decoded together, and the rows wanted of each."""
+
+    row_groups: list[int]
+    rows: list[np.ndarray]
+
+    def places(self, told: Footer) -> np.ndarray:
+        """The rows, counted from the first row group's first one."""
+        starts = np.cumsum([0, *(told.row_group_sizes[group] for group in self.row_groups[:-1])])
+        return np.concatenate([wanted + start for wanted, start in zip(self.rows, starts, strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Slab:
+    """A few columns of run `number`, to be decoded; `again` are the chunks that were so before."""
+
+    number: int
+    row_groups: list[int]
+    places: np.ndarray
+    leaves: list[Leaf]
+    again: set[ChunkKey]
+
+
+def _found(told: Footer, places: np.ndarray, leaves: Sequence[Leaf]) -> dict[Leaf, pa.ChunkedArray]:
+    key = (told, len(places), hash(places.tobytes()))
+    kept = few_rows.get([key])[0]
+    found = dict(kept.columns) if kept is not None and np.array_equal(kept.places, places) else {}
+    missing = [leaf for leaf in leaves if leaf not in found]
+    if missing:
+        found.update(_Taking(told, missing).taken(places))
+        if len(places) * FEW_SHARE <= told.num_rows:
+            few_rows.put([(key, KeptRows(places, found))])
+    return found
+
+
+def _runs(told: Footer, places: np.ndarray, groups: Iterable[int], most_rows: int) -> Iterator[_Run]:
+    starts = told.row_group_starts
+    run, run_rows = _Run([], []), 0
+    for group in groups:
+        rows = told.row_group_sizes[group]
+        if run.row_groups and run_rows + rows > most_rows:
+            yield run
+            run, run_rows = _Run([], []), 0
+        low, high = np.searchsorted(places, [starts[group], starts[group + 1]])
+        run.row_groups.append(group)
+        run.rows.append(places[low:high] - starts[group])
+        run_rows += rows
+    if run.row_groups:
+        yield run
+
+
+class _Taking:
+    """One walk over the row groups of a file."""
+
+    def __init__(self, told: Footer, leaves: Sequence[Leaf]) -> None:
+        self._told, self._leaves = told, leaves
+        self._lock, self._room = threading.Lock(), MOST_KEPT_BYTES
+
+    def taken(self, places: np.ndarray) -> dict[Leaf, pa.ChunkedArray]:
+        """The values of these ascending rows."""
+        sizes, columns = self._told.row_group_sizes, len(self._leaves)
+        held_by = self._told.row_group_starts.searchsorted(places, side="right") - 1
+        groups: list[int] = np.flatnonzero(np.bincount(held_by)).tolist()
+        cells = cells_at_once(sum(sizes[group] for group in groups) * columns, MOST_CELLS)
+        runs = list(_runs(self._told, places, groups, rows_at_once(cells, columns)))
+        parts: list[dict[Leaf, list[pa.Array]]] = [self._held(run) for run in runs]
+        slabs = [
+            slab
+            for number, (run, held) in enumerate(zip(runs, parts, strict=True))
+            for slab in self._slabs(number, run, [leaf for leaf in self._leaves if leaf not in held], cells)
+        ]
+        for slab, values in zip(slabs, each(self._decoded, slabs), strict=True):
+            chunks = (column.chunks for column in values)
+            parts[slab.number].update(zip(slab.leaves, chunks, strict=True))
+        return {leaf: pa.chunked_array([a for part in parts for a in part[leaf]]) for leaf in self._leaves}
+
+    def _held(self, run: _Run) -> dict[Leaf, list[pa.Array]]:
+        """The rows of those columns that the cache has for each of the row groups."""
+        held = [cache.get((self._told, group, leaf) for leaf in self._leaves) for group in run.row_groups]
+        whole = [i for i in range(len(self._leaves)) if all(chunks[i] is not None for chunks in held)]
+        found: dict[Leaf, list[pa.Array]] = {self._leaves[i]: [] for i in whole}
+        for chunks, wanted in zip(held, run.rows, strict=True) if whole else ():
+            own = [chunk for chunk in (chunks[i] for i in whole) if chunk is not None]
+            for arrays, column in zip(found.values(), take_each(own, wanted), strict=True):
+                arrays.extend(column.chunks)
+        return found
+
+    def _slabs(self, number: int, run: _Run, missing: list[Leaf], cells: int) -> Iterator[_Slab]:
+        width = max(1, cells // sum(self._told.row_group_sizes[group] for group in run.row_groups))
+        places = run.places(self._told)
+        for first in range(0, len(missing), width):
+            leaves = missing[first : first + width]
+            keys = {(self._told, group, leaf) for group in run.row_groups for leaf in leaves}
+            yield _Slab(number, run.row_groups, places, leaves, _asked_before(keys))
+
+    def _decoded(self, slab: _Slab, file: OpenFile) -> list[pa.ChunkedArray]:
+        chunks = decode(self._told, slab.row_groups, slab.leaves, file)
+        if slab.again:
+            columns = zip(slab.leaves, chunks, strict=True)
+            keep(self._told, slab.row_groups, columns, cache, partial(self._is_kept, slab.again))
+        return take_each(chunks, slab.places)
+
+    def _is_kept(self, again: set[ChunkKey], key: ChunkKey, nbytes: int) -> bool:
+        """What was decoded for other rows before is kept whole this time, as far as there is room: memory
+        used for the first time costs more than the decoding."""
+        with self._lock:
+            if key not in again or nbytes > self._room:
+                return False
+            self._room -= nbytes
+            return True
+
+
+def _asked_before(keys: set[ChunkKey]) -> set[ChunkKey]:
+    """Those of the keys that were asked for before; all of them are from now on."""
+    with _asked_lock:
+        again = keys & _asked
+        if len(_asked) + len(keys) > MOST_REMEMBERED:
+            _asked.clear()
+        _asked.update(keys)
+        return again
+
+
+class KeyCodes:
+    """Keys as numbers below their count: column after column, each pair of what was counted so far and the
+    next value is counted again. Null equals null, NaN equals NaN, and 0.0 equals -0.0."""
+
+    def __init__(self, keys: Sequence[pa.ChunkedArray]) -> None:
+        self._values = [pc.unique(_comparable(column)) for column in keys[1:]]
+        self._counted: list[pa.Array] = []
+        code = _comparable(keys[0])
+        for values, column in zip(self._values, keys[1:], strict=True):
+            self._counted.append(pc.unique(code))
+            code = _paired(code, self._counted[-1], column, values)
+        self._keys = code
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """For each key the number of the first one that is equal to it."""
+        return to_numpy(pc.index_in(self._keys, value_set=self._keys)).astype(np.int64)
+
+    def found(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that have a key, and the number of the first key that each has. The columns are of the
+        keys' types."""
+        code = _comparable(columns[0])
+        for counted, values, column in zip(self._counted, self._values, columns[1:], strict=True):
+            code = _paired(code, counted, column, values)
+        places = pc.index_in(code, value_set=self._keys)
+        rows = np.flatnonzero(to_numpy(places.is_valid()))
+        return rows, to_numpy(places)[rows].astype(np.int64)
+
+
+def _paired(code: pa.Array, counted: pa.Array, column: pa.ChunkedArray, values: pa.Array) -> pa.Array:
+    """One number for what `code` and `column` hold in a row, null where either is not among the keys'."""
+    before, own = pc.index_in(code, value_set=counted), pc.index_in(_comparable(column), value_set=values)
+    valid = to_numpy(before.is_valid()) & to_numpy(own.is_valid())
+    return from_numpy(to_numpy(before).astype(np.int64) * len(values) + to_numpy(own), valid=valid)
+
+
+def _comparable(column: pa.ChunkedArray) -> pa.Array:
+    """Values that are equal where their bytes are."""
+    values, kind = column.combine_chunks(), column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        values, kind = values.storage, kind.storage_type
+    if pa.types.is_dictionary(kind):
+        return values.cast(kind.value_type)
+    if pa.types.is_floating(kind):
+        return pc.add(values.cast(pa.float64()), scalar_of(0.0, pa.float64()))
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return values.cast(pa.decimal128(kind.precision, kind.scale))
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return values.cast(views[kind]) if kind in views else values

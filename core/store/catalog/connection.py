@@ -1,0 +1,261 @@
+"""SQLite connections to a catalog, as far as its medium allows, and copies of it."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
+from lamella.core.processes import never_finalize
+from lamella.core.store.folder import network_type
+
+PARTS = ("", "-wal", "-journal")
+"""The catalog, and what may lie beside it: what is not in it yet, or is to be taken back."""
+COPY_TRIES = 5
+
+
+def read_into_memory(path: Path) -> sqlite3.Connection:
+    """All that was committed when it is called, what a crash left beside the file included."""
+    held = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    try:
+        with tempfile.TemporaryDirectory(prefix="lamella-catalog-") as folder:
+            copy = Path(folder, path.name)
+            _copy(path, copy)
+            with closing(sqlite3.connect(copy)) as source:
+                source.backup(held)
+    except BaseException:
+        held.close()
+        raise
+    return held
+
+
+def write_copy(catalog: sqlite3.Connection, path: Path, pairs: str) -> dict[str, str]:
+    """Write a catalog as it is at this moment to `path`; answers what the statement `pairs` finds in it."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as copy:
+        try:
+            catalog.backup(copy)
+            return dict(copy.execute(pairs).fetchall())
+        except sqlite3.DatabaseError as error:
+            raise StoreProblem(
+                f"{path}: the catalog could not be copied", str(error), "Check the disk and its space"
+            ) from error
+
+
+def _copy(path: Path, target: Path) -> None:
+    """Copy the catalog with what is beside it, as all of it was at one moment."""
+    for _ in range(COPY_TRIES):
+        before = _stamps(path)
+        try:
+            for part in PARTS:
+                target.with_name(target.name + part).unlink(missing_ok=True)
+                if before[part] is not None:
+                    copyfile(f"{path}{part}", f"{target}{part}")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise StoreProblem(f"{path}: the catalog cannot be read", why, "Check who may read it") from error
+        if before == _stamps(path):
+            return
+    raise StoreBusy(
+        f"{path.parent}: another program is writing to the store", fix="Try again when it is done"
+    )
+
+
+def _stamps(path: Path) -> dict[str, tuple[int, int] | None]:
+    stamps: dict[str, tuple[int, int] | None] = {}
+    for part in PARTS:
+        try:
+            status = Path(f"{path}{part}").stat()
+        except FileNotFoundError:
+            stamps[part] = None
+        else:
+            stamps[part] = (status.st_size, status.st_mtime_ns)
+    return stamps
+
+
+BUSY_SECONDS = 10.0
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What comes of a statement: in a damaged file also a message of SQLite's that is no text."""
+_NEEDS_TO_WRITE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
+_NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR")
+
+
+def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection that may write, and makes the file when it is missing."""
+    connection = _opened(path, "mode=rwc", busy_seconds)
+    try:
+        kind = network_type(path.parent)
+        if kind is not None:
+            _leave_log(connection, path, kind)
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise problem(path, error) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection that writes nothing, not even beside the file.
+
+    Where SQLite needs to do so, to bring in what a crash left or to tell writers that it reads, the catalog
+    is read into memory instead: it is then as it was when it was opened.
+    """
+    connection = _opened(path, "mode=ro", busy_seconds)
+    try:
+        if _readable_in_place(connection, network_type(path.parent) is not None):
+            return connection
+    except sqlite3.OperationalError as error:
+        if not _name(error).startswith(_NEEDS_TO_WRITE):
+            connection.close()
+            raise problem(path, error) from error
+    except BaseException:  # a file that is no database
+        connection.close()
+        raise
+    connection.close()
+    try:
+        return read_into_memory(path)
+    except sqlite3.Error as error:
+        raise problem(path, error) from error
+
+
+def settle_journal(connection: sqlite3.Connection, path: Path, new: bool) -> bool:
+    """Choose how a connection that may write keeps every commit safe from a power cut; answers whether by a
+    write-ahead log.
+
+    Only a `new` catalog is given one: one without may be open on another computer.
+    """
+    wanted = "= WAL" if new and network_type(path.parent) is None else ""
+    ahead: bool = connection.execute(f"PRAGMA journal_mode {wanted}").fetchone()[0] == "wal"
+    if not ahead:
+        connection.execute("PRAGMA journal_mode = TRUNCATE")
+    connection.execute("PRAGMA synchronous = FULL")
+    return ahead
+
+
+def is_busy(error: Exception) -> bool:
+    return _name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"))
+
+
+def problem(path: Path, error: Exception) -> StoreProblem:
+    """The error of SQLite as one that says what to do."""
+    why = str(error)
+    if is_busy(error):
+        what = f"{path.parent}: another program is using the store"
+        return StoreBusy(what, why, "Try again when it is done")
+    if _name(error).startswith("SQLITE_READONLY"):
+        return ReadOnlyStore(f"{path.parent}: the store cannot be written", why, "Open it read-only")
+    if _name(error).startswith("SQLITE_CANTOPEN"):
+        fix = "Check who may read and write the folder and what is in it"
+        return StoreProblem(f"{path}: the catalog cannot be opened", why, fix)
+    if isinstance(error, UnicodeDecodeError) or _name(error).startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return StoreProblem(f"{path}: the catalog is damaged", why, "Verify the store, or restore a backup")
+    what = f"{path}: the change could not be written"
+    fix = "Nothing changed; check the disk's space, of which a table that is dropped gives back some"
+    return StoreProblem(what, why, fix)
+
+
+def no_room(problem: StoreProblem) -> bool:
+    """Whether SQLite found no room on the disk, which it tells from other failures only in some places."""
+    cause = problem.__cause__
+    return isinstance(cause, sqlite3.OperationalError) and _name(cause).startswith(_NO_ROOM)
+
+
+def unopened(path: Path, error: Exception) -> StoreProblem:
+    """Of a file that could not be opened as a catalog."""
+    if isinstance(error, sqlite3.Error) and _name(error).startswith(_NO_ROOM):
+        return StoreProblem(
+            f"{path}: the catalog could not be opened", str(error), "Check the disk and its space"
+        )
+    return not_a_catalog(path, str(error))
+
+
+def not_a_catalog(path: Path, why: str) -> StoreProblem:
+    return StoreProblem(f"{path}: not the catalog of a store", why, "Choose another folder")
+
+
+class Forked(sqlite3.Connection):
+    """Stands for a connection in a forked child, where to use or even to close it would harm the parent."""
+
+    in_transaction = False
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        never_finalize(connection)
+
+    def execute(self, *_: object) -> sqlite3.Cursor:
+        raise StoreProblem(
+            f"{self._path.parent}: the store was opened before this process was forked",
+            "What it holds open belongs to the parent process",
+            "Open it again in the child",
+        )
+
+    def backup(self, *_: Any, **__: Any) -> None:
+        self.execute()
+
+    def close(self) -> None:
+        """The parent's stays open."""
+
+
+class Closed(sqlite3.Connection):
+    """Stands for a connection that was closed, to say so in words of the store."""
+
+    in_transaction = False
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def execute(self, *_: object) -> sqlite3.Cursor:
+        raise StoreProblem(f"{self._path.parent}: the store was closed", fix="Open it again")
+
+    def backup(self, *_: Any, **__: Any) -> None:
+        self.execute()
+
+    def close(self) -> None:
+        """It is."""
+
+
+def _opened(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=busy_seconds,
+            isolation_level=None, check_same_thread=False,
+        )  # fmt: skip
+    except sqlite3.OperationalError as error:
+        raise problem(path, error) from error
+
+
+def _leave_log(connection: sqlite3.Connection, path: Path, kind: str) -> None:
+    """Exclusive locking reads a write-ahead log without shared memory; it ends with the read after it."""
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    mode = connection.execute("PRAGMA journal_mode = TRUNCATE").fetchone()[0]
+    connection.execute("PRAGMA locking_mode = NORMAL")
+    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    if mode == "wal":
+        raise StoreBusy(
+            f"{path.parent}: the store is on a network folder ({kind}), and open in another program",
+            "its write-ahead log works on one computer only",
+            "Close it there first",
+        )
+
+
+def _readable_in_place(connection: sqlite3.Connection, network: bool) -> bool:
+    """Raises what SQLite says where it needs to write. A log is not for network folders, see `_leave_log`."""
+    if network:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    log = connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    if network and log:
+        return False
+    connection.execute("PRAGMA locking_mode = NORMAL")
+    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    return True
+
+
+def _name(error: Exception) -> str:
+    return getattr(error, "sqlite_errorname", "")

@@ -1,0 +1,330 @@
+"""The SQLite catalog: what a store reads from it, and of which format it is."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lamella.core.errors import StoreProblem, StoreTooNew
+from lamella.core.processes import let_go_in_children
+from lamella.core.store.catalog.access import CatalogAccess
+from lamella.core.store.catalog.connection import BUSY_SECONDS, not_a_catalog, unopened, write_copy
+from lamella.core.store.catalog.schema import (
+    APPLICATION_ID,
+    CHECKED,
+    FORMAT_VERSION,
+    MIGRATIONS,
+    TABLES,
+    checked_rows,
+    damaged_entry,
+)
+from lamella.core.store.catalog.transaction import FILES, CatalogRelations, RemovedFile
+
+
+def settle_format(catalog: CatalogAccess) -> None:
+    """Raises `StoreTooNew` when a later program wrote it, `StoreProblem` when it is not a catalog."""
+    try:
+        written = int(catalog.rows("PRAGMA user_version")[0][0])
+        is_new = written == 0 and not catalog.rows("SELECT 1 FROM sqlite_master LIMIT 1")
+        known = catalog.rows("PRAGMA application_id")[0][0] == APPLICATION_ID
+    except (sqlite3.DatabaseError, StoreProblem) as error:
+        cause = error.__cause__ or error
+        if isinstance(cause, sqlite3.Error):
+            raise unopened(catalog.path, cause) from cause
+        raise not_a_catalog(catalog.path, str(cause)) from error
+    if is_new:
+        _create(catalog)
+        return
+    if not known:
+        raise not_a_catalog(catalog.path, "it is a SQLite file of another program")
+    if written > FORMAT_VERSION:
+        raise StoreTooNew(
+            f"{catalog.path.parent}: the store was written by a later version of Lamella",
+            f"its format is {written}, this program knows {FORMAT_VERSION}",
+            "Open it with the version that wrote it, or a newer one",
+        )
+    catalog.keep_safe(new=False)
+    if written < FORMAT_VERSION:
+        _migrate(catalog)
+
+
+def _migrate(catalog: CatalogAccess) -> None:
+    """Another program may be doing it at the same moment: each step is looked at under the lock."""
+    if catalog.read_only:
+        raise StoreProblem(
+            f"{catalog.path.parent}: the store is of an earlier format",
+            fix="Open it once for writing, which brings it up to date",
+        )
+    with catalog.transaction() as transaction:
+        for written in range(catalog.rows("PRAGMA user_version")[0][0], FORMAT_VERSION):
+            transaction.script(MIGRATIONS[written])
+            transaction.script(f"PRAGMA user_version = {written + 1}")
+
+
+def _create(catalog: CatalogAccess) -> None:
+    """Another program may be making it at the same moment: whoever has the lock first does."""
+    if catalog.read_only:
+        raise not_a_catalog(catalog.path, "it is empty")
+    catalog.keep_safe(new=True)
+    with catalog.transaction() as transaction:
+        if catalog.rows("PRAGMA user_version")[0][0] == 0:
+            transaction.script(TABLES)
+            transaction.script(f"PRAGMA application_id = {APPLICATION_ID}")
+            transaction.script(f"PRAGMA user_version = {FORMAT_VERSION}")
+
+
+Rows = Callable[..., list[tuple[Any, ...]]]
+
+
+class CatalogVersions:
+    """The versions of one table that are kept: all since the oldest, and before it those with a name."""
+
+    def __init__(self, rows: Rows, table_id: int) -> None:
+        self._rows, self._table_id = rows, table_id
+
+    def exists(self, version: int) -> bool:
+        return bool(self._found("version", "version = ?", version))
+
+    def named(self, name: str) -> int | None:
+        found = self._found("version", "name = ?", name)
+        return int(found[0]) if found else None
+
+    def names(self) -> list[str]:
+        return self._found("name", "name != '' ORDER BY version")
+
+    def name_of(self, version: int) -> str:
+        return str(self._found("name", "version = ?", version)[0])
+
+    def named_ones(self) -> list[int]:
+        return self._found("version", "name != '' ORDER BY version")
+
+    def at(self, seconds: float) -> int | None:
+        """The last one made until then, which may be one that has a name and outlived its successors. Times
+        ascend with versions: a clock that was set back is not believed."""
+        found = self._found("version", "at <= ? ORDER BY version DESC LIMIT 1", seconds)
+        return int(found[0]) if found else None
+
+    def stamps(self) -> list[tuple[int, float]]:
+        """(version, seconds since 1970), ascending."""
+        sql = "SELECT version, at FROM commits WHERE table_id = ? ORDER BY version"
+        found = checked_rows("commits", ("version", "at"), self._rows(sql, self._table_id))
+        return [(version, at) for version, at in found]
+
+    def _found(self, wanted: str, condition: str, *values: object) -> list[Any]:
+        sql = f"SELECT {wanted} FROM commits WHERE table_id = ? AND {condition}"
+        found = self._rows(sql, self._table_id, *values)
+        return [value for (value,) in checked_rows("commits", (wanted,), found)]
+
+
+NO_VERSION = -1
+_ALL = "tables"
+"""What all of them are noted by."""
+
+T = TypeVar("T")
+
+_openings = itertools.count()
+
+IdsUnderWay = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """Where a table stands. `generation` changes when its files do without a new version; `draft` is not 0
+    while what it says may yet be taken back, and then a number of its own. `opening` tells it from the same
+    table in a copy of the store."""
+
+    table_id: int
+    name: str
+    folder: str
+    version: int
+    generation: int
+    next_id: int
+    draft: int
+    opening: int
+
+
+class Catalog(CatalogAccess):
+    """Opens or makes `catalog.sqlite` in a store's folder.
+
+    Raises `StoreTooNew` when a later program wrote it, `StoreProblem` when it is not a catalog.
+    """
+
+    def __init__(self, folder: Path, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
+        super().__init__(folder, read_only, busy_seconds)
+        self._opening = next(_openings)
+        self._noted: tuple[int, dict[object, Any]] = (NO_VERSION, {})
+        try:
+            settle_format(self)
+            self.read_apart()
+        except BaseException:
+            self.close()
+            raise
+        let_go_in_children(self)
+
+    def noted(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` reads of the catalog, once for as long as nobody commits: to ask whether somebody did
+        takes half as long as the shortest query."""
+        if self.writes_here():
+            return make()
+        version, (noted_at, found) = self.rows("PRAGMA data_version")[0][0], self._noted
+        if version != noted_at:
+            found = dict[object, Any]()
+            self._noted = (version, found)
+        if key not in found:
+            found[key] = make()  # of this version, or of one that makes the next look differ
+        made: T = found[key]
+        return made
+
+    def tables(self) -> list[TableRow]:
+        return list(self.noted(_ALL, self._tables))
+
+    def table(self, table_id: int) -> TableRow | None:
+        return self.noted(table_id, partial(self._table, table_id))
+
+    def _tables(self) -> tuple[TableRow, ...]:
+        return tuple(map(self._table_row, self.rows(f"SELECT {_TABLE} FROM tables ORDER BY name")))
+
+    def _table(self, table_id: int) -> TableRow | None:
+        if not self.writes_here() and _ALL in (noted := self._noted[1]):
+            return next((row for row in noted[_ALL] if row.table_id == table_id), None)
+        found = self.rows(f"SELECT {_TABLE} FROM tables WHERE table_id = ?", table_id)
+        return self._table_row(found[0]) if found else None
+
+    def valid(self, kind: str, table_id: int, version: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Entries of a versioned table that hold at `version`, oldest first."""
+        found = self.rows(
+            f"SELECT {', '.join(columns)} FROM {kind}"
+            " WHERE table_id = ? AND to_version > ? AND from_version <= ? ORDER BY entry",
+            table_id, version, version,
+        )  # fmt: skip
+        return checked_rows(kind, columns, found)
+
+    def entry(self, kind: str, entry: int, columns: Sequence[str]) -> tuple[Any, ...]:
+        found = self.rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)
+        if not found:
+            raise damaged_entry(kind, "entry", None, f"Entry {entry} is named, and is not there")
+        return checked_rows(kind, columns, found)[0]
+
+    def indexes(self, table_id: int) -> list[tuple[str, str, str]]:
+        """(kind, column ids, options) of a table's indexes, the first made first."""
+        wanted = ("kind", "column_ids", "options")
+        sql = f"SELECT {', '.join(wanted)} FROM indexes WHERE table_id = ? ORDER BY index_id"
+        found = checked_rows("indexes", wanted, self.rows(sql, table_id))
+        return [(kind, column_ids, options) for kind, column_ids, options in found]
+
+    def ids_under_way(self, table_id: int) -> IdsUnderWay:
+        """(first, last) of the ids that rows being staged have, of whichever process."""
+        found = self.rows("SELECT first_id, last_id FROM ids_under_way WHERE table_id = ?", table_id)
+        return [(first, last) for first, last in found]
+
+    def forget_ids_under_way(self) -> None:
+        """Of rows whose staging was cut short; nobody may be staging now."""
+        if self.rows("SELECT 1 FROM ids_under_way LIMIT 1"):
+            with self.transaction() as transaction:
+                transaction.forget_ids_under_way()
+
+    def commits(self, table_id: int) -> list[tuple[Any, ...]]:
+        sql = f"SELECT {', '.join(_COMMIT)} FROM commits WHERE table_id = ? ORDER BY version"
+        return checked_rows("commits", _COMMIT, self.rows(sql, table_id))
+
+    def every(self, kind: str, table_id: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Entries of a versioned table, whichever versions they hold at, oldest first."""
+        sql = f"SELECT {', '.join(columns)} FROM {kind} WHERE table_id = ? ORDER BY entry"
+        return checked_rows(kind, columns, self.rows(sql, table_id))
+
+    def checked(self, kind: str, table_id: int) -> Iterator[tuple[Any, ...]]:
+        """(entry, checksum, what it is of…) of pending entries, whichever versions they hold at, one at a
+        time; those that go meanwhile are left out."""
+        wanted = ("entry", "checksum", *CHECKED[kind])
+        for (entry,) in self.every(kind, table_id, ("entry",)):
+            found = self.rows(f"SELECT {', '.join(wanted)} FROM {kind} WHERE entry = ?", entry)
+            yield from checked_rows(kind, wanted, found)
+
+    def integrity(self) -> list[str]:
+        """What SQLite finds damaged in its file; nothing when all is well."""
+        try:
+            found = self.rows("PRAGMA integrity_check")
+        except StoreProblem as problem:
+            return [problem.why]
+        return [told for (told,) in found if told != "ok"]
+
+    def file_spans(self, table_id: int) -> list[tuple[Any, ...]]:
+        """(path, bytes, from_version, to_version) of every file, for each time it is entered."""
+        wanted = ("path", "bytes", "from_version", "to_version")
+        of_kind = f"SELECT {', '.join(wanted)} FROM {{}} WHERE table_id = ?1"
+        return checked_rows(
+            "data_files", wanted, self.rows(" UNION ALL ".join(map(of_kind.format, FILES)), table_id)
+        )
+
+    @property
+    def relations(self) -> CatalogRelations:
+        return CatalogRelations(self.rows)
+
+    def versions(self, table_id: int) -> CatalogVersions:
+        return CatalogVersions(self.rows, table_id)
+
+    def copy_to(self, path: Path) -> dict[str, str]:
+        """Write the catalog as it is at this moment to `path`; answers the files that the copy names, and
+        their checksums."""
+        with self._reading:
+            named = write_copy(self._reader, path, _NAMED_FILES)
+        return dict(checked_rows("data_files", ("path", "checksum"), named.items()))
+
+    def paths(self) -> set[str]:
+        """Every data and change file that any version of any table still names."""
+        found = checked_rows("data_files", ("path", "checksum"), self.rows(_NAMED_FILES))
+        return {path for path, _ in found}
+
+    def known_paths(self) -> set[str]:
+        """Every file that a version names, or that waits until nobody reads it any more."""
+        return self.paths() | {file.path for file in self.removed_files()}
+
+    def paths_on_disk(self) -> set[str]:
+        """The same as it is now, also where the catalog was read into memory when it was opened."""
+        if self.rows("PRAGMA database_list")[0][2]:
+            return self.known_paths()
+        with closing(Catalog(self.path.parent, read_only=True)) as now:
+            return now.known_paths()
+
+    def removed_files(self) -> list[RemovedFile]:
+        """Files that no version names any more and that are not removed yet, the first first."""
+        names = [field.name for field in fields(RemovedFile)]
+        found = self.rows(f"SELECT {', '.join(names)} FROM removed_files ORDER BY number")
+        return [RemovedFile(*row) for row in checked_rows("removed_files", names, found)]
+
+    def removals(self) -> int:
+        """How many files were ever taken out of the catalog."""
+        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'removed_files'")
+        return int(found[0][0]) if found else 0
+
+    def transaction_tables(self, transaction_id: int) -> list[int]:
+        """The tables of a transaction; nothing once one of them is dropped, or its version has expired."""
+        return [
+            row[0]
+            for row in self.rows(
+                "SELECT DISTINCT table_id FROM commits JOIN transactions USING (transaction_id)"
+                " WHERE transaction_id = ?",
+                transaction_id,
+            )
+        ]
+
+    def _table_row(self, found: tuple[Any, ...]) -> TableRow:
+        together = self.together_here
+        draft = 0 if together is None else together.draft
+        (row,) = checked_rows("tables", _TABLE_COLUMNS, [found])
+        return TableRow(*(*row, draft, self._opening))
+
+
+_TABLE_COLUMNS = ("table_id", "name", "folder", "version", "generation", "next_id")
+_TABLE = ", ".join(_TABLE_COLUMNS)
+_COMMIT = (
+    *("version", "at", "kind", "restores", "inserted", "updated", "deleted", "seconds", "message"),
+    *("name", "transaction_id"),
+)
+_NAMED_FILES = "SELECT path, checksum FROM data_files UNION SELECT path, checksum FROM change_files"

@@ -1,0 +1,217 @@
+"""The catalog's tables. Rows with `from_version` and `to_version` are valid for versions [from, to).
+
+Indexes and relations belong to a table, not to a version: columns by their permanent ids, as JSON lists.
+Numbers are never given twice, so what a process remembers of a dropped table is never taken for another's.
+
+SQLite keeps any value in any column, and a catalog may come from anybody: what is read is `checked_rows`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.types import type_from_bytes
+from lamella.core.errors import DamagedStore
+
+FORMAT_VERSION = 3
+APPLICATION_ID = 0x4C414D45  # "LAME", so that `file` and other programs can tell the catalog apart
+FOREVER = (1 << 62) - 1
+
+_SINCE_2 = """
+CREATE TABLE transactions (transaction_id INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL);
+CREATE TABLE change_files (
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, path TEXT NOT NULL, made INTEGER NOT NULL, rows INTEGER NOT NULL,
+    first_id INTEGER NOT NULL, last_id INTEGER NOT NULL, bytes INTEGER NOT NULL, names TEXT NOT NULL,
+    checksum TEXT NOT NULL, from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE TABLE metadata (
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, column_id INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL,
+    from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE TABLE ids_under_way (
+    staging TEXT NOT NULL, table_id INTEGER NOT NULL, first_id INTEGER NOT NULL, last_id INTEGER NOT NULL
+);
+CREATE TABLE removed_files (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    path TEXT NOT NULL UNIQUE, bytes INTEGER NOT NULL, table_id INTEGER NOT NULL,
+    first_version INTEGER NOT NULL, last_version INTEGER NOT NULL
+);
+CREATE INDEX change_files_by_table ON change_files (table_id, to_version);
+CREATE INDEX metadata_by_table ON metadata (table_id, to_version);
+"""
+
+_SINCE_3 = """
+CREATE TABLE indexes (
+    index_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, kind TEXT NOT NULL, column_ids TEXT NOT NULL, options TEXT NOT NULL,
+    UNIQUE (table_id, kind, column_ids)
+);
+CREATE TABLE relations (
+    relation_id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,
+    from_table_id INTEGER NOT NULL, from_column_ids TEXT NOT NULL,
+    to_table_id INTEGER NOT NULL, to_column_ids TEXT NOT NULL, options TEXT NOT NULL
+);
+"""
+
+TABLES = f"""
+CREATE TABLE tables (
+    table_id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, folder TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL, generation INTEGER NOT NULL,
+    next_id INTEGER NOT NULL, next_column INTEGER NOT NULL
+);
+CREATE TABLE commits (
+    table_id INTEGER NOT NULL, version INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
+    restores INTEGER, inserted INTEGER NOT NULL, updated INTEGER NOT NULL, deleted INTEGER NOT NULL,
+    seconds REAL NOT NULL, message TEXT NOT NULL, name TEXT NOT NULL, transaction_id INTEGER,
+    PRIMARY KEY (table_id, version)
+) WITHOUT ROWID;
+CREATE TABLE columns (
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, column_id INTEGER NOT NULL, name TEXT NOT NULL,
+    type BLOB NOT NULL, place INTEGER NOT NULL, from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE TABLE data_files (
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, path TEXT NOT NULL, rows INTEGER NOT NULL,
+    first_id INTEGER NOT NULL, last_id INTEGER NOT NULL, bytes INTEGER NOT NULL, names TEXT NOT NULL,
+    checksum TEXT NOT NULL, made INTEGER NOT NULL,
+    from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE TABLE deletions (
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, ids BLOB NOT NULL, checksum TEXT NOT NULL,
+    from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE TABLE pending_rows (
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, first_id INTEGER NOT NULL, rows INTEGER NOT NULL,
+    columns TEXT NOT NULL, batch BLOB NOT NULL, checksum TEXT NOT NULL,
+    from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE TABLE pending_cells (
+    entry INTEGER PRIMARY KEY AUTOINCREMENT,
+    table_id INTEGER NOT NULL, made INTEGER NOT NULL, ids BLOB NOT NULL,
+    columns TEXT NOT NULL, batch BLOB NOT NULL, checksum TEXT NOT NULL,
+    from_version INTEGER NOT NULL, to_version INTEGER NOT NULL
+);
+CREATE INDEX columns_by_table ON columns (table_id, to_version);
+CREATE INDEX data_files_by_table ON data_files (table_id, to_version);
+CREATE INDEX deletions_by_table ON deletions (table_id, to_version);
+CREATE INDEX pending_rows_by_table ON pending_rows (table_id, to_version);
+CREATE INDEX pending_cells_by_table ON pending_cells (table_id, to_version);
+{_SINCE_2}
+{_SINCE_3}"""
+
+MIGRATIONS = {
+    1: f"""
+ALTER TABLE commits ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE commits ADD COLUMN transaction_id INTEGER;
+ALTER TABLE data_files ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
+ALTER TABLE data_files ADD COLUMN made INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE deletions ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
+ALTER TABLE pending_rows ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
+ALTER TABLE pending_cells ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
+{_SINCE_2}""",
+    2: _SINCE_3,
+}
+"""What turns the catalog of a format into the next one's."""
+
+VERSIONED = {
+    "columns": ("column_id", "name", "type", "place"),
+    "data_files": ("path", "rows", "first_id", "last_id", "bytes", "names", "checksum", "made"),
+    "change_files": ("path", "made", "rows", "first_id", "last_id", "bytes", "names", "checksum"),
+    "metadata": ("column_id", "key", "value"),
+    "deletions": ("ids", "checksum"),
+    "pending_rows": ("first_id", "rows", "columns", "batch", "checksum"),
+    "pending_cells": ("made", "ids", "columns", "batch", "checksum"),
+}
+
+_TEXTS = frozenset(
+    {"name", "folder", "kind", "message", "path", "names", "checksum", "columns", "column_ids", "options"}
+    | {"from_column_ids", "to_column_ids", "staging"}
+)
+_BYTES = frozenset({"type", "key", "value", "ids", "batch"})
+_FRACTIONS = frozenset({"at", "seconds"})
+_MAY_BE_NULL = frozenset({"restores", "transaction_id"})
+_SHOWN = 60
+_CalledFor = tuple[frozenset[type], ...]
+
+CHECKED = {"deletions": ("ids",), "pending_rows": ("batch",), "pending_cells": ("ids", "batch")}
+"""What the checksum of a pending entry is of; it is empty where an earlier format had none."""
+
+
+def checked_rows(kind: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The rows, if their values are of the types that the columns of the catalog's table `kind` have; raises
+    `DamagedStore` otherwise."""
+    wanted, found = _types_of(tuple(columns)), list(rows)
+    for row in found:
+        for value, types, column in zip(row, wanted, columns, strict=True):
+            if type(value) not in types:
+                raise damaged_entry(kind, column, value, f"A {type(value).__name__} cannot be there")
+    return found
+
+
+def whole_numbers(kind: str, column: str, text: str) -> tuple[int, ...]:
+    """What such a column lists as JSON; raises `DamagedStore`."""
+    numbers = _parsed(kind, column, text)
+    if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
+        raise damaged_entry(kind, column, text, "It is no list of whole numbers")
+    return tuple(numbers)
+
+
+def names_by_key(kind: str, text: str) -> dict[int, str]:
+    """What a file calls each column, by the column's permanent id; raises `DamagedStore`."""
+    names = _parsed(kind, "names", text)
+    fits = isinstance(names, dict) and all(key.isdecimal() and isinstance(names[key], str) for key in names)
+    if not fits:
+        raise damaged_entry(kind, "names", text, "It does not say what the columns are called")
+    return {int(key): name for key, name in names.items()}
+
+
+def row_ids(kind: str, ids: bytes) -> np.ndarray:
+    """The `_id`s that an entry is of; raises `DamagedStore`."""
+    if len(ids) % 8:
+        raise damaged_entry(kind, "ids", ids, "Each is of 8 bytes")
+    return np.frombuffer(ids, "<i8")
+
+
+def column_type(stored: bytes) -> pa.DataType:
+    """Raises `DamagedStore` for what is none."""
+    try:
+        return type_from_bytes(stored)
+    except (pa.ArrowException, OSError, EOFError, ValueError, LookupError) as error:
+        raise damaged_entry("columns", "type", stored, str(error)) from error
+
+
+def damaged_entry(kind: str, column: str, value: object, why: str) -> DamagedStore:
+    shown = repr(value)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    what = f"the catalog's table {kind} holds {shown} as {column}"
+    return DamagedStore(what, why, "Verify the store, which tells what else is damaged, and restore a backup")
+
+
+@lru_cache(64)
+def _types_of(columns: tuple[str, ...]) -> _CalledFor:
+    return tuple(map(_types, columns))
+
+
+def _types(column: str) -> frozenset[type]:
+    if column in _MAY_BE_NULL:
+        return frozenset({int, type(None)})
+    kinds = ((_TEXTS, str), (_BYTES, bytes), (_FRACTIONS, float))
+    return frozenset({next((kind for names, kind in kinds if column in names), int)})
+
+
+def _parsed(kind: str, column: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise damaged_entry(kind, column, text, str(error)) from error

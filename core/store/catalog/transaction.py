@@ -1,0 +1,435 @@
+"""The SQL of what changes in a catalog, one method for each thing that can happen to a table."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lamella.core.store.catalog.schema import FOREVER, VERSIONED, checked_rows, whole_numbers
+from lamella.core.store.ids import ID_COLUMN
+
+Rows = Callable[..., list[tuple[Any, ...]]]
+ColumnIds = tuple[int, ...]
+_COLUMNS = "name, from_table_id, from_column_ids, to_table_id, to_column_ids"
+
+
+@dataclass(frozen=True)
+class RelationRow:
+    """A relation as the catalog has it: columns by their ids at the time it was declared."""
+
+    name: str
+    from_table: int
+    from_columns: ColumnIds
+    to_table: int
+    to_columns: ColumnIds
+
+
+@dataclass(frozen=True)
+class ColumnEntry:
+    """What a column was called in versions [first, stop)."""
+
+    column_id: int
+    name: str
+    first: int
+    stop: int
+
+
+class CatalogRelations:
+    """Reads them."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def all(self) -> list[RelationRow]:
+        """The first declared first."""
+        found = self._rows(f"SELECT {_COLUMNS} FROM relations ORDER BY relation_id")
+        return list(map(_row, checked_rows("relations", _COLUMNS.split(", "), found)))
+
+    def columns(self, table_id: int) -> list[ColumnEntry]:
+        """Of all versions that are kept."""
+        wanted = ("column_id", "name", "from_version", "to_version")
+        found = self._rows(f"SELECT {', '.join(wanted)} FROM columns WHERE table_id = ?", table_id)
+        return [ColumnEntry(*entry) for entry in checked_rows("columns", wanted, found)]
+
+
+class RelationEntries:
+    """Changes them, inside a catalog transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def all(self) -> list[RelationRow]:
+        return CatalogRelations(self._fetched).all()
+
+    def add(self, row: RelationRow) -> None:
+        self._connection.execute(
+            f"INSERT INTO relations ({_COLUMNS}, options) VALUES (?, ?, ?, ?, ?, '{{}}')",
+            (
+                row.name,
+                row.from_table,
+                json.dumps(row.from_columns),
+                row.to_table,
+                json.dumps(row.to_columns),
+            ),
+        )
+
+    def drop(self, name: str) -> None:
+        self._connection.execute("DELETE FROM relations WHERE name = ?", (name,))
+
+    def follow_casts(self, table_id: int) -> None:
+        """Name columns by what they are now: versions that tell what became of them are about to go."""
+        entries = CatalogRelations(self._fetched).columns(table_id)
+        for table, columns in (("from_table_id", "from_column_ids"), ("to_table_id", "to_column_ids")):
+            found = self._fetched(f"SELECT relation_id, {columns} FROM relations WHERE {table} = ?", table_id)
+            for relation_id, ids in found:
+                before = whole_numbers("relations", columns, ids)
+                now = [column_now(entries, column_id) for column_id in before]
+                kept = [old if new is None else new for old, new in zip(before, now, strict=True)]
+                self._connection.execute(
+                    f"UPDATE relations SET {columns} = ? WHERE relation_id = ?",
+                    (json.dumps(kept), relation_id),
+                )
+
+    def _fetched(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, values).fetchall()
+
+
+def column_now(entries: Sequence[ColumnEntry], column_id: int) -> int | None:
+    """The column that stands where this one did: itself, or what a cast made of it; None once it is dropped.
+
+    A cast ends a column, and another of its name begins, in one version; so does the undo of a cast.
+    """
+    seen: set[tuple[int, int]] = set()
+    while column_id != ID_COLUMN.key:
+        last = max((e for e in entries if e.column_id == column_id), key=_stop, default=None)
+        if last is None or (column_id, last.stop) in seen:
+            return None
+        if last.stop == FOREVER:
+            return column_id
+        seen.add((column_id, last.stop))
+        following = _begun(entries, last, {e.column_id for e in entries if e.first < last.stop <= e.stop})
+        if following is None:
+            return None
+        column_id = following
+    return column_id
+
+
+def last_name(entries: Sequence[ColumnEntry], column_id: int) -> str | None:
+    """What a column was called last; None where no version is kept that had it."""
+    last = max((e for e in entries if e.column_id == column_id), key=_stop, default=None)
+    return None if last is None else last.name
+
+
+def _begun(entries: Sequence[ColumnEntry], ended: ColumnEntry, before: Collection[int]) -> int | None:
+    begun = (e for e in entries if e.first == ended.stop and e.name == ended.name)
+    return next((e.column_id for e in begun if e.column_id not in before), None)
+
+
+def _stop(entry: ColumnEntry) -> int:
+    return entry.stop
+
+
+def _row(found: tuple[Any, ...]) -> RelationRow:
+    name, from_table, from_columns, to_table, to_columns = found
+    froms = whole_numbers("relations", "from_column_ids", from_columns)
+    return RelationRow(
+        name, from_table, froms, to_table, whole_numbers("relations", "to_column_ids", to_columns)
+    )
+
+
+FILES = ("data_files", "change_files")
+_GONE = (
+    "table_id = :table AND (from_version >= to_version OR (to_version <= :oldest AND NOT EXISTS ("
+    "SELECT 1 FROM commits c WHERE c.table_id = :table AND c.name != ''"
+    " AND c.version >= from_version AND c.version < to_version)))"
+)
+"""Entries that no kept version has. Those that a flush ended in the version that made them are of none."""
+_USED_COLUMNS = " UNION ".join(
+    f"SELECT value FROM {kind}, json_each({kind}.columns) WHERE {kind}.table_id = :table"
+    for kind in ("pending_rows", "pending_cells")
+)
+
+
+@dataclass(frozen=True)
+class RemovedFile:
+    """A file that no version names any more; those from `first_version` to `last_version` may have."""
+
+    number: int
+    path: str
+    bytes: int
+    table_id: int
+    first_version: int
+    last_version: int
+
+
+class Retention:
+    """Inside a catalog transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def forget(self, table_id: int, oldest: int) -> None:
+        """Take out every version before `oldest` that has no name, and queue the files only they named."""
+        RelationEntries(self._connection).follow_casts(table_id)
+        values = {"table": table_id, "oldest": oldest}
+        self._connection.execute(
+            "DELETE FROM transactions WHERE transaction_id IN (SELECT transaction_id FROM commits"
+            " WHERE table_id = :table AND version < :oldest AND name = '')", values
+        )  # fmt: skip
+        self._connection.execute(
+            "DELETE FROM commits WHERE table_id = :table AND version < :oldest AND name = ''", values
+        )
+        self._queue_from(table_id, _GONE, values)
+        for kind in VERSIONED.keys() - {*FILES, "columns"}:
+            self._connection.execute(f"DELETE FROM {kind} WHERE {_GONE}", values)
+        self._connection.execute(
+            f"DELETE FROM columns WHERE {_GONE} AND entry NOT IN ({_USED_COLUMNS})", values
+        )
+        self._connection.execute(
+            "DELETE FROM indexes WHERE table_id = :table AND EXISTS (SELECT 1 FROM json_each(column_ids)"
+            " WHERE value NOT IN (SELECT column_id FROM columns WHERE table_id = :table))", values
+        )  # fmt: skip
+
+    def drop_table(self, table_id: int) -> None:
+        """Take out the table with all its versions, and queue its files."""
+        self._queue_from(table_id, "table_id = :table", {"table": table_id})
+        self._connection.execute(
+            "DELETE FROM transactions WHERE transaction_id IN"
+            " (SELECT transaction_id FROM commits WHERE table_id = ?)", (table_id,)
+        )  # fmt: skip
+        for kind in ("tables", "commits", "indexes", *VERSIONED):
+            self._connection.execute(f"DELETE FROM {kind} WHERE table_id = ?", (table_id,))
+        self._connection.execute("DELETE FROM relations WHERE ? IN (from_table_id, to_table_id)", (table_id,))
+
+    def cross_off(self, numbers: Iterable[int]) -> None:
+        """These files are gone from the disk."""
+        self._connection.executemany("DELETE FROM removed_files WHERE number = ?", [(n,) for n in numbers])
+
+    def _queue_from(self, table_id: int, condition: str, values: dict[str, int]) -> None:
+        gone: list[tuple[str, int, int, int]] = []
+        for kind in FILES:
+            gone += self._connection.execute(
+                f"DELETE FROM {kind} WHERE {condition} RETURNING path, bytes, from_version, to_version",
+                values,
+            ).fetchall()
+        if gone:
+            self._queue(table_id, gone)
+
+    def _queue(self, table_id: int, gone: Sequence[tuple[str, int, int, int]]) -> None:
+        """An undo names files again, so one may be named still, or have been named several times."""
+        named = " UNION ".join(f"SELECT path FROM {kind} WHERE table_id = :table" for kind in FILES)
+        kept = {path for (path,) in self._connection.execute(named, {"table": table_id})}
+        self._connection.executemany(
+            "INSERT INTO removed_files (path, bytes, table_id, first_version, last_version)"
+            " VALUES (?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET"
+            " first_version = min(first_version, excluded.first_version),"
+            " last_version = max(last_version, excluded.last_version)",
+            [(path, size, table_id, first, last) for path, size, first, last in gone if path not in kept],
+        )
+
+
+TakenBack = Callable[[], None]
+_drafts = itertools.count(1)
+
+
+class Together:
+    """Commits of one catalog transaction. They share a `number`, and the block's message where it has one.
+
+    `tables` are those that have one; `drops` tells that tables were dropped.
+    `draft` tells what is read inside from any other state of the catalog, and from what was taken back.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, message: str, taken_back: TakenBack) -> None:
+        self.draft = next(_drafts)
+        self.tables: set[int] = set()
+        self.drops = False
+        self._connection, self._message, self._taken_back = connection, message, taken_back
+        made = connection.execute(
+            "INSERT INTO transactions (at) VALUES (?) RETURNING transaction_id", (time.time(),)
+        )
+        self.number = int(made.fetchone()[0])
+
+    def take_back(self) -> None:
+        """A part failed: the numbers that it gave may be given to something else now."""
+        self.draft = next(_drafts)
+        self._taken_back()
+
+    def stamped(self, table_id: int, commit: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A commit's row, which ends with message, name and transaction, as one of these."""
+        *rest, message, name, _ = commit
+        self.tables.add(table_id)
+        return (*rest, self._message or message, name, self.number)
+
+    def close(self) -> None:
+        """A block without commits leaves nothing behind."""
+        if not self.tables:
+            self._connection.execute("DELETE FROM transactions WHERE transaction_id = ?", (self.number,))
+
+
+class Transaction:
+    """What may be done inside `Catalog.transaction()`."""
+
+    def __init__(self, connection: sqlite3.Connection, together: Together | None = None) -> None:
+        self._connection, self._together = connection, together
+
+    @property
+    def retention(self) -> Retention:
+        return Retention(self._connection)
+
+    @property
+    def relations(self) -> RelationEntries:
+        return RelationEntries(self._connection)
+
+    def script(self, statements: str) -> None:
+        for statement in filter(str.strip, statements.split(";")):
+            self._connection.execute(statement)
+
+    def add_table(self, name: str, folder: str) -> int:
+        made = self._connection.execute(
+            "INSERT INTO tables (name, folder, version, generation, next_id, next_column)"
+            " VALUES (?, ?, 0, 0, 0, 1) RETURNING table_id",
+            (name, folder),
+        )
+        return int(made.fetchone()[0])
+
+    def rename_table(self, table_id: int, name: str) -> None:
+        self._connection.execute("UPDATE tables SET name = ? WHERE table_id = ?", (name, table_id))
+
+    def table_names(self) -> list[str]:
+        return [row[0] for row in self._connection.execute("SELECT name FROM tables ORDER BY name")]
+
+    def version(self, table_id: int) -> tuple[int, int] | None:
+        """(version, generation), or None when the table is gone."""
+        found: tuple[int, int] | None = self._connection.execute(
+            "SELECT version, generation FROM tables WHERE table_id = ?", (table_id,)
+        ).fetchone()
+        return found
+
+    def take_ids(self, table_id: int, count: int) -> int:
+        """The first of `count` ids that nobody else gets."""
+        return int(self._take(table_id, "next_id", count))
+
+    def take_ids_for_later(self, table_id: int, count: int, staging: str) -> int:
+        """The same for rows that are still being staged: no file may span the ids until they arrived."""
+        first = self.take_ids(table_id, count)
+        row = (staging, table_id, first, first + count - 1)
+        self._connection.execute("INSERT INTO ids_under_way VALUES (?, ?, ?, ?)", row)
+        return first
+
+    def ids_arrived(self, table_id: int, staging: str, unused: range) -> None:
+        """What was staged is entered in this transaction, or given up; the last `unused` ids are given to
+        others, unless ids behind them were given already."""
+        self._connection.execute("DELETE FROM ids_under_way WHERE staging = ?", (staging,))
+        self._connection.execute(
+            "UPDATE tables SET next_id = ? WHERE table_id = ? AND next_id = ?",
+            (unused.start, table_id, unused.stop),
+        )
+
+    def forget_ids_under_way(self) -> None:
+        self._connection.execute("DELETE FROM ids_under_way")
+
+    def spans_others(self, entry: int, table_id: int, version: int, first_id: int, last_id: int) -> bool:
+        """Whether ids from the first to the last belong to another segment, or to rows on their way."""
+        valid = "table_id = :table AND to_version > :version AND from_version <= :version"
+        found = self._connection.execute(
+            f"SELECT 1 FROM data_files WHERE {valid} AND entry <> :entry"
+            " AND first_id <= :last AND last_id >= :first UNION ALL"
+            f" SELECT 1 FROM pending_rows WHERE {valid}"
+            " AND first_id <= :last AND first_id + rows > :first UNION ALL"
+            " SELECT 1 FROM ids_under_way WHERE table_id = :table"
+            " AND first_id <= :last AND last_id >= :first LIMIT 1",
+            {"table": table_id, "version": version, "entry": entry, "first": first_id, "last": last_id},
+        )
+        return found.fetchone() is not None
+
+    def take_column_ids(self, table_id: int, count: int) -> int:
+        return int(self._take(table_id, "next_column", count))
+
+    def move_on(self, table_id: int, commit: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Make `commit` (version, at, kind, restores, counts…, seconds, message, name, transaction) the
+        table's newest; answers it as it was entered: later than the last, whatever the clock says."""
+        version, at, *rest = commit
+        commit = (version, max(at, self._earliest(table_id)), *rest)
+        if self._together is not None:
+            commit = self._together.stamped(table_id, commit)
+        marks = ", ".join("?" * (1 + len(commit)))
+        self._connection.execute(f"INSERT INTO commits VALUES ({marks})", (table_id, *commit))
+        self._connection.execute("UPDATE tables SET version = ? WHERE table_id = ?", (commit[0], table_id))
+        return commit
+
+    def name_commit(self, table_id: int, version: int, name: str) -> None:
+        self._connection.execute(
+            "UPDATE commits SET name = ? WHERE table_id = ? AND version = ?", (name, table_id, version)
+        )
+
+    def add_index(self, table_id: int, index: tuple[str, str, str]) -> bool:
+        """Enter an index (kind, column ids, options); False when the table has one like it."""
+        made = self._connection.execute(
+            "INSERT INTO indexes (table_id, kind, column_ids, options) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING", (table_id, *index)
+        )  # fmt: skip
+        return made.rowcount == 1
+
+    def drop_index(self, table_id: int, kind: str, column_ids: str) -> None:
+        self._connection.execute(
+            "DELETE FROM indexes WHERE table_id = ? AND kind = ? AND column_ids = ?",
+            (table_id, kind, column_ids),
+        )
+
+    def next_generation(self, table_id: int) -> None:
+        self._connection.execute(
+            "UPDATE tables SET generation = generation + 1 WHERE table_id = ?", (table_id,)
+        )
+
+    def add(self, kind: str, table_id: int, version: int, values: Sequence[Any]) -> int:
+        """A new entry of a versioned table, valid from `version` on; answers its number."""
+        made = self._connection.execute(_INSERTIONS[kind], (table_id, *values, version, FOREVER))
+        return int(made.lastrowid or 0)
+
+    def close(self, kind: str, entries: Sequence[int], version: int) -> None:
+        """End these entries' validity before `version`."""
+        self._connection.executemany(
+            f"UPDATE {kind} SET to_version = ? WHERE entry = ?", [(version, e) for e in entries]
+        )
+
+    def restore(self, kind: str, table_id: int, target: int, current: int) -> None:
+        """Make what was valid at `target` valid again from `current + 1` on, and nothing else."""
+        columns = ", ".join(("table_id", *VERSIONED[kind]))
+        held = "table_id = ? AND from_version <= ? AND to_version > ?"
+        self._connection.execute(
+            f"INSERT INTO {kind} ({columns}, from_version, to_version) SELECT {columns}, ?, ? FROM {kind}"
+            f" WHERE {held} AND NOT (from_version <= ? AND to_version > ?) ORDER BY entry",
+            (current + 1, FOREVER, table_id, target, target, current, current),
+        )
+        self._connection.execute(
+            f"UPDATE {kind} SET to_version = ? WHERE {held} AND NOT (from_version <= ? AND to_version > ?)",
+            (current + 1, table_id, current, current, target, target),
+        )
+
+    def _earliest(self, table_id: int) -> float:
+        """A microsecond after the last commit."""
+        found = self._connection.execute(
+            "SELECT at FROM commits WHERE table_id = ? ORDER BY version DESC LIMIT 1", (table_id,)
+        ).fetchone()
+        return (round(found[0] * 1_000_000) + 1) / 1_000_000 if found else 0.0
+
+    def _take(self, table_id: int, counter: str, count: int) -> int:
+        return int(
+            self._connection.execute(
+                f"UPDATE tables SET {counter} = {counter} + ? WHERE table_id = ? RETURNING {counter} - ?",
+                (count, table_id, count),
+            ).fetchone()[0]
+        )
+
+
+def _insertion(kind: str) -> str:
+    columns = ("table_id", *VERSIONED[kind], "from_version", "to_version")
+    return f"INSERT INTO {kind} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+_INSERTIONS = {kind: _insertion(kind) for kind in VERSIONED}

@@ -1,0 +1,362 @@
+"""What changing a table's columns stages, what is noted about them, and which values a wider type keeps."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import types as is_
+
+from lamella.core.arguments import text_of
+from lamella.core.arrow.arrays import from_values, take, to_numpy
+from lamella.core.arrow.types import ID, always_fits, exact_cast, inexact, stored_type
+from lamella.core.errors import BadData, UnknownColumn, shown
+from lamella.core.jobs import Job
+from lamella.core.scan.chunks import column_chunks
+from lamella.core.scan.parquet_file import Footer, unchanged
+from lamella.core.scan.read import tables
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
+from lamella.core.store.commit import Cells, Change, Metadata
+from lamella.core.store.data_files import WrittenFile
+from lamella.core.store.evolution import Cast, Lost, converted, is_carried, refuse_unrelated
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.table_version import State
+
+TakeIds = Callable[[int], int]
+CAST_FROM = b"lamella.cast_from"
+"""Noted about a column that a cast made: the ids of those it was before, the last one first."""
+
+
+def added(state: State, column: Column, default: Any, after: str | None, job: Job, message: str) -> Change:
+    """One more column, null in every row, or `default`, which its type has to hold."""
+    table = state.snapshot.name
+    refuse_names(table, [c.name for c in state.columns], [column.name])
+    place = 0 if after == ID else len(state.columns)
+    if after not in (None, ID):
+        place = state.columns.index(known(state, [after])[0]) + 1
+    columns = (*state.columns[:place], column, *state.columns[place:])
+    if default is None:
+        return Change(message, columns)
+    value = _fitting(table, column, default)
+    ids = np.concatenate([np.empty(0, np.int64), *_ids(state, job)])
+    return Change(message, columns, cells=Cells(ids, {column.key: take(value, np.zeros(len(ids), np.int64))}))
+
+
+def dropped(state: State, names: Sequence[str], message: str) -> Change:
+    gone = set(known(state, names))
+    kept = tuple(c for c in state.columns if c not in gone)
+    keys = {c.key for c in gone}
+    metadata = {key: value for key, value in state.metadata.items() if key[0] not in keys}
+    return Change(message, kept, metadata=metadata)
+
+
+def renamed(state: State, names: Mapping[str, str], message: str) -> Change:
+    """All at once, so that two columns can swap their names."""
+    renaming = {c.key: new for c, new in zip(known(state, list(names)), names.values(), strict=True)}
+    others = [c.name for c in state.columns if c.key not in renaming]
+    refuse_names(state.snapshot.name, others, list(names.values()))
+    return Change(message, tuple(replace(c, name=renaming.get(c.key, c.name)) for c in state.columns))
+
+
+def reordered(state: State, names: Sequence[str], message: str) -> Change:
+    """These columns first, the others behind them in the order they had."""
+    first = known(state, names)
+    keys = {c.key for c in first}
+    return Change(message, (*first, *(c for c in state.columns if c.key not in keys)))
+
+
+def cast(state: State, name: str, how: Cast, take_ids: TakeIds, job: Job, message: str) -> Change:
+    """The column as another type: where values have to be converted it is a new column in the old one's
+    place, so that earlier versions keep theirs."""
+    column, how = known(state, [name])[0], replace(how, to=stored_type(how.to))
+    if how.to.equals(column.type):
+        return Change(message, state.columns)
+    if is_carried(column.type, how.to):
+        return Change(message, _replaced(state, column, replace(column, type=how.to)))
+    refuse_unrelated(state.snapshot.name, name, column.type, how.to)
+    ids, values = _converted(state, column, how, job)
+    made = Column(name, how.to, take_ids(1))
+    cells = Cells(ids, {made.key: values}) if len(ids) else None
+    return Change(message, _replaced(state, column, made), _moved(state.metadata, column, made), cells=cells)
+
+
+def known(state: State, names: Sequence[str]) -> list[Column]:
+    """The columns of these names, each named once; raises `UnknownColumn`, and `BadData` for `_id`."""
+    table, by_name = state.snapshot.name, {c.name: c for c in state.columns}
+    if ID in names:
+        raise BadData(f"{table}: {ID} is the table's own and stays as it is", fix="Name another column")
+    times = Counter(text_of(name, f"{table}: the column") for name in names)
+    for name in names:
+        if name not in by_name:
+            raise UnknownColumn(name, table, list(by_name))
+        if times[name] > 1:
+            raise BadData(f"{table}: column '{name}' is named twice", fix="Name each column once")
+    return [by_name[name] for name in names]
+
+
+def refuse_names(table: str, taken: Iterable[str], wanted: Sequence[str]) -> None:
+    """Raise `BadData` for a new name that is empty, taken, given twice, not Unicode, or the table's own."""
+    held = set(taken)
+    for name in wanted:
+        text_of(name, f"{table}: the column name")
+        if not name:
+            raise BadData(f"{table}: a column needs a name", fix="Give it one")
+        if name == ID:
+            raise BadData(f"{table}: {ID} is what the table calls its row ids", fix="Choose another name")
+        if name in held:
+            raise BadData(
+                f"{table} has a column '{name}' already", fix="Choose another name, or rename that one too"
+            )
+        held.add(name)
+
+
+def _replaced(state: State, column: Column, by: Column) -> tuple[Column, ...]:
+    return tuple(by if c is column else c for c in state.columns)
+
+
+def _moved(metadata: Metadata, column: Column, to: Column) -> Metadata:
+    moved = {(to.key if key == column.key else key, name): v for (key, name), v in metadata.items()}
+    was = ",".join(map(str, (column.key, *cast_from(metadata, column.key))))
+    return moved | {(to.key, CAST_FROM): was.encode()}
+
+
+def cast_from(metadata: Metadata, key: int) -> tuple[int, ...]:
+    """The ids that a column had before it was cast, the last one first."""
+    noted = metadata.get((key, CAST_FROM), b"")
+    return tuple(map(int, noted.split(b","))) if noted else ()
+
+
+def _fitting(table: str, column: Column, default: Any) -> pa.Array:
+    try:
+        return from_values([default], column.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+        raise BadData(
+            f"{table}: {default!r} does not fit column '{column.name}' of type {column.type}",
+            str(error),
+            "Give a value that does, or another type",
+        ) from error
+
+
+def _converted(state: State, column: Column, how: Cast, job: Job) -> tuple[np.ndarray, pa.Array]:
+    """A row group at a time: only what is made of the column is kept in memory."""
+    ids, values = [np.empty(0, np.int64)], [pa.nulls(0, how.to)]
+    for rows in tables(state.snapshot, (ID_COLUMN, column), job):
+        ids.append(to_numpy(rows.column(0)))
+        try:
+            values.append(converted(rows.column(1).combine_chunks(), how))
+        except Lost as lost:
+            raise BadData(
+                f"{state.snapshot.name}: column '{column.name}' holds {lost.value}, which is no {how.to}",
+                lost.why,
+                lost.fix,
+            ) from lost
+    return np.concatenate(ids), pa.concat_arrays(values)
+
+
+def _ids(state: State, job: Job) -> Iterator[np.ndarray]:
+    return (to_numpy(rows.column(0)) for rows in tables(state.snapshot, (ID_COLUMN,), job))
+
+
+TABLE = 0
+"""The column id under which the table's own are kept."""
+Values = Mapping[str | bytes, str | bytes | None]
+_FIELD_ID = b"PARQUET:field_id"
+REQUIRED = b"lamella.required"
+"""Noted about a column whose field said that it holds no null, until one comes."""
+_OWN = frozenset({REQUIRED, CAST_FROM})
+"""Notes that are not people's."""
+
+
+def from_schema(schema: pa.Schema, columns: Sequence[Column]) -> Metadata:
+    """What a schema says of the table, and its fields of the columns.
+
+    All of it is kept, what pandas noted of a DataFrame too; but not the field ids of a Parquet file that the
+    data came from.
+    """
+    noted = {(TABLE, key): value for key, value in (schema.metadata or {}).items()}
+    keys = {c.name: c.key for c in columns}
+    for field in schema:
+        noted |= {(keys[field.name], key): v for key, v in (field.metadata or {}).items() if key != _FIELD_ID}
+        if not field.nullable:
+            noted[keys[field.name], REQUIRED] = b""
+    return noted
+
+
+def with_nulls_noted(change: Change, metadata: Metadata) -> Change:
+    """`change` of a table of this metadata, after which required columns that get a null are so no more."""
+    noted = metadata if change.metadata is None else change.metadata
+    required = [key for key, name in noted if name == REQUIRED]
+    gained = {key for key in required if _gets_null(change, key)}
+    if not gained:
+        return change
+    kept = {about: value for about, value in noted.items() if about[1] != REQUIRED or about[0] not in gained}
+    return replace(change, metadata=kept)
+
+
+def _gets_null(change: Change, key: int) -> bool:
+    cells = {} if change.cells is None else change.cells.values
+    if key in cells and cells[key].null_count:
+        return True
+    if change.rows is not None and change.rows[1] and not _is_complete(change.rows[0], key):
+        return True
+    return any(_may_hold_null(file, key) for file in change.files)
+
+
+def _is_complete(values: Mapping[int, pa.Array], key: int) -> bool:
+    return key in values and not values[key].null_count
+
+
+def _may_hold_null(file: WrittenFile, key: int) -> bool:
+    """Files of our own writing say of columns without nulls that they are required."""
+    name = {int(number): name for number, name in json.loads(file.names).items()}.get(key)
+    return name is None or bool(pq.read_schema(file.path).field(name).nullable)
+
+
+def with_metadata(state: State) -> pa.Schema:
+    """The table's columns; of one that was given as required, and holds no null yet, that it is."""
+    by_column: dict[int, dict[bytes, bytes]] = {}
+    for (column, key), value in state.metadata.items():
+        if key not in _OWN:
+            by_column.setdefault(column, {})[key] = value
+    fields = [
+        pa.field(c.name, c.type, (c.key, REQUIRED) not in state.metadata, by_column.get(c.key))
+        for c in state.columns
+    ]
+    return pa.schema([pa.field(ID_COLUMN.name, ID_COLUMN.type), *fields], by_column.get(TABLE))
+
+
+def of_column(state: State, name: str | None) -> dict[str, str]:
+    """What is noted about a column, or about the table where `name` is None."""
+    wanted = _key(state, name)
+    noted = {key: value for (column, key), value in state.metadata.items() if column == wanted}
+    return {_text(key): _text(value) for key, value in noted.items() if key not in _OWN}
+
+
+def refuse_other_than_text(table: str, values: Values) -> None:
+    """Raises `BadData` for keys and values that cannot be noted, before any of them is."""
+    if not isinstance(values, Mapping):
+        raise BadData(f"{table}: metadata is a dict of text, not {shown(values)}", fix="Give {key: value}")
+    for key, value in values.items():
+        if not isinstance(key, (str, bytes)):
+            raise BadData(f"{table}: a key of metadata is text, not {shown(key)}", fix="Write it as text")
+        if value is not None and not isinstance(value, (str, bytes)):
+            called = key if isinstance(key, str) else key.decode(errors="replace")
+            raise BadData(
+                f"{table}: metadata is text; '{called}' is {shown(value)}",
+                fix="Write it as text, such as JSON; None forgets what was noted",
+            )
+
+
+def changed(state: State, name: str | None, values: Values, message: str) -> Change:
+    about = _key(state, name)
+    noted = dict(state.metadata)
+    for key, value in values.items():
+        if value is None:
+            noted.pop((about, _bytes(key)), None)
+        else:
+            noted[about, _bytes(key)] = _bytes(value)
+    return Change(message, state.columns, noted)
+
+
+def _key(state: State, name: str | None) -> int:
+    return TABLE if name is None else known(state, [name])[0].key
+
+
+def _text(stored: bytes) -> str:
+    return stored.decode(errors="surrogateescape")
+
+
+def _bytes(given: str | bytes) -> bytes:
+    """Raises `BadData` for halves of characters that stand for no byte."""
+    if isinstance(given, bytes):
+        return given
+    try:
+        return given.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return text_of(given, "the metadata").encode()
+
+
+LARGEST_DOUBLE_INTEGER = 2**53
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_SECONDS_A_DAY = 86_400
+
+
+def refuse_stored_misfits(state: State, widened: Iterable[Column]) -> None:
+    """Raise `BadData` naming the column that holds a value which its wider type would change.
+
+    Deleted rows count: they are decoded with the others.
+    """
+    before = {c.key: c.type for c in state.columns}
+    for column in widened:
+        if not always_fits(before[column.key], column.type):
+            for segment in state.snapshot.segments:
+                _refuse_misfit(segment, column)
+            for cells in state.cells.values():
+                if column.key in cells.values and exact_cast(cells.values[column.key], column.type) is None:
+                    raise inexact(column.name, before[column.key], column.type)
+
+
+def refuse_misfits(files: Iterable[WrittenFile], columns: Iterable[Column]) -> None:
+    """The same for files written before their columns widened."""
+    wanted = tuple(columns)
+    for file in files:
+        names = {int(key): name for key, name in json.loads(file.names).items()}
+        for column in wanted:
+            _refuse_misfit(FileSegment(file.path, file.rows, names), column)
+
+
+def _refuse_misfit(segment: Segment, column: Column) -> None:
+    if isinstance(segment, MemorySegment):
+        name = str(column.key)
+        held = segment.rows.column(name) if name in segment.rows.column_names else None
+        if held is not None and exact_cast(held, column.type) is None:
+            raise inexact(column.name, held.type, column.type)
+    elif column.key in segment.names:
+        told = unchanged(segment)
+        kind = told.schema.field(segment.names[column.key]).type
+        if not (always_fits(kind, column.type) or _file_fits(segment, told, kind, column)):
+            raise inexact(column.name, kind, column.type)
+
+
+def _file_fits(segment: FileSegment, told: Footer, kind: pa.DataType, column: Column) -> bool:
+    largest = _largest(kind, column.type)
+    if largest is not None and _all_within(told, segment.names[column.key], largest):
+        return True
+    stored = Column(column.name, kind, column.key)
+    groups = range(told.metadata.num_row_groups)
+    chunks = (column_chunks(segment, group, [stored], into=None)[0] for group in groups)
+    return all(exact_cast(chunk, column.type) is not None for chunk in chunks)
+
+
+def _largest(kind: pa.DataType, wider: pa.DataType) -> int | None:
+    """Stored numbers up to this size fit; None where it is not a matter of size."""
+    if is_.is_integer(kind) and is_.is_float64(wider):
+        return LARGEST_DOUBLE_INTEGER
+    if is_.is_temporal(kind) and (is_.is_timestamp(wider) or is_.is_duration(wider)):
+        ticks = _TICKS[wider.unit]
+        factor = ticks * _SECONDS_A_DAY if is_.is_date32(kind) else ticks // _TICKS[kind.unit]
+        return (2**63 - 1) // max(1, factor)
+    return None
+
+
+def _all_within(told: Footer, name: str, largest: int) -> bool:
+    metadata = told.metadata
+    leaves = [metadata.schema.column(i) for i in range(len(metadata.schema))]
+    places = [i for i, leaf in enumerate(leaves) if leaf.path == leaf.name == name]
+    for group in range(metadata.num_row_groups):
+        column = metadata.row_group(group).column(places[0])
+        told_of = column.statistics if column.is_stats_set else None
+        if told_of is None:
+            return False
+        if not told_of.has_min_max:
+            if told_of.null_count != column.num_values:
+                return False
+        elif max(abs(int(told_of.min_raw)), abs(int(told_of.max_raw))) > largest:
+            return False
+    return True

@@ -1,0 +1,153 @@
+"""Which values of two columns differ: null equals null, NaN equals NaN, nested values item by item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.arrow.arrays import from_numpy, take, to_numpy
+
+_LAYOUTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+    pa.types.is_map,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """`items` of all lists end to end; a list that is null has length 0 and is not `valid`."""
+
+    lengths: np.ndarray
+    valid: np.ndarray
+    items: pa.Array
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each list begins among the items."""
+        starts: np.ndarray = np.cumsum(self.lengths) - self.lengths
+        return starts
+
+    def places(self, rows: np.ndarray) -> np.ndarray:
+        """Where the items of these lists are, list after list."""
+        return ranges(self.starts[rows], self.lengths[rows])
+
+
+def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """`starts[0]`, `starts[0] + 1`, … for `lengths[0]` numbers, then those from `starts[1]` on, and so on."""
+    before = np.cumsum(lengths) - lengths
+    numbers: np.ndarray = np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()), dtype=np.int64)
+    return numbers
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Lists of any layout, and maps, which are lists of entries."""
+    return any(test(kind) for test in _LAYOUTS)
+
+
+def lists_of(values: pa.Array) -> Lists:
+    if pa.types.is_map(values.type):
+        values = values.cast(pa.list_(pa.struct([values.type.key_field, values.type.item_field])))
+    if len(values) and not values.null_count and isinstance(values, (pa.ListArray, pa.LargeListArray)):
+        return _all_there(values)
+    valid, lengths = np.ones(len(values), bool), to_numpy(pc.list_value_length(values)).astype(np.int64)
+    if values.null_count:
+        valid = to_numpy(values.is_valid())
+        lengths = np.where(valid, lengths, 0)
+    return Lists(lengths, valid, pc.list_flatten(values))
+
+
+def _all_there(values: pa.ListArray | pa.LargeListArray) -> Lists:
+    """Several times as quick as Arrow's functions, which look at each list for a null."""
+    ends = to_numpy(values.offsets)
+    first, last = int(ends[0]), int(ends[-1])
+    items = values.values.slice(first, last - first)
+    return Lists(np.diff(ends).astype(np.int64), np.ones(len(values), bool), items)
+
+
+def as_array(lists: Lists) -> pa.Array:
+    """A `list` column, whatever layout the lists came from."""
+    ends = np.concatenate([[0], np.cumsum(lists.lengths)]).astype(np.int32)
+    bits = None if lists.valid.all() else pa.py_buffer(np.packbits(lists.valid, bitorder="little"))
+    kind = pa.list_(lists.items.type)
+    buffers = [bits, from_numpy(ends).buffers()[1]]
+    return pa.Array.from_buffers(kind, len(lists.lengths), buffers, children=[lists.items])
+
+
+def differs(a: pa.Array, b: pa.Array) -> np.ndarray:
+    """Row by row, whether two arrays of one type and length differ."""
+    if not a.null_count and not b.null_count:
+        return _compared(a, b)
+    valid_a, valid_b = to_numpy(a.is_valid()), to_numpy(b.is_valid())
+    both: np.ndarray = valid_a & valid_b
+    different: np.ndarray = valid_a != valid_b
+    if both.any():
+        different |= both & _compared(a, b)
+    return different
+
+
+def _compared(a: pa.Array, b: pa.Array) -> np.ndarray:
+    """Like `differs`; what it says of nulls does not count."""
+    test = next((test for fits, test in _TESTS if fits(a.type)), _scalars)
+    return test(a, b)
+
+
+def _scalars(a: pa.Array, b: pa.Array) -> np.ndarray:
+    try:
+        return to_numpy(pc.not_equal(a, b))
+    except pa.ArrowNotImplementedError:
+        pairs = zip(a, b, strict=True)
+        return np.fromiter((not x.equals(y) for x, y in pairs), bool, len(a))
+
+
+def _floats(a: pa.Array, b: pa.Array) -> np.ndarray:
+    """NaN is one value, and -0.0 another than 0.0."""
+    x, y = to_numpy(a), to_numpy(b)
+    nan = np.isnan(x) & np.isnan(y)
+    different: np.ndarray = ((x != y) | (np.signbit(x) != np.signbit(y))) & ~nan
+    return different
+
+
+def _decoded(a: pa.Array, b: pa.Array) -> np.ndarray:
+    kind = a.type.value_type
+    return differs(a.cast(kind), b.cast(kind))
+
+
+def _stored(a: pa.Array, b: pa.Array) -> np.ndarray:
+    return differs(a.storage, b.storage)
+
+
+def _structs(a: pa.Array, b: pa.Array) -> np.ndarray:
+    different = np.zeros(len(a), bool)
+    for place in range(a.type.num_fields):
+        different |= differs(pc.struct_field(a, [place]), pc.struct_field(b, [place]))
+    return different
+
+
+def _lists(a: pa.Array, b: pa.Array) -> np.ndarray:
+    """Of lists equally long, the items are compared, all at once."""
+    mine, theirs = lists_of(a), lists_of(b)
+    different: np.ndarray = mine.lengths != theirs.lengths
+    rows = np.flatnonzero(~different & (mine.lengths > 0))
+    if len(rows):
+        items = differs(take(mine.items, mine.places(rows)), take(theirs.items, theirs.places(rows)))
+        starts = np.cumsum(mine.lengths[rows]) - mine.lengths[rows]
+        different[rows] = np.logical_or.reduceat(items, starts)
+    return different
+
+
+_TESTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array, pa.Array], np.ndarray]], ...] = (
+    (pa.types.is_floating, _floats),
+    (pa.types.is_dictionary, _decoded),
+    (pa.types.is_struct, _structs),
+    (is_list, _lists),
+    (lambda kind: isinstance(kind, pa.BaseExtensionType), _stored),
+)

@@ -1,0 +1,432 @@
+"""Folders and files of a store: staging, publishing, sweeping, and which versions are being read."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import shutil
+import struct
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
+from lamella.core.processes import LOCKED_BYTES, FileLock
+from lamella.core.store.paths import CATALOG, StorePaths, entries, is_link, is_own_name, new_name
+
+SWEEP_SECONDS = 30.0
+
+
+_EFFECTIVE = os.access in os.supports_effective_ids
+
+log = logging.getLogger(__name__)
+
+
+class Layout:
+    """Where things are in the store's folder. `refuse_replaced` raises where that is another one by now."""
+
+    def __init__(self, root: Path, refuse_replaced: Callable[[], None] | None = None) -> None:
+        self.root, self.paths = root, StorePaths(root)
+        self.refuse_replaced = refuse_replaced or _no_refusal
+        self.data, self.staging, self._lock = self.paths.data, self.paths.staging, self.paths.lock
+        self._thread = threading.local()
+
+    def create(self) -> None:
+        """Make the folders; raises `StoreProblem` where that is not allowed or a file is in the way."""
+        try:
+            self.data.mkdir(parents=True, exist_ok=True)
+            self.staging.mkdir(exist_ok=True)
+        except OSError as error:
+            raise StoreProblem(
+                f"{self.root}: a store cannot be made here",
+                error.strerror or str(error),
+                "Choose another folder",
+            ) from error
+
+    def refuse_unwritable(self) -> None:
+        """Raises `ReadOnlyStore` naming what may not be written, before anything is tried."""
+        own = (self.data, self.staging, self._lock)
+        for place in (self.root, *sorted(self.root.glob(f"{CATALOG}*")), *own):
+            if place.exists() and not os.access(place, os.W_OK, effective_ids=_EFFECTIVE):
+                raise ReadOnlyStore(
+                    f"{self.root}: the store cannot be changed",
+                    f"{place} may not be written, or is on a read-only medium",
+                    "Open it read-only, or see to it that you may write there",
+                )
+
+    @contextmanager
+    def stage(self) -> Iterator[Staging]:
+        """A staging folder that is gone after the block, with whatever was not published from it."""
+        outer: Staging | None = getattr(self._thread, "together", None)
+        if outer is not None:
+            yield outer.part()
+            return
+        self.refuse_replaced()
+        lock = FileLock(self._lock)
+        with disk_problems(self.root):
+            had = lock.wait(shared=True, seconds=SWEEP_SECONDS)
+        if not had:
+            raise StoreBusy(
+                f"{self.root}: another program is tidying the store up", fix="Try again when it is done"
+            )
+        folder = self.staging / new_name()
+        try:
+            with disk_problems(self.root):
+                folder.mkdir(parents=True)
+            yield Staging(folder, self.paths, self.refuse_replaced)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            lock.release()
+
+    @contextmanager
+    def stage_together(self) -> Iterator[Staging]:
+        """What this thread stages in the block is kept from sweeps to its end, and can be withdrawn whole."""
+        with self.stage() as staging:
+            outer, self._thread.together = getattr(self._thread, "together", None), staging
+            try:
+                yield staging
+            finally:
+                self._thread.together = outer
+
+    def sweep(self, known: Callable[[], set[str]], forget: Callable[[], None] | None = None) -> list[int]:
+        """Remove staging folders and data files that nobody knows, unless somebody is staging; `forget` is
+        called when nobody is. What is not called like the store's own files stays, and so do links.
+
+        Answers the sizes of the data files that are gone. Nobody ever read them, for no version named them.
+        """
+        lock = FileLock(self._lock)
+        try:
+            if not lock.acquire():
+                return []
+        except OSError as error:
+            log.warning("%s: what a crash left is not looked for: %s", self.root, error)
+            return []
+        try:
+            self.refuse_replaced()
+            for folder in filter(self.paths.may_sweep, entries(self.staging)):
+                shutil.rmtree(folder, ignore_errors=True)
+            if forget is not None:
+                forget()
+            return self._sweep_data(known())
+        finally:
+            lock.release()
+
+    def strays(self, named: Callable[[], set[str]]) -> list[Path] | None:
+        """Files and links that nobody names; None while somebody is staging, for then they may be named in a
+        moment. Nothing is written for it: where there is no lock, nobody ever staged anything."""
+        lock = FileLock(self._lock, makes=False)
+        try:
+            if not lock.acquire():
+                return None
+        except FileNotFoundError:
+            pass
+        try:
+            folders = set(self.paths.table_folders())
+            loose = [path for path in entries(self.data) if path not in folders]
+            return [*entries(self.staging), *loose, *_unnamed(folders, named())]
+        finally:
+            lock.release()
+
+    def _sweep_data(self, known: set[str]) -> list[int]:
+        sizes = []
+        folders = list(self.paths.table_folders())
+        for file in filter(self.paths.may_sweep, _unnamed(folders, known)):
+            try:
+                size = file.stat().st_size
+                file.unlink()
+            except OSError as error:
+                log.warning("%s: left over by a crash, and could not be removed: %s", file, error)
+            else:
+                sizes.append(size)
+        for folder in folders:
+            remove_empty(folder)
+        return sizes
+
+
+class Staging:
+    """Files being written. `publish` moves them where the catalog will name them."""
+
+    def __init__(self, folder: Path, paths: StorePaths, refuse_replaced: Callable[[], None]) -> None:
+        self._folder, self._paths, self._refuse_replaced = folder, paths, refuse_replaced
+        self._published: dict[Path, Path] = {}
+        self._made: list[Path] = []
+        self._parts: list[Staging] = []
+
+    @property
+    def name(self) -> str:
+        """Nobody else's, in whichever process; parts share it."""
+        return self._folder.name
+
+    def part(self) -> Staging:
+        """Files of the same folder that can be withdrawn alone; they are withdrawn with the others too."""
+        self._parts.append(Staging(self._folder, self._paths, self._refuse_replaced))
+        return self._parts[-1]
+
+    def new_file(self, suffix: str) -> Path:
+        return self._folder / f"{new_name()}{suffix}"
+
+    def publish(self, files: Iterable[Path], table_folder: str) -> list[str]:
+        """Make the files durable in the table's folder; answers their paths below `data/`."""
+        self._refuse_replaced()
+        target = self._paths.table_folder(table_folder)
+        with disk_problems(target):
+            if not target.is_dir():
+                target.mkdir(exist_ok=True)
+                self._made.append(target)
+            for file in files:
+                sync(file)
+                self._published[file] = file.replace(target / file.name)
+            sync(target)
+            sync(self._paths.data)
+        return [f"{table_folder}/{file.name}" for file in files]
+
+    def withdraw(self, besides: Collection[str] = ()) -> None:
+        """Take back what was published, for the commit that would have named it did not happen; `besides` are
+        paths that are named."""
+        for part in self._parts:
+            part.withdraw(besides)
+        for staged, published in self._published.items():
+            if published.relative_to(self._paths.data).as_posix() not in besides:
+                published.replace(staged)
+        self._published.clear()
+        for folder in self._made:
+            remove_empty(folder)
+        self._made.clear()
+
+
+@contextmanager
+def disk_problems(place: Path) -> Iterator[None]:
+    """What the disk refuses in the block, as a `StoreProblem`."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreProblem(
+            f"{place}: nothing could be written",
+            error.strerror or str(error),
+            "Nothing changed; check the disk's space, and whether you may write there",
+        ) from error
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder unless there is something in it."""
+    if not folder.is_dir() or any(folder.iterdir()):
+        return
+    try:
+        folder.rmdir()
+    except OSError as error:
+        log.info("%s: is empty, and could not be removed: %s", folder, error)
+
+
+def _no_refusal() -> None:
+    """Of a folder that nobody has open."""
+
+
+def _unnamed(folders: Iterable[Path], named: Collection[str]) -> list[Path]:
+    return [
+        file for folder in folders for file in entries(folder) if f"{folder.name}/{file.name}" not in named
+    ]
+
+
+def sync(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+Mount = tuple[str, str]
+"""Where a file system is mounted, and its type."""
+
+NETWORK = frozenset(
+    {"nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "9p", "afs", "afpfs", "webdav", "ncpfs", "ceph"}
+    | {"lustre", "beegfs", "gpfs", "gfs2", "ocfs2", "glusterfs", "virtiofs", "vboxsf", "prl_fs", "vmhgfs"}
+    | {"drvfs", "coda", "davfs", "sshfs", "osxfuse", "macfuse"}
+)
+LOCAL_FUSE = frozenset({"fuseblk", "fuse.ntfs", "fuse.ntfs-3g", "fuse.exfat", "fuse.portal"})
+_DRIVE_REMOTE = 4
+
+
+def network_type(folder: Path, mounts: Iterable[Mount] | None = None) -> str | None:
+    """The type of the file system when others may reach it over a network, or from outside this machine.
+
+    `mounts` are this machine's unless they are given; a later one hides an earlier one.
+    """
+    if mounts is None and sys.platform == "win32":
+        return _remote_drive(folder)
+    real = folder.resolve()
+    kind = ""
+    longest = -1
+    for place, type_ in _mounts() if mounts is None else mounts:
+        depth = len(Path(place).parts)
+        if depth >= longest and real.is_relative_to(place):
+            longest, kind = depth, type_
+    fuse = kind.startswith("fuse") and kind not in LOCAL_FUSE
+    return kind if fuse or kind in NETWORK else None
+
+
+def _mounts() -> list[Mount]:
+    return [(p.mountpoint, p.fstype) for p in psutil.disk_partitions(all=True)]
+
+
+def _remote_drive(folder: Path) -> str | None:
+    if sys.platform != "win32":
+        return None
+    import ctypes
+
+    root = os.path.splitdrive(folder.resolve())[0] + "\\"
+    remote = root.startswith("\\\\") or ctypes.windll.kernel32.GetDriveTypeW(root) == _DRIVE_REMOTE
+    return "network drive" if remote else None
+
+
+_SLOT = struct.Struct("<qqq")
+_FREE = _SLOT.pack(0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A version in use, looked up when the newest removal of a file was number `removals`."""
+
+    table_id: int
+    version: int
+    removals: int
+
+
+class Claim:
+    """Keeps the files of a version for as long as it is referred to."""
+
+
+class Readers:
+    """The claims of one open store, and a look at those of all."""
+
+    def __init__(self, root: Path) -> None:
+        self._folder = StorePaths(root).readers
+        self._slots: _Slots | None = None
+
+    def claim(self, reading: Reading) -> Claim | None:
+        """None where the folder takes no file: a medium that nobody can remove files from, or a full one."""
+        try:
+            if self._slots is None or self._slots.process != os.getpid():
+                self._slots = _Slots.locked_in(self._folder)
+            return self._slots.claim(reading)
+        except OSError as error:
+            log.info("%s: what is read cannot be kept from being removed: %s", self._folder, error)
+            return None
+
+    def readings(self) -> list[Reading]:
+        """Every version in use, in whatever process; files that dead processes left are removed, and what is
+        none of these files is left alone."""
+        found: list[Reading] = []
+        for path in filter(_is_slots, entries(self._folder)):
+            lock = FileLock(path)
+            try:
+                if lock.acquire():
+                    _remove_dead(path, lock)
+                else:
+                    found += _readings_of(path)
+            except FileNotFoundError:
+                continue  # its process closed the store in this moment
+        return found
+
+    def sweep(self) -> None:
+        """Remove the files of the dead."""
+        self.readings()
+
+    def close(self) -> None:
+        """Claims still referred to last on."""
+        self._slots = None
+
+
+class _Slots:
+    """A file of slots. It is unlocked and removed when the last claim in it is gone."""
+
+    def __init__(self, path: Path, lock: FileLock) -> None:
+        self.process, self._path = os.getpid(), path
+        self._numbers, self._given_back = itertools.count(), deque[int]()
+        weakref.finalize(self, _remove, path, lock, self.process)
+
+    @classmethod
+    def locked_in(cls, folder: Path) -> _Slots:
+        """Whoever looks for the files of the dead may take a new one for such: then another is made."""
+        folder.mkdir(exist_ok=True)
+        while True:
+            path = folder / new_name()
+            lock = FileLock(path)
+            if lock.acquire() and path.exists():
+                return cls(path, lock)
+            lock.release()
+
+    def claim(self, reading: Reading) -> Claim:
+        number = self._free_number()
+        self._write(number, _SLOT.pack(reading.table_id, reading.version, reading.removals))
+        claim = Claim()
+        weakref.finalize(claim, self._release, number).atexit = False
+        return claim
+
+    def _free_number(self) -> int:
+        try:
+            return self._given_back.popleft()
+        except IndexError:
+            return next(self._numbers)
+
+    def _release(self, number: int) -> None:
+        """Runs on any thread, in the middle of anything, so it takes no lock."""
+        if self.process != os.getpid():
+            return  # a fork has no say in what its parent reads
+        try:
+            self._write(number, _FREE)
+        except OSError as error:
+            log.info("%s: a version stays claimed until the store is closed: %s", self._path, error)
+        else:
+            self._given_back.append(number)
+
+    def _write(self, number: int, content: bytes) -> None:
+        with self._path.open("r+b", buffering=0) as file:
+            file.seek(LOCKED_BYTES + number * _SLOT.size)
+            file.write(content)
+
+
+def _is_slots(path: Path) -> bool:
+    return is_own_name(path.name) and path.is_file() and not is_link(path)
+
+
+def _readings_of(path: Path) -> Iterator[Reading]:
+    with path.open("rb") as file:
+        file.seek(LOCKED_BYTES)
+        content = file.read()
+    whole = len(content) // _SLOT.size * _SLOT.size
+    slots = (Reading(*slot) for slot in _SLOT.iter_unpack(content[:whole]))
+    return (reading for reading in slots if reading.table_id)
+
+
+def _remove_dead(path: Path, lock: FileLock) -> None:
+    """Removed before it is unlocked, lest it is taken into use in between; Windows removes no open file,
+    but there it cannot be removed either once it is in use."""
+    if os.name == "nt":
+        lock.release()
+    try:
+        path.unlink()
+    except PermissionError as error:
+        log.info("%s: left where it is: %s", path, error)
+    finally:
+        lock.release()
+
+
+def _remove(path: Path, lock: FileLock, process: int) -> None:
+    lock.release()
+    if process != os.getpid():
+        return
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:  # the store is not there any more, or may not be written
+        log.info("%s: left where it is: %s", path, error)

@@ -1,0 +1,445 @@
+"""Keeping a table's files in good order: flush, merge and compact. None of it makes a version."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import groupby
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lamella.core.arguments import count_of
+from lamella.core.arrow.arrays import in_one
+from lamella.core.arrow.sorted_ids import union
+from lamella.core.errors import BadData, Cancelled, LamellaError
+from lamella.core.jobs import Job
+from lamella.core.processes import let_go_in_children
+from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.read import in_memory
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
+from lamella.core.store.catalog.queries import Catalog, IdsUnderWay
+from lamella.core.store.catalog.transaction import Transaction
+from lamella.core.store.commit import NO_IDS, Cells, end_to_end, latest, write_cells
+from lamella.core.store.data_files import ROWS_A_FILE, FileShape, rows_a_group
+from lamella.core.store.folder import Layout, Staging
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.publish import Attempts, Publication, still_at, version_holding
+from lamella.core.store.rewrite import Applied, Rewrite, apart, rewrite, segments_with_pending
+from lamella.core.store.table_version import Held, PendingRows, Reader, State
+
+FLUSH_ROWS_ABOVE = 50_000
+FLUSH_CELLS_ABOVE = 2_000_000
+FLUSH_AT_REST_FROM = 1_000
+"""Pending rows, when nobody waits: fewer are read from the catalog as quickly as from a file."""
+
+ENTRIES = 64
+CHANGE_FILES = 16
+TIER = 4
+_PENDING = "pending_cells"
+T = TypeVar("T")
+Tidying = Callable[[State, Job], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Pending cells that say the same as these catalog entries together."""
+
+    entries: tuple[tuple[str, int], ...]
+    cells: tuple[Cells, ...]
+
+
+class Tidier:
+    """Works on one table's state; raises `Overtaken` where the table moved on meanwhile."""
+
+    def __init__(self, catalog: Catalog, layout: Layout, table_id: int) -> None:
+        self._catalog, self._layout, self._table_id = catalog, layout, table_id
+
+    def needed(self, state: State) -> Tidying | None:
+        """What has to be done for the state to stay quick to read, if anything."""
+        rows = [h.segment.num_rows for h in _loose(state)]
+        changed = [(len(c.ids), len(c.values)) for (kind, _), c in state.cells.items() if kind == _PENDING]
+        if len(state.cells) - len(changed) > CHANGE_FILES:
+            return self.rewrite_changed
+        pending_rows = sum(rows) + sum(count for count, _ in changed)
+        pending_cells = sum(rows) * len(state.columns) + sum(count * width for count, width in changed)
+        if pending_rows > FLUSH_ROWS_ABOVE or pending_cells > FLUSH_CELLS_ABOVE:
+            return self.flush
+        return self.merge if max(len(rows), len(changed), len(state.deletions)) > ENTRIES else None
+
+    def worthwhile(self, state: State) -> Tidying | None:
+        """What is worth doing while nothing else is asked of the table."""
+        rows = sum(h.segment.num_rows for h in _loose(state))
+        changed = sum(len(cells.ids) for (kind, _), cells in state.cells.items() if kind == _PENDING)
+        return self.flush if rows + changed >= FLUSH_AT_REST_FROM else None
+
+    def flush(self, state: State, job: Job) -> None:
+        """Pending rows become data files, pending cells change files; deletions stay in the catalog."""
+        loose = np.array([i for i, h in enumerate(state.held) if h.kind == "pending_rows"], np.int64)
+        merged = [_merged(state, run, besides=loose) for run in _runs(state)]
+        if not len(loose) and not merged:
+            return
+        columns = {c.key: c for c in state.columns}
+        with self._layout.stage() as staging:
+            rows = self._rewritten(state, loose, staging, job)
+            files = [(write_cells(c, columns, staging), c.made) for m in merged for c in m.cells]
+            with self._publishing(state, staging) as publication:
+                publication.replaced(rows, staging.publish([f.path for f in rows.files], state.row.folder))
+                publication.ended(key for m in merged for key in m.entries if key not in rows.contained)
+                for group, made in files:
+                    paths = staging.publish([f.path for f in group], state.row.folder)
+                    publication.change_files(group, paths, made)
+
+    def merge(self, state: State, job: Job) -> None:
+        """One catalog entry for what many small commits left."""
+        tails = [_tail(run, [len(state.cells[key].ids) for key in run]) for run in _runs(state)]
+        loose = [_tail(run, [h.segment.num_rows for h in run]) for run in _adjoining(_loose(state))]
+        gone = _tail(list(state.deletions), [len(ids) for ids in state.deletions.values()])
+        with self._publishing(state) as publication:
+            if len(gone) > 1:
+                publication.ended(("deletions", entry) for entry in gone)
+                publication.deletions(union(*(state.deletions[entry] for entry in gone)))
+            for merged in (_merged(state, run) for run in tails if len(run) > 1):
+                publication.ended(merged.entries)
+                for held in merged.cells:
+                    publication.cells(held, state.column_entries)
+            for run in (run for run in loose if len(run) > 1):
+                publication.ended((h.kind, h.entry) for h in run)
+                count, values = sum(h.segment.num_rows for h in run), _joined(run, state.columns)
+                publication.merged_rows(run[0].first_id, values, count, state.column_entries)
+
+    def rewrite_changed(self, state: State, job: Job) -> None:
+        """Data files for every segment that is not all there is to know of its rows."""
+        self.rewrite(state, segments_with_pending(state), job)
+
+    def rewrite(
+        self, state: State, segments: np.ndarray, job: Job, shape: FileShape | None = None
+    ) -> list[int]:
+        """New data files for these segments, ascending, with all that is pending for them; their entries.
+
+        What others commit meanwhile lies over the new files, as long as it leaves alone what is in them.
+        """
+        if not len(segments):
+            return []
+        with self._layout.stage() as staging:
+            rewritten = self._rewritten(state, segments, staging, job, shape)
+            paths = staging.publish([f.path for f in rewritten.files], state.row.folder)
+            still = partial(version_holding, self._catalog, state, rewritten.replaced)
+            with self._publishing(state, staging, still) as publication:
+                return publication.replaced(rewritten, paths, made=state.version)
+
+    def under_way(self) -> IdsUnderWay:
+        return self._catalog.ids_under_way(self._table_id)
+
+    def _rewritten(
+        self,
+        state: State,
+        segments: np.ndarray,
+        staging: Staging,
+        job: Job,
+        shape: FileShape | None = None,
+    ) -> Rewrite:
+        applied = Applied(state.snapshot.columns)
+        return rewrite(state, segments, applied, staging, job, shape, self.under_way())
+
+    @contextmanager
+    def _publishing(
+        self,
+        state: State,
+        staging: Staging | None = None,
+        still: Callable[[Transaction], int] | None = None,
+    ) -> Iterator[Publication]:
+        """One catalog transaction that leaves the version as it is; files are taken back if it fails."""
+        try:
+            with self._catalog.transaction() as transaction:
+                version = still(transaction) if still else still_at(transaction, state)
+                yield Publication(transaction, self._table_id, version)
+                transaction.next_generation(self._table_id)
+        except BaseException:
+            if staging:
+                staging.withdraw(besides=self._catalog.known_paths())
+            raise
+
+
+def _loose(state: State) -> list[Held]:
+    return [h for h in state.held if h.kind == "pending_rows"]
+
+
+def _runs(state: State) -> list[list[tuple[str, int]]]:
+    """Pending entries with no change file between them, in the order they were made."""
+    by_kind = groupby(state.cells, key=lambda key: key[0])
+    return [list(run) for kind, run in by_kind if kind == "pending_cells"]
+
+
+def _merged(state: State, run: Sequence[tuple[str, int]], besides: np.ndarray = NO_IDS) -> Merged:
+    """The cells of a run that count still, except those of the segments numbered `besides`."""
+    segments = [state.held[i] for i in besides]
+    held = [_outside(cells, segments) for cells in state.live([state.cells[key] for key in run])]
+    made = max(state.cells[key].made for key in run)
+    cells = latest([c for c in held if len(c.ids)], state.columns)
+    return Merged(tuple(run), tuple(replace(c, made=made) for c in cells))
+
+
+def _outside(cells: Cells, segments: Sequence[Held]) -> Cells:
+    if not segments:
+        return cells
+    inside = np.zeros(len(cells.ids), bool)
+    for held in segments:
+        inside |= (cells.ids >= held.first_id) & (cells.ids <= held.last_id)
+    return cells.only(~inside) if inside.any() else cells
+
+
+def _adjoining(loose: Sequence[Held]) -> list[list[Held]]:
+    """Pending rows whose ids follow each other."""
+    runs: list[list[Held]] = []
+    for held in loose:
+        if runs and runs[-1][-1].last_id + 1 == held.first_id:
+            runs[-1].append(held)
+        else:
+            runs.append([held])
+    return runs
+
+
+def _tail(entries: Sequence[T], sizes: Sequence[int]) -> Sequence[T]:
+    """The last entries, as far back as none is much larger than all after it: merging costs n log n."""
+    start, after = len(entries), 0
+    while start and (not after or sizes[start - 1] <= TIER * after):
+        start -= 1
+        after += sizes[start]
+    return entries[start:]
+
+
+def _joined(run: Sequence[Held], columns: Sequence[Column]) -> dict[int, pa.Array]:
+    pending = [h.segment for h in run if isinstance(h.segment, PendingRows)]
+    assert len(pending) == len(run), "what the catalog holds is pending"
+    joined = pa.concat_tables([in_memory(MemorySegment.of(rows), columns) for rows in _rows_of(pending)])
+    return {c.key: in_one(joined.column(i)) for i, c in enumerate(columns)}
+
+
+def _rows_of(pending: Sequence[PendingRows]) -> Iterator[pa.Table]:
+    """In order; rows of no column at all are counted by their ids."""
+    for bare, alike in groupby(pending, key=lambda rows: not rows.values()):
+        run = list(alike)
+        yield from (rows.rows for rows in run) if bare else end_to_end(rows.values() for rows in run)
+
+
+log = logging.getLogger(__name__)
+
+
+class Upkeep:
+    def __init__(
+        self, catalog: Catalog, layout: Layout, table_id: int, reader: Reader, attempts: Attempts
+    ) -> None:
+        self._catalog, self._table_id, self._reader, self._attempts = catalog, table_id, reader, attempts
+        self._tidier = Tidier(catalog, layout, table_id)
+        self._changed = False
+        let_go_in_children(self)
+
+    def forked(self) -> None:
+        """What was changed is the parent's to look after."""
+        self._changed = False
+
+    def note_change(self) -> None:
+        """The table was changed from here: it is looked after when it comes to rest."""
+        self._changed = True
+
+    def tidy(self, work: Callable[[Tidier, State], None]) -> None:
+        """Do `work` on the table's files; the version stays."""
+        self._attempts.retried(lambda state: work(self._tidier, state))
+        self.index_new_files(Job())
+
+    def beside(self, work: Callable[[Tidier, State], T]) -> T:
+        """Do `work` on the table's files while others commit. Who keeps being overtaken makes the others
+        wait."""
+        return self._attempts.beside(lambda state: work(self._tidier, state))
+
+    def index_new_files(self, job: Job) -> None:
+        """Make what indexes lack for the files of the newest version; whatever fails, the version stands."""
+        if self._catalog.together_here is not None or not self._reader.indexes.listed:
+            return
+        try:
+            self._reader.indexes.keep_up(self._reader.current().snapshot, job)
+        except Cancelled as cancelled:
+            log.info("%s: new files are indexed when it is needed: %s", self._table_id, cancelled)
+
+    def tidy_if_needed(self, job: Job, version: int | None = None) -> None:
+        """Keep what is pending small enough to be read with every snapshot; commits of a transaction put it
+        off to its end. `version` is the one just made, which is in memory mostly.
+
+        The commit before it stands whatever happens here: what fails is logged, and tried after the next.
+        """
+        self._tidy_by(self._tidier.needed, job, version)
+
+    def flush_at_rest(self, job: Job) -> None:
+        """The same for what may wait until nothing else is asked of a table that was changed from here."""
+        if self._changed:
+            self._tidy_by(self._tidier.worthwhile, job)
+            self._changed = False
+
+    def _tidy_by(
+        self, wanted: Callable[[State], Tidying | None], job: Job, version: int | None = None
+    ) -> None:
+        if self._catalog.together_here is not None:
+            return
+        try:
+            if wanted(self._reader.held(version) or self._reader.current()):
+                self._attempts.retried(lambda state: (wanted(state) or _nothing)(state, job))
+        except (LamellaError, Cancelled, OSError, pa.ArrowException) as error:
+            log.warning("%s: pending changes stay pending: %s", self._reader.last_name, error)
+
+
+def _nothing(state: State, job: Job) -> None:
+    """Another process was quicker."""
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What a compaction found and left."""
+
+    table: str
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+    rewritten: int
+
+    def __str__(self) -> str:
+        if not self.rewritten:
+            return f"{self.table}: in good order already, {_files(self.files_after)}"
+        return (
+            f"{self.table}: {_files(self.files_before)} ({self.bytes_before:,} bytes) became"
+            f" {_files(self.files_after)} ({self.bytes_after:,} bytes)"
+        )
+
+
+def shape_of(state: State, group: int | None, file: int | None) -> FileShape:
+    """The sizes asked for, or those that files are written with anyway."""
+    name = state.row.name
+    usual = rows_a_group(len(state.columns) + 1)
+    group = usual if group is None else count_of(group, f"{name}: rows_a_group", least=1)
+    file = max(ROWS_A_FILE, group) if file is None else count_of(file, f"{name}: rows_a_file", least=1)
+    if not 0 < group <= file:
+        raise BadData(
+            f"{state.row.name}: row groups of {group:,} rows cannot make files of {file:,}",
+            fix="Give at least one row a group, and no fewer rows a file than a group",
+        )
+    return FileShape(group, file)
+
+
+class Compactor:
+    """Says what is to be done next. Rows from the id `before` on came after it began, and are left alone."""
+
+    def __init__(self, shape: FileShape, before: int) -> None:
+        self.shape, self._before = shape, before
+        self._in_order: set[int] = set()
+
+    def next_step(self, state: State, under_way: IdsUnderWay) -> np.ndarray | None:
+        """Numbers of neighbouring segments to be written as one file, or of one to be written anew; None when
+        all is in order. Between segments of one file no ids are `under_way`."""
+        pending = set(segments_with_pending(state).tolist())
+        for pack in _packs(state, self.shape.rows_a_file, self._before, under_way):
+            if len(pack) > 1 or self._needs(state, state.held[pack[0]], pack[0] in pending):
+                return np.array(pack, np.int64)
+        return None
+
+    def made(self, entries: Sequence[int]) -> None:
+        """These data files were just made, so they are in order."""
+        self._in_order.update(entries)
+
+    def _needs(self, state: State, held: Held, pending: bool) -> bool:
+        """Whether a segment is not what a compaction would leave of it."""
+        segment = held.segment
+        if not isinstance(segment, FileSegment):
+            return True
+        if held.entry in self._in_order:
+            return False
+        if pending or not _well_cut(segment, self.shape) or not _as_the_table(state, segment):
+            return True
+        self._in_order.add(held.entry)
+        return False
+
+
+def nullable_after(state: State, segments: np.ndarray) -> frozenset[int]:
+    """Keys of the columns that may hold a null in what is left of these segments."""
+    read = segments[_live_rows(state)[segments] > 0]
+    nullable = {c.key for c in state.columns if _may_gain_null(state, read, c.key)}
+    for held in (state.held[number] for number in read):
+        nullable.update(_with_nulls(held.segment, {c.key for c in state.columns} - nullable))
+    return frozenset(nullable)
+
+
+def _packs(state: State, most: int, before: int, under_way: IdsUnderWay) -> Iterator[list[int]]:
+    """Neighbours that fit into one file together, as many as do."""
+    live = _live_rows(state)
+    pack: list[int] = []
+    rows = 0
+    for number, held in enumerate(state.held):
+        if held.first_id >= before:
+            break
+        if pack and (rows + live[number] > most or apart(state, number, under_way)):
+            yield pack
+            pack, rows = [], 0
+        pack.append(number)
+        rows += int(live[number])
+    if pack:
+        yield pack
+
+
+def _live_rows(state: State) -> np.ndarray:
+    starts = state.snapshot.segment_starts
+    live: np.ndarray = np.diff(starts) - np.diff(np.searchsorted(state.snapshot.deleted, starts))
+    return live
+
+
+def _well_cut(segment: FileSegment, shape: FileShape) -> bool:
+    rows = np.diff(unchanged(segment).row_group_starts)
+    fewest = -(-segment.num_rows // shape.rows_a_group)
+    return bool(
+        segment.num_rows <= shape.rows_a_file and len(rows) <= fewest and rows.max() <= shape.rows_a_group
+    )
+
+
+def _as_the_table(state: State, segment: FileSegment) -> bool:
+    """Whether any Parquet reader finds the columns as the table has them, in its order."""
+    schema = unchanged(segment).schema
+    stored = dict(zip(schema.names, schema.types, strict=True))
+    wanted = [(c.key, c.name, _kept(c.type)) for c in (ID_COLUMN, *state.columns)]
+    return wanted == [(key, name, stored.get(name)) for key, name in segment.names.items()]
+
+
+@lru_cache(1024)
+def _kept(kind: pa.DataType) -> pa.DataType:
+    """The type that Parquet gives back for a column of this one."""
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, pa.schema([pa.field("x", kind)])):
+        pass
+    return pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema_arrow.field(0).type
+
+
+def _may_gain_null(state: State, segments: np.ndarray, key: int) -> bool:
+    """Whether a pending cell of the column is null."""
+    changed = None if state.snapshot.overlay is None else state.snapshot.overlay.changed(key)
+    if changed is None or not changed[1].null_count:
+        return False
+    starts = state.snapshot.segment_starts
+    spans = np.searchsorted(changed[0], [starts[segments], starts[segments + 1]]).T
+    return any(changed[1].slice(low, high - low).null_count for low, high in spans.tolist())
+
+
+def _with_nulls(segment: Segment, keys: Collection[int]) -> Iterator[int]:
+    """Those of the columns that may be null in the segment as it was written."""
+    if isinstance(segment, FileSegment):
+        nullable = {field.name: field.nullable for field in unchanged(segment).schema}
+        yield from (key for key in keys if key not in segment.names or nullable[segment.names[key]])
+    else:
+        known = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))
+        yield from (key for key in keys if str(key) not in known or known[str(key)].null_count)
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file{'' if count == 1 else 's'}"

@@ -1,0 +1,82 @@
+"""Values that enter a column beside others: brought to one type, exactly or not at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import take
+from lamella.core.arrow.from_python import from_columns
+from lamella.core.arrow.types import exact_cast, wider_type
+from lamella.core.errors import BadData
+
+
+class Refusal(Exception):
+    """`reason` is a sentence without its subject: what is wrong with the values or the operand."""
+
+    def __init__(self, reason: str, fix: str = "") -> None:
+        self.reason, self.fix = reason, fix
+        super().__init__(reason)
+
+
+def array_of(values: list[Any]) -> pa.Array:
+    """Python values as an array of the type that fits them all."""
+    try:
+        return from_columns({"values": values}).column(0).combine_chunks()
+    except BadData as error:
+        raise Refusal("the values have no type in common", error.why) from error
+
+
+def nulls(count: int) -> pa.Array:
+    return pa.nulls(count, pa.null())
+
+
+def repeated(value: pa.Array, count: int) -> pa.Array:
+    """An array of one value, `count` times."""
+    return value if count == 1 else take(value, np.zeros(count, np.int64))
+
+
+def met(held: pa.Array, arriving: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Both in the type held where the arriving values fit it, else in the narrowest one that takes all."""
+    alike = refuse_other_kind(held.type, arriving.type)
+    fitting = exact_cast(arriving, held.type)
+    if fitting is not None:
+        return held, fitting
+    return _exact(held, alike), _exact(arriving, alike)
+
+
+def refuse_other_kind(held: pa.DataType, arriving: pa.DataType) -> pa.DataType:
+    """The type that takes the values of both, which may have to be looked at."""
+    alike = wider_type(held, arriving)
+    if alike is None:
+        raise Refusal(f"it holds {held} and cannot take {arriving} values", "Cast the values, or the column")
+    return alike
+
+
+def as_held(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """`values` in the type held where each fits it, else as they are."""
+    if pa.types.is_null(kind) or wider_type(kind, values.type) is None:
+        return values
+    fitting = exact_cast(values, kind)
+    return values if fitting is None else fitting
+
+
+def chosen(condition: np.ndarray, values: pa.Array, others: pa.Array) -> pa.Array:
+    """Where `condition`, the value of `values`, elsewhere of `others`; any types that meet."""
+    if condition.all():
+        return values
+    if not condition.any():
+        return others
+    others, values = met(others, values)
+    places = np.arange(len(others), dtype=np.int64)
+    places[condition] += len(others)
+    return take(pa.concat_arrays([others, values]), places)
+
+
+def _exact(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    made = exact_cast(values, kind)
+    if made is None:
+        raise Refusal(f"not all {values.type} values fit {kind} exactly", "Cast the column first")
+    return made

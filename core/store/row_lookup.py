@@ -1,0 +1,216 @@
+"""The rows that a change is about: chosen by a filter, by `_id`, or by the values of key columns."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import to_numpy
+from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.types import ID, exact_cast
+from lamella.core.errors import BadData, UnknownRow, shown
+from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
+from lamella.core.filters.kinds import COUNTED, kind_of
+from lamella.core.index.planning import serve
+from lamella.core.jobs import Job
+from lamella.core.query.find import find_rows
+from lamella.core.query.listed import is_one_of
+from lamella.core.scan.read import finish, live_positions, pieces, take_rows
+from lamella.core.scan.snapshot import Column
+from lamella.core.scan.take import KeyCodes
+from lamella.core.store.evolution import as_keys
+from lamella.core.store.ids import ID_COLUMN
+from lamella.core.store.table_version import State
+
+Where = Filter | Sequence[int] | None
+"""A condition, `_id`s, or None for all rows."""
+
+
+def chosen_ids(state: State, where: Where) -> np.ndarray:
+    """Ids of the live rows that `where` chooses, ascending. Raises like `known_ids`."""
+    if where is None or isinstance(where, Filter):
+        return ids_at(state, _positions(state, where))
+    return known_ids(state, where)
+
+
+def ids_at(state: State, positions: np.ndarray) -> np.ndarray:
+    found = state.ranges.at(state.snapshot, positions)
+    return to_numpy(take_rows(state.snapshot, positions, [ID_COLUMN]).column(0)) if found is None else found
+
+
+def known_ids(state: State, ids: Iterable[int]) -> np.ndarray:
+    """`ids`, ascending and each once; raises `UnknownRow` naming the first that is not in the table."""
+    given = ids_of(state, list(ids))
+    refuse_unknown(state, given)
+    ascending = np.sort(given)
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(given) else given
+
+
+def refuse_unknown(state: State, ids: np.ndarray) -> None:
+    lost = ids[state.locate(ids) < 0]
+    if len(lost):
+        raise UnknownRow(
+            f"{state.snapshot.name} has no row with {ID} {lost[0]}",
+            fix="It may have been deleted; read the table again",
+        )
+
+
+def refuse_duplicates(name: str, ids: np.ndarray) -> None:
+    """`ids` are ascending."""
+    twice = ids[1:][ids[1:] == ids[:-1]]
+    if len(twice):
+        raise BadData(
+            f"{name}: two of the rows given are for the same row ({ID} {twice[0]})", fix="Give each row once"
+        )
+
+
+def ids_of(state: State, given: Sequence[Any]) -> np.ndarray:
+    """In the order given; raises `BadData` naming the first that is no whole number of 64 bits."""
+    found = None if bool in set(map(type, given)) else _as_ids(given)
+    if found is not None:
+        return found
+    raise _no_id(state, next(value for value in given if not _is_id(value)))
+
+
+def _no_id(state: State, bad: Any) -> BadData:
+    return BadData(
+        f"{state.snapshot.name}: {shown(bad)} is no {ID}",
+        f"every {ID} has to be a whole number of at most 64 bits",
+        f"Give those that the table's column {ID} has",
+    )
+
+
+def _as_ids(given: Sequence[Any]) -> np.ndarray | None:
+    try:
+        return np.fromiter(map(operator.index, given), np.int64, len(given))
+    except (TypeError, OverflowError):
+        return None
+
+
+def _is_id(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and -(2**63) <= operator.index(value) < 2**63
+    except TypeError:
+        return False
+
+
+def ids_given(state: State, column: pa.ChunkedArray) -> np.ndarray:
+    """The `_id`s that rows brought along; raises `BadData` where one is no whole number."""
+    given = exact_cast(column, pa.int64()) if pa.types.is_integer(column.type) else None
+    if given is None or given.null_count:
+        raise _no_id(state, next((value for value in column.to_pylist() if not _is_id(value)), None))
+    return to_numpy(given)
+
+
+def _positions(state: State, where: Filter | None) -> np.ndarray:
+    if where is None:
+        return live_positions(state.snapshot, np.arange(state.snapshot.num_rows))
+    return find_rows(state.snapshot, where, (), Job())
+
+
+ROWS_AT_ONCE = 1_000_000
+ROWS_A_KEY = 1_000
+"""Of keys that are fewer than one in so many rows, each is looked for in an index that is there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Ascending `_id`s of rows that have one of the keys, and the number of the key each has: a key may match
+    several rows. `unknown` are the numbers of keys that no row has."""
+
+    ids: np.ndarray
+    keys: np.ndarray
+    unknown: np.ndarray
+
+
+def known_matches(state: State, keys: pa.Table) -> Matches:
+    """Like `matches`; raises `UnknownRow` naming the first key that no row has."""
+    columns = [state.snapshot.column(name) for name in keys.column_names]
+    given = as_keys(state.snapshot.name, keys, columns)
+    found = matches(state, given)
+    if len(found.unknown):
+        raise UnknownRow(
+            f"{state.snapshot.name} has no row with {_told(given, int(found.unknown[0]))}",
+            fix="Insert it, or leave it out of the update",
+        )
+    return found
+
+
+def matches(state: State, keys: pa.Table) -> Matches:
+    """The rows that have these values in the columns of the same names; null matches null, and NaN NaN.
+
+    `keys` are of the columns' types, or of types that hold all their values. Raises `BadData` for a key that
+    is given twice or nested, `UnknownColumn`.
+    """
+    codes = _codes(state.snapshot.name, keys)
+    ids, found = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    columns = state.snapshot.select(keys.column_names)
+    indexed = _rows_by_index(state, columns, keys)
+    for table in _live_rows(state, columns) if indexed is None else [indexed]:
+        values = [c.cast(k) for c, k in zip(table.columns, keys.schema.types, strict=False)]
+        rows, numbers = codes.found(values)
+        ids.append(to_numpy(table.columns[-1])[rows])
+        found.append(numbers)
+    matched = np.concatenate(found)
+    known = np.zeros(keys.num_rows, bool)
+    known[matched] = True
+    return Matches(np.concatenate(ids), matched, np.flatnonzero(~known))
+
+
+def _rows_by_index(state: State, columns: Sequence[Column], keys: pa.Table) -> pa.Table | None:
+    """The key columns and `_id` of rows among which all are that have one of few keys; None where no index
+    helps."""
+    snapshot = state.snapshot
+    if snapshot.indexes is None or not snapshot.indexes.any_sorted:
+        return None
+    if keys.num_rows * ROWS_A_KEY > snapshot.num_positions:
+        return None
+    served = [c for c in columns if snapshot.indexes.is_sorted(c) and kind_of(c.type) not in COUNTED]
+    found = serve(snapshot, all_of(_holds(c, keys.column(c.name)) for c in served)) if served else None
+    return None if found is None else take_rows(snapshot, found.positions, [*columns, ID_COLUMN])
+
+
+def _holds(column: Column, values: pa.ChunkedArray) -> Filter:
+    there = is_one_of(column, values.drop_null())
+    return any_of([there, Predicate(column.name, "is_null")]) if values.null_count else there
+
+
+def _live_rows(state: State, columns: Sequence[Column]) -> Iterator[pa.Table]:
+    """The key columns and `_id`, many row groups at a time: the keys are hashed for each. What was decoded is
+    kept for the next look."""
+    snapshot, wanted = state.snapshot, [*columns, ID_COLUMN]
+    gathered: list[pa.Table] = []
+    for piece in pieces(snapshot, 0, snapshot.num_positions):
+        chunks = piece.stored(snapshot, wanted)
+        gathered.append(finish(snapshot, piece.first, piece.stop, wanted, chunks))
+        if sum(table.num_rows for table in gathered) >= ROWS_AT_ONCE:
+            yield pa.concat_tables(gathered)
+            gathered = []
+    if gathered:
+        yield pa.concat_tables(gathered)
+
+
+def _codes(table: str, keys: pa.Table) -> KeyCodes:
+    for name in keys.column_names:
+        if _is_nested(keys.schema.field(name).type):
+            raise BadData(f"{table}: column '{name}' holds nested values", "no row is found by these")
+    codes = KeyCodes(keys.columns)
+    again = np.flatnonzero(codes.first != np.arange(keys.num_rows))
+    if len(again):
+        raise BadData(
+            f"{table}: two of the rows given have {_told(keys, int(again[0]))}", fix="Give each row once"
+        )
+    return codes
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind))
+
+
+def _told(keys: pa.Table, row: int) -> str:
+    return ", ".join(f"{name} = {python_value(keys.column(name)[row])!r}" for name in keys.column_names)

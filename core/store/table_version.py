@@ -1,0 +1,526 @@
+"""A table at a version: from catalog entries to a snapshot, kept until the table moves on."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_numpy
+from lamella.core.arrow.sorted_ids import among, union
+from lamella.core.errors import DamagedStore, StoreProblem
+from lamella.core.index.open_indexes import OpenIndexes
+from lamella.core.index.registry import Place, index_of
+from lamella.core.processes import let_go_in_children
+from lamella.core.scan.checksums import checksum_of_bytes
+from lamella.core.scan.chunks import named_by_key
+from lamella.core.scan.overlay import Overlay, Part
+from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
+from lamella.core.store.catalog.queries import Catalog, TableRow
+from lamella.core.store.catalog.schema import CHECKED, column_type, names_by_key, row_ids
+from lamella.core.store.commit import BatchColumns, Cells, Metadata, from_batch, read_cells
+from lamella.core.store.evolution import KnownPlans
+from lamella.core.store.folder import Claim, Readers, Reading
+from lamella.core.store.ids import ID_COLUMN, IdRanges
+from lamella.core.store.paths import StorePaths
+
+
+@dataclass(frozen=True)
+class Held:
+    """A segment and the catalog entry it comes from. `made` is the version up to which the segment holds
+    the changes of its rows: pending cells made later lie over it."""
+
+    kind: str
+    entry: int
+    first_id: int
+    last_id: int
+    made: int
+    segment: Segment
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A table at a version: what its catalog entries say, and the snapshot they make.
+
+    `columns` are without `_id`, which the snapshot's begin with. `cells` are by (kind, entry), in the order
+    they were made.
+    """
+
+    row: TableRow
+    version: int
+    columns: tuple[Column, ...]
+    column_entries: dict[int, int]
+    metadata: Metadata
+    metadata_entries: dict[tuple[int, bytes], int]
+    held: tuple[Held, ...]
+    cells: Mapping[tuple[str, int], Cells]
+    deletions: Mapping[int, np.ndarray]
+    snapshot: Snapshot
+
+    @cached_property
+    def ranges(self) -> IdRanges:
+        return _ranges(self.held)
+
+    @cached_property
+    def plans(self) -> KnownPlans:
+        return KnownPlans()
+
+    def locate(self, ids: np.ndarray) -> np.ndarray:
+        """Positions of live rows; -1 for ids that are not, or no longer, in the table."""
+        positions = self.ranges.locate(self.snapshot, ids)
+        if len(self.snapshot.deleted):
+            positions[among(positions, self.snapshot.deleted)] = -1
+        return positions
+
+    def live(self, changes: Sequence[Cells]) -> list[Cells]:
+        """The cells that lie over their rows still: not of rows that are gone, nor in the segment already."""
+        there = _over(self.held, self.ranges, self.snapshot, changes)
+        return [c if p.min(initial=0) >= 0 else c.only(p >= 0) for c, p in zip(changes, there, strict=True)]
+
+    def lie_over(self, cells: Cells) -> np.ndarray:
+        """Which of the cells' rows are live and do not hold them yet."""
+        (positions,) = _over(self.held, self.ranges, self.snapshot, [cells])
+        there: np.ndarray = positions >= 0
+        return there
+
+    def with_cells(self, version: int, entry: int, cells: Cells) -> State:
+        """The next version, in which one entry of pending cells was added and nothing else."""
+        positions = self.ranges.locate(self.snapshot, cells.ids)
+        snapshot = self._snapshot(version, overlay=self._overlaid(cells, positions))
+        return self._next(snapshot, cells={**self.cells, ("pending_cells", entry): cells})
+
+    def with_deletion(self, version: int, entry: int, ids: np.ndarray) -> State:
+        """The next version, in which these rows were deleted and nothing else."""
+        positions = self.ranges.locate(self.snapshot, ids)
+        deleted = _inserted(self.snapshot.deleted, np.sort(positions))
+        snapshot = self._snapshot(version, deleted=deleted)
+        return self._next(snapshot, deletions={**self.deletions, entry: ids})
+
+    def with_rows(self, version: int, added: Held) -> State | None:
+        """The next version, in which these rows were added and nothing else; None unless they come last."""
+        if self.held and self.held[-1].last_id >= added.first_id:
+            return None
+        segments = (*self.snapshot.segments, added.segment)
+        snapshot = self._snapshot(version, segments=segments)
+        return self._next(snapshot, held=(*self.held, added))
+
+    def _overlaid(self, cells: Cells, positions: np.ndarray) -> Overlay | None:
+        held, changes = self.snapshot.overlay, [(cells, positions)]
+        if held is None:
+            return overlaid(None, self.columns, changes)
+        return held.followed_by(held.types, _parts(changes))
+
+    def _snapshot(self, version: int, **changed: Any) -> Snapshot:
+        return replace(self.snapshot, token=_token(self.row, version), **changed)
+
+    def of_row(self, row: TableRow) -> State:
+        """The same content, of a table that was renamed, or as a transaction sees it and after that."""
+        snapshot = replace(self.snapshot, name=row.name, token=_token(row, self.version))
+        return self._following(snapshot, row)
+
+    def _next(self, snapshot: Snapshot, **changed: Any) -> State:
+        version = int(snapshot.token[1])  # type: ignore[call-overload]
+        return self._following(snapshot, replace(self.row, version=version), version=version, **changed)
+
+    def _following(self, snapshot: Snapshot, row: TableRow, **changed: Any) -> State:
+        following = replace(self, row=row, snapshot=snapshot, **changed)
+        if following.held is self.held:  # what was worked out for the same segments holds
+            following.__dict__["ranges"] = self.ranges
+            following.snapshot.__dict__["segment_starts"] = self.snapshot.segment_starts
+        following.__dict__["plans"] = self.plans
+        return following
+
+
+def state_of(
+    row: TableRow,
+    version: int,
+    columns: tuple[Column, ...],
+    column_entries: dict[int, int],
+    metadata: dict[tuple[int, bytes], tuple[int, bytes]],
+    held: tuple[Held, ...],
+    cells: Mapping[tuple[str, int], Cells],
+    deletions: Mapping[int, np.ndarray],
+) -> State:
+    """`metadata` gives (entry, value); `held` is in `_id` order and `cells` in the order they were made."""
+    ranges = _ranges(held)
+    segments, token = tuple(h.segment for h in held), _token(row, version)
+    bare = Snapshot(row.name, (ID_COLUMN, *columns), segments, token, ids=ID_COLUMN)
+    gone = ranges.locate(bare, union(*deletions.values()))
+    changes = tuple(cells.values())
+    places = zip(changes, _over(held, ranges, bare, changes), strict=True)
+    snapshot = replace(bare, deleted=gone[gone >= 0], overlay=overlaid(None, columns, places))
+    values = {key: value for key, (_, value) in metadata.items()}
+    entries = {key: entry for key, (entry, _) in metadata.items()}
+    return State(
+        row, version, columns, column_entries, values, entries, held, cells, deletions, snapshot
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PendingRows(MemorySegment):
+    """Rows with ids that follow each other; `values` gives those of all columns but `_id`, by column id."""
+
+    values: Callable[[], Mapping[int, pa.Array]]
+
+    @classmethod
+    def numbered(cls, first_id: int, count: int, values: Callable[[], Mapping[int, pa.Array]]) -> PendingRows:
+        return cls(count, lambda: _numbered(first_id, count, values()), values)
+
+
+def _numbered(first_id: int, count: int, values: Mapping[int, pa.Array]) -> pa.Table:
+    ids = from_numpy(np.arange(first_id, first_id + count, dtype=np.int64))
+    numbered = pa.RecordBatch.from_arrays([ids], [str(ID_COLUMN.key)])
+    if values:
+        numbered = named_by_key(values).add_column(0, numbered.schema.field(0), ids)
+    return pa.Table.from_batches([numbered])
+
+
+def overlaid(
+    overlay: Overlay | None, columns: Sequence[Column], changes: Iterable[tuple[Cells, np.ndarray]]
+) -> Overlay | None:
+    """`overlay` with later changes on top: cells, and the position of each row, -1 for none."""
+    lying = _parts(changes)
+    if overlay is None:
+        return Overlay({c.key: c.type for c in columns}, lying) if lying else None
+    types = {c.key: c.type for c in columns}
+    return overlay.followed_by(overlay.types if overlay.types == types else types, lying)
+
+
+def _parts(changes: Iterable[tuple[Cells, np.ndarray]]) -> list[Part]:
+    parts = [_part(cells, positions) for cells, positions in changes if len(positions)]
+    return [part for part in parts if len(part.positions)]
+
+
+def _part(cells: Cells, positions: np.ndarray) -> Part:
+    if int(positions.min()) >= 0:
+        return Part(positions, cells.values)
+    there = np.flatnonzero(positions >= 0)
+    return Part(positions[there], cells.values, there)
+
+
+def _over(
+    held: tuple[Held, ...], ranges: IdRanges, snapshot: Snapshot, changes: Sequence[Cells]
+) -> list[np.ndarray]:
+    """For each of the changes the positions of its rows, -1 where one is gone or its segment holds them. All
+    are looked up together: many are of a single row."""
+    if not changes:
+        return []
+    sizes = [len(cells.ids) for cells in changes]
+    positions = ranges.locate(snapshot, np.concatenate([cells.ids for cells in changes]))
+    made = np.array([h.made for h in held], np.int64)
+    if len(made) and int(made.max()) >= min(cells.made for cells in changes):
+        segments = np.searchsorted(snapshot.segment_starts, positions, side="right") - 1
+        positions[made[segments] >= np.repeat([cells.made for cells in changes], sizes)] = -1
+    return np.split(positions, np.cumsum(sizes[:-1]))
+
+
+def _ranges(held: tuple[Held, ...]) -> IdRanges:
+    return IdRanges(
+        np.array([h.first_id for h in held], np.int64), np.array([h.last_id for h in held], np.int64)
+    )
+
+
+def _token(row: TableRow, version: int) -> tuple[object, ...]:
+    return (row.folder, version, row.generation, row.draft, row.opening)
+
+
+def _inserted(held: np.ndarray, more: np.ndarray) -> np.ndarray:
+    merged: np.ndarray = np.insert(held, np.searchsorted(held, more), more)
+    return merged
+
+
+T = TypeVar("T")
+
+UNREADABLE = (EOFError, pa.ArrowException, OSError, ValueError, LookupError, TypeError)
+"""What damage may make of reading a catalog's entry, where it is not noticed as such."""
+
+KEPT_OLD = 4
+REMEDY = "Verify the store to see all that is damaged, and restore a backup of it"
+NO_TABLE = 0
+
+
+class Reader:
+    """Makes the states of one table. Any thread; what small commits left is parsed once.
+
+    Of old versions, the few last asked for are kept, so that paging through one is quick. `checks`: pending
+    entries are compared with their checksums when they are read.
+    """
+
+    def __init__(self, catalog: Catalog, table_id: int, readers: Readers, checks: bool = True) -> None:
+        self._catalog, self._table_id, self._readers, self._checks = catalog, table_id, readers, checks
+        self._paths = StorePaths(catalog.path.parent)
+        row = catalog.table(table_id)
+        self._name = row.name if row else f"table {table_id}"
+        folder = self._paths.index_folder(row.folder) if row else self._paths.index
+        self.indexes = OpenIndexes(Place(folder, not catalog.read_only))
+        self._lock = threading.RLock()
+        self._current: State | None = None
+        self._draft: State | None = None
+        self._old: OrderedDict[int, State] = OrderedDict()
+        self._parsed: dict[tuple[str, int], Any] = {}
+        self._columns_of: dict[str, BatchColumns] = {}
+        let_go_in_children(self)
+
+    @property
+    def last_name(self) -> str:
+        """What the table was called when it was read last; also of one that is closed or gone."""
+        return self._name
+
+    def forked(self) -> None:
+        """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
+        self._lock = threading.RLock()
+
+    def current(self) -> State:
+        row = self._row()
+        with self._lock:
+            held = self._held_for(row)
+            if held is None:
+                held = self._loaded(None)
+                self._forget_all_but(held)
+            elif (held.row.name, held.row.draft) != (row.name, row.draft):
+                held = held.of_row(row)
+            self._keep(held)
+            return held
+
+    def held(self, version: int | None) -> State | None:
+        """What is in memory, if it is the table at `version`: no look at the catalog tells whether there is a
+        newer one."""
+        held = self._current
+        return held if held is not None and held.version == version else None
+
+    def _held_for(self, row: TableRow) -> State | None:
+        """The state in memory that is where the table is. A transaction begins with the committed one."""
+        drafts = [self._draft] if row.draft and self._draft and self._draft.row.draft == row.draft else []
+        for held in (*drafts, self._current):
+            if held and (held.row.version, held.row.generation) == (row.version, row.generation):
+                return held
+        return None
+
+    def settle(self, draft: int) -> None:
+        """The transaction with this number happened: what was read in it last is the table now."""
+        with self._lock:
+            if self._draft is not None and self._draft.row.draft == draft:
+                self._current = self._draft.of_row(replace(self._draft.row, draft=0))
+            self._draft = None
+
+    def at(self, version: int) -> State:
+        """The table as it was at `version`, which has to be one that is kept."""
+        with self._lock:
+            newest = self.current()
+            if version == newest.version:
+                return newest
+            if version not in self._old:
+                state = self._loaded(version)
+                if newest.row.draft:
+                    return state
+                self._old[version] = state
+                if len(self._old) > KEPT_OLD:
+                    self._old.popitem(last=False)
+            self._old.move_to_end(version)
+            return self._old[version]
+
+    def advance(self, before: State, after: State) -> None:
+        """Take `after`, which a commit of this process made of `before`, unless the table moved on since."""
+        with self._lock:
+            if before is self._current or before is self._draft:
+                self._keep(after)
+
+    def forget(self) -> None:
+        """Let go of everything held: it may have been taken back, or its files are to be removed."""
+        with self._lock:
+            self._current = self._draft = None
+            self._old.clear()
+            self._parsed.clear()
+            self._columns_of.clear()
+            self.indexes.let_go()
+
+    def forget_old(self) -> None:
+        with self._lock:
+            self._old.clear()
+
+    def abandon(self) -> None:
+        """The table was never there: whoever holds it is told so, also when another one gets its number."""
+        self._table_id = NO_TABLE
+        self.forget()
+
+    def _keep(self, state: State) -> None:
+        if state.row.draft:
+            self._draft = state
+        else:
+            self._current = state
+
+    def _loaded(self, version: int | None) -> State:
+        """The state at a version, None for the newest. It is claimed before it is looked up, and looked up
+        again if files were removed in between."""
+        self._catalog.refuse_replaced()
+        while True:
+            row, removals = self._row(), self._catalog.removals()
+            wanted = row.version if version is None else version
+            claim = self._readers.claim(Reading(self._table_id, wanted, removals))
+            with self._catalog.unchanging():
+                if (self._row(), self._catalog.removals()) == (row, removals):
+                    return _held_by(self._understood(wanted, row), claim, self.indexes)
+
+    def _understood(self, version: int, row: TableRow) -> State:
+        try:
+            return self._load(version, row)
+        except UNREADABLE as error:
+            raise StoreProblem(
+                f"{self._name}: what the catalog says of it cannot be read",
+                f"{type(error).__name__}: {error}",
+                REMEDY,
+            ) from error
+
+    def _load(self, version: int, row: TableRow) -> State:
+        self.indexes.now(index_of(*told) for told in self._catalog.indexes(self._table_id))
+        entries = self._column_entries(version)
+        types = {entry: (key, column_type(kind)) for entry, key, _, kind in entries}
+        self._parsed |= {("columns", entry): known for entry, known in types.items()}
+        columns = tuple(Column(name, types[entry][1], key) for entry, key, name, _ in entries)
+        _refuse_doubles(row.name, columns)
+        by_key = {key: entry for entry, key, _, _ in entries}
+        deletions = {e: self._deleted(e) for (e,) in self._valid("deletions", version, ("entry",))}
+        held, cells = self._held(row, version), self._all_cells(version)
+        return state_of(row, version, columns, by_key, self._metadata(version), held, cells, deletions)
+
+    def _metadata(self, version: int) -> dict[tuple[int, bytes], tuple[int, bytes]]:
+        found = self._valid("metadata", version, ("entry", "column_id", "key", "value"))
+        return {(column, key): (entry, value) for entry, column, key, value in found}
+
+    def _all_cells(self, version: int) -> dict[tuple[str, int], Cells]:
+        """In the order they were made."""
+        loose = self._valid("pending_cells", version, ("made", "entry"))
+        files = self._valid("change_files", version, ("made", "entry", "path", "rows", "names", "checksum"))
+        found = [(made, "pending_cells", entry, self._cells(entry)) for made, entry in loose]
+        for made, entry, path, rows, names, checksum in files:
+            segment = self._segment("change_files", path, rows, names, checksum)
+            cells = self._once("change_files", entry, partial(read_cells, segment, made))
+            found.append((made, "change_files", entry, cells))
+        found.sort(key=lambda f: f[:3])
+        return {(kind, entry): cells for _, kind, entry, cells in found}
+
+    def _forget_all_but(self, state: State) -> None:
+        """Keep in memory only what the newest state is made of."""
+        used = {("pending_rows", h.entry) for h in state.held} | state.cells.keys()
+        used |= {("deletions", e) for e in state.deletions}
+        self._parsed = {key: v for key, v in self._parsed.items() if key in used or key[0] == "columns"}
+        self._columns_of.clear()
+
+    def _row(self) -> TableRow:
+        row = self._catalog.table(self._table_id)
+        if row is None:
+            raise StoreProblem(f"{self._name}: the table is gone", "it was dropped", "Ask for another table")
+        self._name = row.name
+        return row
+
+    def _valid(self, kind: str, version: int, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+        return self._catalog.valid(kind, self._table_id, version, columns)
+
+    def _column_entries(self, version: int) -> list[tuple[int, int, str, bytes]]:
+        found = self._valid("columns", version, ("entry", "column_id", "name", "type", "place"))
+        return [entry[:4] for entry in sorted(found, key=lambda e: (e[4], e[0]))]
+
+    def _held(self, row: TableRow, version: int) -> tuple[Held, ...]:
+        wanted = ("entry", "path", "rows", "first_id", "last_id", "names", "checksum", "made")
+        files = self._valid("data_files", version, wanted)
+        loose = self._valid("pending_rows", version, ("entry", "first_id", "rows"))
+        held = [
+            Held(
+                "data_files",
+                entry,
+                first,
+                last,
+                made,
+                self._segment("data_files", path, rows, names, checksum),
+            )
+            for entry, path, rows, first, last, names, checksum, made in files
+        ]
+        held += [
+            Held("pending_rows", entry, first, first + rows - 1, 0, self._rows(entry, first, rows))
+            for entry, first, rows in loose
+        ]
+        return tuple(sorted(held, key=lambda h: h.first_id))
+
+    def _segment(self, kind: str, path: str, rows: int, names: str, checksum: str) -> FileSegment:
+        names_by = names_by_key(kind, names)
+        return FileSegment(self._paths.file(path), rows, names_by, checksum=checksum, remedy=REMEDY)
+
+    def _rows(self, entry: int, first: int, rows: int) -> MemorySegment:
+        def parse() -> MemorySegment:
+            columns, batch = self._pending("pending_rows", entry, ("columns", "batch"))
+            known, about = self._batch_columns(columns), f"{self._name}: pending_rows {entry}"
+            return PendingRows.numbered(first, rows, lambda: from_batch(known, batch, about))
+
+        return self._once("pending_rows", entry, parse)
+
+    def _cells(self, entry: int) -> Cells:
+        def parse() -> Cells:
+            wanted = ("ids", "columns", "batch", "made")
+            ids, columns, batch, made = self._pending("pending_cells", entry, wanted)
+            values = from_batch(self._batch_columns(columns), batch, f"{self._name}: pending_cells {entry}")
+            return Cells(row_ids("pending_cells", ids), values, made)
+
+        return self._once("pending_cells", entry, parse)
+
+    def _deleted(self, entry: int) -> np.ndarray:
+        return self._once(
+            "deletions",
+            entry,
+            lambda: row_ids("deletions", self._pending("deletions", entry, ("ids",))[0]),
+        )
+
+    def _pending(self, kind: str, entry: int, columns: tuple[str, ...]) -> tuple[Any, ...]:
+        """Raises `StoreProblem` where the entry is not the one that was written."""
+        checked = CHECKED[kind]
+        *found, checksum = self._catalog.entry(kind, entry, (*columns, "checksum"))
+        is_checked = self._checks and checksum
+        if is_checked and checksum_of_bytes(*(found[columns.index(name)] for name in checked)) != checksum:
+            raise StoreProblem(
+                f"{self._name}: {kind} {entry} in the catalog is damaged",
+                "It holds other bytes than were written: its checksum differs",
+                REMEDY,
+            )
+        return tuple(found)
+
+    def _batch_columns(self, columns: str) -> BatchColumns:
+        """Of the entries listed, which most batches of a table have alike."""
+        if columns not in self._columns_of:
+            self._columns_of[columns] = BatchColumns.of(columns, self._entry_type)
+        return self._columns_of[columns]
+
+    def _entry_type(self, entry: int) -> tuple[int, pa.DataType]:
+        def read() -> tuple[int, pa.DataType]:
+            key, kind = self._catalog.entry("columns", entry, ("column_id", "type"))
+            return key, column_type(kind)
+
+        return self._once("columns", entry, read)
+
+    def _once(self, kind: str, entry: int, parse: Callable[[], T]) -> T:
+        """Entries never change, so each is read once."""
+        if (kind, entry) not in self._parsed:
+            self._parsed[kind, entry] = parse()
+        found: T = self._parsed[kind, entry]
+        return found
+
+
+def _refuse_doubles(table: str, columns: Sequence[Column]) -> None:
+    """Raises `DamagedStore` where two columns are called alike: a file of both could not be read again."""
+    known: set[str] = set()
+    for column in columns:
+        if column.name in known:
+            raise DamagedStore(
+                f"{table}: two columns are called '{column.name:.60}'",
+                "The catalog was changed by another program",
+                "Restore a backup",
+            )
+        known.add(column.name)
+
+
+def _held_by(state: State, claim: Claim | None, indexes: OpenIndexes) -> State:
+    return replace(state, snapshot=replace(state.snapshot, keeps=claim, indexes=indexes))
