@@ -18,9 +18,9 @@ from lamella.app import settings as settings_file
 from lamella.app.settings import Memory, Settings, State
 from lamella.core.errors import LamellaError, StoreProblem, UnknownName
 from lamella.core.jobs import Job
+from lamella.core.store.importing import import_file
 from lamella.core.store.paths import CATALOG
 from lamella.core.store.store import Store
-from lamella.core.transfer import import_file
 from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks

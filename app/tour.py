@@ -16,8 +16,8 @@ from lamella import resources
 from lamella.app import crash, logs
 from lamella.app.program import Program, application
 from lamella.core.errors import FileProblem
-from lamella.core.filters import col
 from lamella.core.filters.expr import Filter, Predicate
+from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui import theme

@@ -75,3 +75,29 @@ class Job:
             yield
         finally:
             self._interrupts.remove(interrupt)
+
+
+class Unreported(Job):
+    """A job inside another one: it hears the other's cancel, and keeps its own counting to itself."""
+
+    def __init__(self, outer: Job) -> None:
+        super().__init__()
+        self._outer = outer
+
+    @property
+    def cancelled(self) -> bool:
+        return self._outer.cancelled
+
+    def cancel(self) -> None:
+        self._outer.cancel()
+
+    def check(self) -> None:
+        self._outer.check()
+
+    def report(self, done: int, total: int | None = None, text: str = "") -> None:
+        self.check()
+
+    @contextmanager
+    def interrupted_by(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        with self._outer.interrupted_by(interrupt):
+            yield

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from lamella.core.arguments import path_of
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_table_source import Source, user_table
 from lamella.core.errors import LamellaError
 from lamella.core.filters import Filter, parse
 from lamella.core.jobs import Job
 from lamella.core.store.paths import is_store
+from lamella.core.validation import path_of
 
 
 def workload_of_table(

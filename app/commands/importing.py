@@ -11,12 +11,12 @@ from pathlib import Path
 
 from lamella.app.commands import terminal
 from lamella.app.commands.query import ignoring_checksums
-from lamella.core.arguments import path_of
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError
+from lamella.core.store.importing import import_dataset
 from lamella.core.store.store import Store
-from lamella.core.transfer import import_dataset
+from lamella.core.validation import path_of
 
 
 def run(arguments: argparse.Namespace) -> int:

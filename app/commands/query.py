@@ -14,22 +14,22 @@ import pyarrow as pa
 
 from lamella.app.commands import terminal
 from lamella.app.output import FORMATS
-from lamella.core.arguments import path_of
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.options import Checksums
+from lamella.core.datasets.sql import sql as sql_over
 from lamella.core.errors import BadQuery, DamagedFile, FileProblem, LamellaError, UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.query import agg
 from lamella.core.query.builder import Asking
 from lamella.core.query.expressions import Named
 from lamella.core.query.profile import ColumnProfile
-from lamella.core.query.sql import sql as sql_over
 from lamella.core.query.steps import Aggregate
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.core.store.table_rows import RowsById
+from lamella.core.validation import path_of
 
 _AGGREGATE = re.compile(r"\s*(?P<name>[^=]+?)\s*=\s*(?P<function>\w+)\s*\((?P<inside>.*)\)\s*")
 _PART = re.compile(r"(?P<column>.*),(?P<part>[^,]*)")

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arguments import text_of
 from lamella.core.arrow.arrays import checked, complete, from_numpy, nulls_among, plain, take, to_numpy
 from lamella.core.arrow.documents import ReservedKey, as_documents, columns_of_alike, folded
 from lamella.core.arrow.ingest import (
@@ -30,6 +29,7 @@ from lamella.core.arrow.ingest import (
 )
 from lamella.core.arrow.types import exact_cast, in_plain_layout, inexact, plain_layout, wider_type
 from lamella.core.errors import BadData
+from lamella.core.validation import text_of
 
 _PLAIN = {
     int: pa.int64(),

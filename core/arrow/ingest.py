@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arguments import text_of
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.errors import BadData
+from lamella.core.validation import text_of
 
 ROWS_A_BLOCK = 100_000
 

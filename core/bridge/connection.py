@@ -9,7 +9,6 @@ from typing import cast
 
 import apsw
 
-from lamella.core.arguments import path_of
 from lamella.core.bridge.module import BY_NAME, BY_PATH, Module, RowGroups
 from lamella.core.bridge.planning import folded, quoted
 from lamella.core.datasets import open_dataset
@@ -17,6 +16,7 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadData
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
+from lamella.core.validation import path_of
 
 _modules: weakref.WeakKeyDictionary[apsw.Connection, weakref.ref[Module]] = weakref.WeakKeyDictionary()
 """SQLite keeps a module until its connection is closed."""

@@ -14,7 +14,6 @@ import apsw
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arguments import path_of
 from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.bridge.planning import (
     ALL_NULL,
@@ -43,11 +42,12 @@ from lamella.core.query.find import pays
 from lamella.core.scan.cache import browsed, cache
 from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.read import Piece, changed_cells, finish, pieces
+from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
-from lamella.core.store.ids import ID_COLUMN
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table_rows import RowsById
+from lamella.core.validation import path_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lamella.core.arguments import Condition, condition_of, text_of
+from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
-from lamella.core.query.builder import Asking, Fluent
-from lamella.core.query.steps import Pipeline
+from lamella.core.query.builder import Asking, Fluent, query_of
+from lamella.core.query.source import Keys, Source
 from lamella.core.scan.snapshot import Snapshot
+from lamella.core.validation import text_of
 
 if TYPE_CHECKING:
     from lamella.core.query.explain import Explain
@@ -29,7 +30,24 @@ class Dataset(Fluent, ABC):
         """The rows as they are now, frozen. Cheap: no data is read."""
 
     def asking(self) -> Asking:
-        return Asking({self.name: self}, Pipeline(self.name))
+        return query_of(self)
+
+    @property
+    def pinned_version(self) -> int | None:
+        """The version that these rows stay at; None for rows that follow changes."""
+        return None
+
+    def at_version(self, number: int) -> Dataset | None:
+        """The same table as it was; None for what has no versions."""
+        return None
+
+    def sibling(self, name: str) -> Dataset | None:
+        """Another table of the same store; None where there is no store."""
+        return None
+
+    def keys_to(self, other: Source, relation: str | None) -> Keys | None:
+        """The keys of the relation between two tables of one store; None for what cannot be related."""
+        return None
 
     def fill(self, job: Job) -> None:
         """Do the background work that makes every row reachable (a text file's columnar cache).

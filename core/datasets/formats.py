@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lamella.core.arguments import names_of
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.contents import Contents, foreign_format, look_into
 from lamella.core.datasets.locate import Found, locate
@@ -22,6 +21,7 @@ from lamella.core.datasets.text.dataset import (
     open_json_lines,
 )
 from lamella.core.errors import FileProblem
+from lamella.core.validation import names_of
 
 NAMED = 3
 MOST_LOOKED_AT = 100

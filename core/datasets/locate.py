@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lamella.core.arguments import path_of
 from lamella.core.errors import FileProblem, nearest
+from lamella.core.validation import path_of
 
 _GLOB_SIGNS = frozenset("*?[")
 

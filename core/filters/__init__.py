@@ -11,13 +11,11 @@ from lamella.core.filters.sentence import sentence
 from lamella.core.filters.text import parse, to_text
 from lamella.core.filters.to_arrow import mask
 from lamella.core.filters.to_sql import to_sql
-from lamella.core.query.expressions import Column, col
 
 __all__ = [
     "OPERATORS",
     "And",
     "Bound",
-    "Column",
     "Filter",
     "Not",
     "Or",
@@ -26,7 +24,6 @@ __all__ = [
     "all_of",
     "any_of",
     "bind",
-    "col",
     "fits",
     "fitting",
     "from_json",

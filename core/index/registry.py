@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from lamella.core.arguments import text_of
 from lamella.core.errors import DamagedStore, UnknownName
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Column, Snapshot
+from lamella.core.validation import text_of
 
 Options = Mapping[str, Any]
 

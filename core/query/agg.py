@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamella.core.arguments import condition_of
 from lamella.core.errors import BadQuery, shown
+from lamella.core.filters.condition import condition_of
 from lamella.core.query.expressions import Named, expression_of
 from lamella.core.query.steps import Aggregate
 

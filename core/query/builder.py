@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lamella.core.arguments import Condition, condition_of, count_of, names_of, text_of
 from lamella.core.errors import BadQuery, shown
+from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import computes_from, expression_of
 from lamella.core.query.find import plain
@@ -35,12 +35,13 @@ from lamella.core.query.steps import (
     Where,
 )
 from lamella.core.scan.snapshot import SortKey
+from lamella.core.validation import count_of, names_of, text_of
 
 if TYPE_CHECKING:
-    from lamella.core.datasets.base import Dataset
     from lamella.core.query.explain import Explain
     from lamella.core.query.pages import Page
     from lamella.core.query.plan import Node
+    from lamella.core.query.source import Source
     from lamella.core.scan.snapshot import Snapshot
 
 
@@ -240,17 +241,22 @@ def _seed(given: Any, place: str) -> int:
     return given
 
 
+def query_of(source: Source) -> Asking:
+    """All rows of it."""
+    return Asking({source.name: source}, Pipeline(source.name))
+
+
 class Asking(Fluent):
     """A query of one or more datasets: plain data until it is read, and never changed; each step makes
     another one. What is read are the datasets as they are then.
     """
 
-    def __init__(self, sources: Mapping[str, Dataset], pipeline: Pipeline) -> None:
+    def __init__(self, sources: Mapping[str, Source], pipeline: Pipeline) -> None:
         """`sources` are the datasets that the pipeline names."""
         self.sources, self.pipeline = sources, pipeline
 
     @staticmethod
-    def of(saved: Any, find: Callable[[str], Dataset]) -> Asking:
+    def of(saved: Any, find: Callable[[str], Source]) -> Asking:
         """The query that `to_json` gave; `find` gives the dataset of a name.
 
         Raises `BadQuery` for what is none, `StoreProblem` for a version that has expired.
@@ -394,10 +400,10 @@ def _rows_in(facet: pa.ChunkedArray) -> pa.Table:
     )
 
 
-Sources = Mapping[str, "Dataset"]
+Sources = Mapping[str, "Source"]
 
 
-def together(ours: Sources, theirs: Sources) -> tuple[dict[str, Dataset], dict[str, str]]:
+def together(ours: Sources, theirs: Sources) -> tuple[dict[str, Source], dict[str, str]]:
     """The datasets of both, and what each of `theirs` is called among them."""
     sources, names = dict(ours), {}
     for name, dataset in theirs.items():
@@ -440,13 +446,13 @@ def join(left: Asking, right: Asking, on: tuple[Names, Names], how: How, suffix:
 
 def other_side(left: Asking, other: Fluent | str) -> Asking:
     """What is joined: a name is that of a table of the same store."""
-    from lamella.core.store.table_rows import TableHandle
 
     if isinstance(other, Fluent):
         return other.asking()
     ours = left.sources[left.pipeline.source]
-    if isinstance(other, str) and isinstance(ours, TableHandle):
-        return ours.store[other].asking()
+    sibling = ours.sibling(other) if isinstance(other, str) else None
+    if sibling is not None:
+        return query_of(sibling)
     raise BadQuery(
         f"{left.name}: {shown(other)} cannot be joined",
         "It is no table, no other dataset and no query",
@@ -472,21 +478,16 @@ def keys(
 
 
 def _related(left: Asking, right: Asking, through: str | None) -> tuple[Names, Names]:
-    from lamella.core.store.table_rows import TableHandle
 
     ours, theirs = left.sources[left.pipeline.source], right.sources[right.pipeline.source]
-    if (
-        not isinstance(ours, TableHandle)
-        or not isinstance(theirs, TableHandle)
-        or ours.store is not theirs.store
-    ):
+    keys = ours.keys_to(theirs, through)
+    if keys is None:
         raise BadQuery(
             f"{left.name}: a join with {right.name} needs keys",
             "Only tables of one store can be related",
             "Give on=, or left_on= and right_on=",
         )
-    link = ours.store.relation_between(ours.name, theirs.name, through)
-    return link.columns, link.other_columns
+    return keys
 
 
 Question = str | Iterable[str] | Callable[[Asking], Asking]

@@ -290,7 +290,7 @@ def greatest(*values: Any) -> Expression:
 
 def when(condition: Filter | str | Mapping[str, Any], value: Any, otherwise: Any = None) -> Expression:
     """`value` in rows that meet the condition, `otherwise` in the others; more cases nest in `otherwise`."""
-    from lamella.core.arguments import condition_of
+    from lamella.core.filters.condition import condition_of
 
     return call("when", condition_of(condition, "when"), value, otherwise)
 

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from lamella.core.arguments import Condition, condition_of, count_of, names_of
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.sorted_ids import EMPTY, among, without
 from lamella.core.filters.binding import bind, bind_to
+from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter, all_of, columns_read
 from lamella.core.filters.to_arrow import mask
 from lamella.core.filters.to_sql import to_sql
@@ -41,6 +41,7 @@ from lamella.core.scan.read import (
     with_changes,
 )
 from lamella.core.scan.snapshot import Column, Snapshot, SortKey, chosen
+from lamella.core.validation import count_of, names_of
 
 
 def plain(steps: Sequence[Step]) -> Query | None:

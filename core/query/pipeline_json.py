@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lamella.core.arguments import MOST_ROWS
 from lamella.core.errors import BadFilter, BadQuery, shown
 from lamella.core.filters import expr_json
 from lamella.core.filters.expr import Filter
@@ -33,9 +32,10 @@ from lamella.core.query.steps import (
     Where,  # fmt: skip
 )
 from lamella.core.scan.snapshot import SortKey
+from lamella.core.validation import MOST_ROWS
 
 if TYPE_CHECKING:
-    from lamella.core.datasets.base import Dataset
+    from lamella.core.query.source import Source
 
 
 _MALFORMED = (
@@ -312,7 +312,7 @@ def saved(asking: Asking) -> Json:
     return {**made, DATASETS: others} if others else made
 
 
-def opened(obj: Any, find: Callable[[str], Dataset]) -> Asking:
+def opened(obj: Any, find: Callable[[str], Source]) -> Asking:
     """Raises `BadQuery` for what `saved` does not make, and like `as_of` for a version that is gone."""
     pipeline = from_json(obj)
     told = obj.get(DATASETS, {})
@@ -321,26 +321,23 @@ def opened(obj: Any, find: Callable[[str], Dataset]) -> Asking:
     return Asking({name: _found(name, told.get(name, {}), find) for name in pipeline.sources()}, pipeline)
 
 
-def _told(called: str, dataset: Dataset) -> Json:
-    from lamella.core.store.table_history import OldVersion
-
+def _told(called: str, dataset: Source) -> Json:
     told: Json = {} if dataset.name == called else {NAME: dataset.name}
-    return {**told, AS_OF: dataset.version} if isinstance(dataset, OldVersion) else told
+    return told if dataset.pinned_version is None else {**told, AS_OF: dataset.pinned_version}
 
 
-def _found(called: str, told: Mapping[str, Any], find: Callable[[str], Dataset]) -> Dataset:
-    from lamella.core.store.table_history import TableHistory
-
+def _found(called: str, told: Mapping[str, Any], find: Callable[[str], Source]) -> Source:
     name, version = told.get(NAME, called), told.get(AS_OF)
     if not isinstance(name, str) or not isinstance(version, int | None) or isinstance(version, bool):
         raise BadQuery("the saved query cannot be read", f"it names {name!r} as of {version!r}")
     dataset = find(name)
     if version is None:
         return dataset
-    if not isinstance(dataset, TableHistory):
+    earlier = dataset.at_version(version)
+    if earlier is None:
         raise BadQuery(
             f"the saved query is of version {version} of '{name}'",
             "What was found by that name has no versions",
             "Open it with the store that has the table",
         )
-    return dataset.as_of(version)
+    return earlier

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from lamella.core.arguments import condition_of
 from lamella.core.arrow.arrays import from_numpy
+from lamella.core.filters.condition import condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import POSITION, identifier, is_misread, stored_relation
 from lamella.core.query.duckdb_types import comes_back

@@ -14,9 +14,9 @@ from lamella.core.arrow.nested import python_values
 from lamella.core.jobs import Job
 from lamella.core.relations.following import Keys, key_rows, valid_in_all
 from lamella.core.relations.relation import Relation
+from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, Snapshot
 from lamella.core.scan.take import KeyCodes
-from lamella.core.store.ids import ID_COLUMN
 
 EXAMPLES = 5
 

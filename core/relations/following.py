@@ -22,13 +22,12 @@ from lamella.core.filters.operators import OPERATORS
 from lamella.core.jobs import Job
 from lamella.core.query.find import find_rows
 from lamella.core.query.listed import is_one_of
+from lamella.core.query.source import When
 from lamella.core.relations.relation import Link, brought, meeting_type
 from lamella.core.scan.read import cells_at, finish, pieces, take_rows
+from lamella.core.scan.row_ids import IdentifiedRows, ids_at, ids_of, refuse_unknown
 from lamella.core.scan.snapshot import Column, Snapshot
 from lamella.core.scan.take import KeyCodes
-from lamella.core.store.row_lookup import ids_at, ids_of, refuse_unknown
-from lamella.core.store.table_version import State
-from lamella.core.store.versions import When
 
 MOST_LISTED = 1_000
 """So many keys are looked for by a condition, which an index may serve; for more every row is looked at."""
@@ -159,14 +158,14 @@ class Chosen:
         return Chosen(all_of(both) if both else None, self.within)
 
 
-def related(link: Link, state: State, row_id: int, other: State, job: Job) -> Chosen:
+def related(link: Link, state: IdentifiedRows, row_id: int, other: IdentifiedRows, job: Job) -> Chosen:
     """The rows of `other` that are related to this row. Raises `UnknownRow`."""
     if link.other_columns != (ID,):
         return Chosen(condition(link, state, row_id, other, job))
     return of_keys([_key(cell) for cell in _cells(link, state, row_id)], link.other_columns, other, job)
 
 
-def condition(link: Link, state: State, row_id: int, other: State, job: Job) -> Filter:
+def condition(link: Link, state: IdentifiedRows, row_id: int, other: IdentifiedRows, job: Job) -> Filter:
     """What the rows of `other` meet that are related to this row, and no others. Raises `UnknownRow`."""
     cells = _cells(link, state, row_id)
     found = of_one_key(cells, other.snapshot.select(link.other_columns))
@@ -175,7 +174,9 @@ def condition(link: Link, state: State, row_id: int, other: State, job: Job) -> 
     return _condition([_key(cell) for cell in cells], link.other_columns, other, job)
 
 
-def of_keys(values: Sequence[pa.ChunkedArray], names: Sequence[str], other: State, job: Job) -> Chosen:
+def of_keys(
+    values: Sequence[pa.ChunkedArray], names: Sequence[str], other: IdentifiedRows, job: Job
+) -> Chosen:
     """The rows of `other` that have one of the keys in the columns of these names."""
     if tuple(names) == (ID,) and pa.types.is_signed_integer(values[0].type):
         ids = to_numpy(values[0].drop_null()).astype(np.int64)
@@ -184,7 +185,9 @@ def of_keys(values: Sequence[pa.ChunkedArray], names: Sequence[str], other: Stat
     return Chosen(_condition(values, names, other, job))
 
 
-def _condition(values: Sequence[pa.ChunkedArray], names: Sequence[str], other: State, job: Job) -> Filter:
+def _condition(
+    values: Sequence[pa.ChunkedArray], names: Sequence[str], other: IdentifiedRows, job: Job
+) -> Filter:
     keys = Keys(values, other.snapshot.select(names))
     if keys.first.max(initial=-1) < 0:
         return any_of([])
@@ -195,14 +198,14 @@ def _condition(values: Sequence[pa.ChunkedArray], names: Sequence[str], other: S
     return Predicate(ID, "in", tuple(ids_at(other, positions).tolist()))
 
 
-def _keys_of(link: Link, state: State, ids: np.ndarray) -> list[pa.ChunkedArray]:
+def _keys_of(link: Link, state: IdentifiedRows, ids: np.ndarray) -> list[pa.ChunkedArray]:
     if link.columns == (ID,):
         return [pa.chunked_array([from_numpy(ids)])]
     columns = state.snapshot.select(link.columns)
     return take_rows(state.snapshot, state.locate(ids), columns).columns  # type: ignore[no-any-return]
 
 
-def _cells(link: Link, state: State, row_id: int) -> list[pa.Scalar]:
+def _cells(link: Link, state: IdentifiedRows, row_id: int) -> list[pa.Scalar]:
     ids = ids_of(state, [row_id])
     position = int(state.locate(ids)[0])
     if position < 0:
@@ -215,7 +218,7 @@ def _key(cell: pa.Scalar) -> pa.ChunkedArray:
 
 
 def counts(
-    link: Link, state: State, row_ids: Sequence[int], other: Snapshot, where: Filter | None, job: Job
+    link: Link, state: IdentifiedRows, row_ids: Sequence[int], other: Snapshot, where: Filter | None, job: Job
 ) -> pa.Table:
     """How many rows of `other` are related to each of these rows, in the order given."""
     ids = ids_of(state, row_ids)

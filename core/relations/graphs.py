@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from contextlib import AbstractContextManager
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arguments import Condition, condition_of, names_of, text_of
 from lamella.core.arrow.arrays import take
 from lamella.core.arrow.documents import whole
 from lamella.core.arrow.nested import python_rows, python_values
 from lamella.core.arrow.sorted_ids import union
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, LamellaError, StoreProblem, UnknownRelation, shown
+from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
 from lamella.core.jobs import Job
 from lamella.core.query.find import answer, asked, find_rows
@@ -24,27 +25,67 @@ from lamella.core.relations.checking import RelationCheck
 from lamella.core.relations.following import COUNT, Chosen, Keys, condition, counts, of_keys, valid_in_all
 from lamella.core.relations.relation import Relation
 from lamella.core.scan.read import take_rows
-from lamella.core.scan.snapshot import Column
-from lamella.core.store.table import Table
-from lamella.core.store.table_version import State
-
-if TYPE_CHECKING:
-    from lamella.core.store.store import Store
-
+from lamella.core.scan.row_ids import IdentifiedRows
+from lamella.core.scan.snapshot import Column, Snapshot
+from lamella.core.validation import names_of, text_of
 
 Way = Literal["out", "in", "both"]
 """Along the edges, against them, or either way."""
+
+
+class RelatedTable(Protocol):
+    """A table of a store, as far as edges read it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def snapshot(self) -> Snapshot: ...
+
+    def state(self) -> IdentifiedRows: ...
+
+    def read(
+        self,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        sort: list[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        job: Job | None = None,
+    ) -> pa.Table: ...
+
+
+class RelatedTables(Protocol):
+    """A store, as far as edges and graphs need it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def relations(self) -> tuple[Relation, ...]: ...
+
+    def __getitem__(self, name: str) -> RelatedTable: ...
+
+    def relate(self, one: str | Iterable[str], other: str | Iterable[str]) -> Relation: ...
+
+    def check_relations(self, *names: str, job: Job | None = None) -> tuple[RelationCheck, ...]: ...
+
+    def create_table(self, name: str, data: Any, *, job: Job | None = None) -> object: ...
+
+    def transaction(self, message: str) -> AbstractContextManager[object]: ...
 
 
 class Edges:
     """A table with two relations, to the rows where its edges begin and to those where they end. Its other
     columns are the edges' own. A row that lacks one of its ends is no edge."""
 
-    def __init__(self, store: Store, source: Relation, target: Relation) -> None:
+    def __init__(self, store: RelatedTables, source: Relation, target: Relation) -> None:
         self.store, self.source, self.target = store, source.usable(), target.usable()
 
     @property
-    def table(self) -> Table:
+    def table(self) -> RelatedTable:
         return self.store[self.source.from_table]
 
     def incident(
@@ -148,7 +189,7 @@ class Edges:
             self, condition_of(where, f"{self.table.name}: where", self.table), directed, missing, key, job
         )
 
-    def _beginning(self, near: Relation, row_id: int, edges: State, job: Job) -> Filter:
+    def _beginning(self, near: Relation, row_id: int, edges: IdentifiedRows, job: Job) -> Filter:
         nodes = self.store[near.to_table].state()
         return condition(near.seen("in"), nodes, row_id, edges, job)
 
@@ -168,7 +209,7 @@ class Edges:
         return ways["out"] + ways["in"]
 
 
-def _met(table: Table, where: Condition | None, *chosen: Filter) -> Filter | None:
+def _met(table: RelatedTable, where: Condition | None, *chosen: Filter) -> Filter | None:
     """What is chosen, of those rows that meet `where`."""
     met = condition_of(where, f"{table.name}: where", table)
     parts = chosen if met is None else (*chosen, met)
@@ -180,12 +221,12 @@ def _whole(far: Relation) -> list[Filter]:
     return [Predicate(name, "not_null") for name in far.from_columns if name != ID]
 
 
-def _either(chosen: Sequence[Chosen], nodes: State, job: Job) -> np.ndarray:
+def _either(chosen: Sequence[Chosen], nodes: IdentifiedRows, job: Job) -> np.ndarray:
     """Ascending positions of the rows that are chosen by one of them."""
     return union(*(find_rows(nodes.snapshot, one.where, (), job, one.within) for one in chosen))
 
 
-def edges_of(store: Store, table: str, source: str | None, target: str | None) -> Edges:
+def edges_of(store: RelatedTables, table: str, source: str | None, target: str | None) -> Edges:
     """See `Store.edges`."""
     name = store[table].name
     leading = {relation.name: relation for relation in store.relations if relation.from_table == name}
@@ -300,7 +341,7 @@ def _pointing_at_nothing(rows: pa.Table, end: Relation, row: int, called: Sequen
 
 
 def tables_of(
-    store: Store, graph: Any, nodes: str, edges: str, key: str, ends: tuple[str, str], job: Job | None
+    store: RelatedTables, graph: Any, nodes: str, edges: str, key: str, ends: tuple[str, str], job: Job | None
 ) -> Edges:
     """See `Store.from_networkx`."""
     if not isinstance(graph, _networkx().Graph):

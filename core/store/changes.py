@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from lamella.core.arguments import text_of
 from lamella.core.arrow.arrays import in_one, take, to_numpy
 from lamella.core.arrow.from_python import Given, aligned, fitted, taken, together, unified
 from lamella.core.arrow.ingest import IntegerRow, as_block
@@ -25,12 +24,12 @@ from lamella.core.query.duckdb_source import POSITION, identifier, relation
 from lamella.core.query.engine import cursor
 from lamella.core.scan.chunks import BatchValues
 from lamella.core.scan.read import arrays_at, live_positions, tables, take_rows
+from lamella.core.scan.row_ids import ID_COLUMN, ids_at, refuse_unknown
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.columns import refuse_stored_misfits
 from lamella.core.store.commit import Cells, Change, as_type
 from lamella.core.store.compare import differs
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
-from lamella.core.store.ids import ID_COLUMN
 from lamella.core.store.operators import Assignment, applied, assignments, columns_read
 from lamella.core.store.operators.values import array_of, as_held, repeated
 from lamella.core.store.partial_values import merge_parts, parts_of, refuse_overlaps, with_paths_inside
@@ -38,14 +37,13 @@ from lamella.core.store.row_lookup import (
     Matches,
     Where,
     chosen_ids,
-    ids_at,
     ids_given,
     known_matches,
     matches,
     refuse_duplicates,
-    refuse_unknown,
 )
 from lamella.core.store.table_version import State
+from lamella.core.validation import text_of
 
 TakeIds = Callable[[int], int]
 

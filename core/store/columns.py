@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
-from lamella.core.arguments import text_of
 from lamella.core.arrow.arrays import from_values, take, to_numpy
 from lamella.core.arrow.types import ID, always_fits, exact_cast, inexact, stored_type
 from lamella.core.errors import BadData, UnknownColumn, shown
@@ -21,12 +20,13 @@ from lamella.core.jobs import Job
 from lamella.core.scan.chunks import column_chunks
 from lamella.core.scan.parquet_file import Footer, unchanged
 from lamella.core.scan.read import tables
+from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
 from lamella.core.store.commit import Cells, Change, Metadata
 from lamella.core.store.data_files import WrittenFile
 from lamella.core.store.evolution import Cast, Lost, converted, is_carried, refuse_unrelated
-from lamella.core.store.ids import ID_COLUMN
 from lamella.core.store.table_version import State
+from lamella.core.validation import text_of
 
 TakeIds = Callable[[int], int]
 CAST_FROM = b"lamella.cast_from"

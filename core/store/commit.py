@@ -19,11 +19,11 @@ from lamella.core.errors import FileProblem, StoreProblem
 from lamella.core.scan.chunks import BatchValues, named_by_key, run_chunks
 from lamella.core.scan.overlay import StoredValues
 from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment
 from lamella.core.store.catalog.schema import whole_numbers
 from lamella.core.store.data_files import ROWS_A_GROUP, WrittenFile, write_files
 from lamella.core.store.folder import Staging
-from lamella.core.store.ids import ID_COLUMN
 
 
 @dataclass(frozen=True, eq=False)

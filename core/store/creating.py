@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arguments import text_of
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.from_python import blocks
 from lamella.core.arrow.ingest import Block, without_columns
@@ -33,6 +32,7 @@ from lamella.core.store.folder import Layout, Staging
 from lamella.core.store.paths import new_folder_name
 from lamella.core.store.publish import Publication, commit_row
 from lamella.core.store.writing import Intake, few_change, few_or_many, refuse_ids
+from lamella.core.validation import text_of
 
 
 def create(catalog: Catalog, layout: Layout, name: str, data: Any, message: str, job: Job) -> int:

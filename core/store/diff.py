@@ -14,11 +14,11 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.scan.read import pieces, schema_of, take_rows
+from lamella.core.scan.row_ids import ids_between
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 from lamella.core.store.columns import cast_from
 from lamella.core.store.commit import NO_IDS, Cells
 from lamella.core.store.compare import differs
-from lamella.core.store.ids import ids_between
 from lamella.core.store.table_version import Held, State
 
 ROWS_A_BLOCK = 100_000

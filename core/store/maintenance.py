@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lamella.core.arguments import count_of
 from lamella.core.arrow.arrays import in_one
 from lamella.core.arrow.sorted_ids import union
 from lamella.core.errors import BadData, Cancelled, LamellaError
@@ -22,16 +21,17 @@ from lamella.core.jobs import Job
 from lamella.core.processes import let_go_in_children
 from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.read import in_memory
+from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
 from lamella.core.store.catalog.queries import Catalog, IdsUnderWay
 from lamella.core.store.catalog.transaction import Transaction
 from lamella.core.store.commit import NO_IDS, Cells, end_to_end, latest, write_cells
 from lamella.core.store.data_files import ROWS_A_FILE, FileShape, rows_a_group
 from lamella.core.store.folder import Layout, Staging
-from lamella.core.store.ids import ID_COLUMN
 from lamella.core.store.publish import Attempts, Publication, still_at, version_holding
 from lamella.core.store.rewrite import Applied, Rewrite, apart, rewrite, segments_with_pending
 from lamella.core.store.table_version import Held, PendingRows, Reader, State
+from lamella.core.validation import count_of
 
 FLUSH_ROWS_ABOVE = 50_000
 FLUSH_CELLS_ABOVE = 2_000_000

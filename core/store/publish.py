@@ -11,7 +11,6 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arguments import count_of, text_of
 from lamella.core.arrow.types import type_to_bytes
 from lamella.core.errors import StoreProblem, VersionConflict
 from lamella.core.processes import let_go_in_children
@@ -23,6 +22,7 @@ from lamella.core.store.commit import Cells, Change, to_batch
 from lamella.core.store.data_files import WrittenFile
 from lamella.core.store.rewrite import Rewrite, Staged
 from lamella.core.store.table_version import Held, PendingRows, Reader, State
+from lamella.core.validation import count_of, text_of
 
 
 class Publication:

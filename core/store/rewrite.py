@@ -13,12 +13,12 @@ import pyarrow as pa
 from lamella.core.arrow.sorted_ids import union
 from lamella.core.jobs import Job
 from lamella.core.scan.read import tables_between
+from lamella.core.scan.row_ids import ID_COLUMN, distinct, lie_between
 from lamella.core.scan.snapshot import Column, Snapshot
 from lamella.core.store.catalog.queries import IdsUnderWay
 from lamella.core.store.commit import NO_IDS, Cells, Change, write_cells
 from lamella.core.store.data_files import FileShape, WrittenFile, write_files
 from lamella.core.store.folder import Staging
-from lamella.core.store.ids import ID_COLUMN, distinct, lie_between
 from lamella.core.store.table_version import Held, State, overlaid
 
 Entries = tuple[tuple[str, int], ...]

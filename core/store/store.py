@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lamella.core.arguments import path_of, text_of
 from lamella.core.errors import BadData, DamagedStore, ReadOnlyStore, StoreProblem, UnknownTable, shown
 from lamella.core.jobs import Job
+from lamella.core.query.source import When
 from lamella.core.store import creating
 from lamella.core.store.backup import Backup, back_up, restore
 from lamella.core.store.catalog.access import Reserve
@@ -33,8 +33,8 @@ from lamella.core.store.table_rows import RowsById
 from lamella.core.store.table_version import Reader
 from lamella.core.store.vacuum import Vacuum, VacuumReport, sweep
 from lamella.core.store.verify import Report, verify
-from lamella.core.store.versions import When
 from lamella.core.store.writing import TableWriter
+from lamella.core.validation import path_of, text_of
 
 if TYPE_CHECKING:
     from lamella.core.query.sql.run import Parameters
@@ -352,12 +352,14 @@ class Store(StoreRelations):
 
         Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
         """
+        from lamella.core.datasets import open_dataset
         from lamella.core.query.sql import Asked, Sources, run_sql
         from lamella.core.query.sql.changes import changing
         from lamella.core.store.sql_changes import change
 
         text = text_of(text, f"store {self.name}: the statement")
-        sources = Sources(f"store {self.name}", self.tables, self._at, (f"{self._layout.data}{os.sep}",))
+        folders = (f"{self._layout.data}{os.sep}",)
+        sources = Sources(f"store {self.name}", self.tables, self._at, folders, open_dataset)
         asked = Asked(parameters, as_of, seconds, memory, files)
         wanted = changing(text) if write else None
         if wanted is None:

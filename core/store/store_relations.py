@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from lamella.core.relations import Direction, Link, Relation
     from lamella.core.relations.checking import RelationCheck
     from lamella.core.relations.graphs import Edges
-    from lamella.core.relations.relation import DeclaredRelations
     from lamella.core.relations.suggesting import Suggestion
+    from lamella.core.store.declared_relations import DeclaredRelations
     from lamella.core.store.store import Store
 
 
@@ -127,6 +127,6 @@ class StoreRelations(ABC):
     def _table(self, table_id: int) -> Table: ...
 
     def _relations(self) -> DeclaredRelations:
-        from lamella.core.relations.relation import DeclaredRelations
+        from lamella.core.store.declared_relations import DeclaredRelations
 
         return DeclaredRelations(self.catalog, self._table)

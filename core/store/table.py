@@ -8,12 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.arguments import Condition, condition_of, ids_listed, names_of, rows_chosen
 from lamella.core.arrow.from_python import blocks, given, given_in, is_given_by_key, repeatable
 from lamella.core.arrow.ingest import KeptBlocks
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData
+from lamella.core.filters.condition import Condition, condition_of, ids_listed, rows_chosen
 from lamella.core.jobs import Job
+from lamella.core.query.source import When
 from lamella.core.store import changes
 from lamella.core.store.changes import (
     duplicate_ids,
@@ -33,7 +34,7 @@ from lamella.core.store.table_rows import TableHandle
 from lamella.core.store.table_search import TableSearch
 from lamella.core.store.table_upkeep import TableUpkeep
 from lamella.core.store.table_version import State
-from lamella.core.store.versions import When
+from lamella.core.validation import names_of
 
 
 class TableChanges(TableHandle):

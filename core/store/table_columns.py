@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from lamella.core.arguments import names_of, text_of
 from lamella.core.arrow.types import TypeName, stored_type, type_named, type_of
 from lamella.core.errors import BadData, shown
 from lamella.core.jobs import Job
@@ -20,6 +19,7 @@ from lamella.core.store.evolution import Cast
 from lamella.core.store.table_indexes import follow
 from lamella.core.store.table_rows import TableHandle
 from lamella.core.store.table_version import State
+from lamella.core.validation import names_of, text_of
 
 
 class TableColumns(TableHandle):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 
-from lamella.core.arguments import text_of
 from lamella.core.errors import BadData, StoreProblem
 from lamella.core.jobs import Job
+from lamella.core.query.source import When
 from lamella.core.store.catalog.queries import CatalogVersions
 from lamella.core.store.catalog.transaction import Transaction
 from lamella.core.store.commit import Commit
@@ -19,7 +19,6 @@ from lamella.core.store.versions import (
     FileSpan,
     Policy,
     Restored,
-    When,
     brought_back,
     commit_from_row,
     newest_change,
@@ -29,6 +28,7 @@ from lamella.core.store.versions import (
     undo_target,
     version_of,
 )
+from lamella.core.validation import text_of
 
 
 class OldVersion(RowsById):
@@ -44,6 +44,10 @@ class OldVersion(RowsById):
     @property
     def version(self) -> int:
         return self._state.version
+
+    @property
+    def pinned_version(self) -> int | None:
+        return self.version
 
     def state(self, as_of: When | None = None) -> State:
         if as_of is not None:
@@ -66,6 +70,9 @@ class TableHistory(TableHandle):
         Raises `StoreProblem` for a time before the first version and for one that has expired.
         """
         return OldVersion(self._state_at(when))
+
+    def at_version(self, number: int) -> OldVersion | None:
+        return self.as_of(number)
 
     def diff(self, before: When, after: When | None = None) -> Diff:
         """What differs between two versions; the later one is the newest when it is not given."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lamella.core.arguments import names_of, text_of
 from lamella.core.errors import BadData, ReadOnlyStore
 from lamella.core.index.registry import Index, Options, entry_of, index_of, kind_of
 from lamella.core.jobs import Job
@@ -15,6 +14,7 @@ from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.folder import disk_problems
 from lamella.core.store.table_rows import TableHandle
 from lamella.core.store.table_version import State
+from lamella.core.validation import names_of, text_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lamella.core.arguments import Condition, condition_of, ids_listed
+from lamella.core.filters.condition import Condition, condition_of, ids_listed
 from lamella.core.filters.expr import Filter, all_of
 from lamella.core.jobs import Job
 from lamella.core.query.find import answer, asked

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arguments import Condition, condition_of, count_of, ids_listed, names_of
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.arrow.documents import whole
 from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
+from lamella.core.filters.condition import Condition, condition_of, ids_listed
 from lamella.core.jobs import Job
 from lamella.core.query import find as local
 from lamella.core.query.pages import Asked, Page
+from lamella.core.query.source import Keys, Source, When
 from lamella.core.scan.read import row_at, schema_of
+from lamella.core.scan.row_ids import ID_COLUMN, ids_at, ids_of, known_ids
 from lamella.core.scan.snapshot import Snapshot, chosen
-from lamella.core.store.ids import ID_COLUMN
-from lamella.core.store.row_lookup import ids_at, ids_of, known_ids
 from lamella.core.store.table_version import Reader, State
-from lamella.core.store.versions import When
 from lamella.core.store.writing import TableWriter
+from lamella.core.validation import count_of, names_of
 
 if TYPE_CHECKING:
     from lamella.core.store.store import Store
@@ -171,6 +171,15 @@ class TableHandle(RowsById):
     def version(self) -> int:
         """The number of the newest version; every commit adds one."""
         return self._reader.current().version
+
+    def sibling(self, name: str) -> Dataset | None:
+        return self.store[name]
+
+    def keys_to(self, other: Source, relation: str | None) -> Keys | None:
+        if not isinstance(other, TableHandle) or other.store is not self.store:
+            return None
+        link = self.store.relation_between(self.name, other.name, relation)
+        return link.columns, link.other_columns
 
     def settle(self, draft: int, changed: bool) -> None:
         """The transaction of this number happened; what a commit does last is done now if it `changed` it."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arguments import MOST_ROWS, Condition, condition_of, count_of, names_of, text_of
 from lamella.core.arrow.arrays import from_numpy, from_values
 from lamella.core.errors import BadData, BadSearch, UnknownColumn
+from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.index.fulltext.open_parts import is_text, language_of
 from lamella.core.index.fulltext.query import Hits, Node, leaves, read, search
 from lamella.core.index.fulltext.snippets import Highlight, snippet
@@ -19,13 +19,13 @@ from lamella.core.index.open_indexes import FULLTEXT
 from lamella.core.index.registry import Index
 from lamella.core.jobs import Job
 from lamella.core.query import find as local
+from lamella.core.query.source import When
 from lamella.core.scan.read import take_rows
+from lamella.core.scan.row_ids import ID_COLUMN, ids_at
 from lamella.core.scan.snapshot import Column, Snapshot, chosen
-from lamella.core.store.ids import ID_COLUMN
-from lamella.core.store.row_lookup import ids_at
 from lamella.core.store.table_rows import TableHandle
 from lamella.core.store.table_version import State
-from lamella.core.store.versions import When
+from lamella.core.validation import MOST_ROWS, count_of, names_of, text_of
 
 ROW_ID, SCORE = pa.field(ID_COLUMN.name, ID_COLUMN.type), pa.field("_score", pa.float64())
 SNIPPET = "_snippet_"

@@ -21,13 +21,13 @@ from lamella.core.processes import let_go_in_children
 from lamella.core.scan.checksums import checksum_of_bytes
 from lamella.core.scan.chunks import named_by_key
 from lamella.core.scan.overlay import Overlay, Part
+from lamella.core.scan.row_ids import ID_COLUMN, IdRanges
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 from lamella.core.store.catalog.queries import Catalog, TableRow
 from lamella.core.store.catalog.schema import CHECKED, column_type, names_by_key, row_ids
 from lamella.core.store.commit import BatchColumns, Cells, Metadata, from_batch, read_cells
 from lamella.core.store.evolution import KnownPlans
 from lamella.core.store.folder import Claim, Readers, Reading
-from lamella.core.store.ids import ID_COLUMN, IdRanges
 from lamella.core.store.paths import StorePaths
 
 

@@ -17,12 +17,12 @@ from lamella.core.jobs import Job
 from lamella.core.scan.checksums import checksum_of, checksum_of_bytes
 from lamella.core.scan.chunks import column_chunks
 from lamella.core.scan.parquet_file import footer
+from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment
 from lamella.core.store.catalog.queries import Catalog, TableRow
 from lamella.core.store.catalog.schema import CHECKED, names_by_key
 from lamella.core.store.commit import Cells
 from lamella.core.store.folder import Layout, Readers
-from lamella.core.store.ids import ID_COLUMN
 from lamella.core.store.log_check import log_damage
 from lamella.core.store.paths import StorePaths
 from lamella.core.store.table_version import UNREADABLE, Held, Reader, State

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lamella.core.arguments import count_of, text_of
 from lamella.core.errors import BadData, StoreProblem, UnknownVersion, shown
+from lamella.core.query.source import When
 from lamella.core.store.catalog.queries import CatalogVersions
 from lamella.core.store.commit import Commit
+from lamella.core.validation import count_of, text_of
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-When = int | str | dt.datetime
-"""A version's number or name, or a time for the version that was the newest then (local without a zone)."""
 
 
 def version_of(table: str, newest: int, versions: CatalogVersions, when: When) -> int:

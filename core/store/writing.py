@@ -22,6 +22,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
 from lamella.core.scan.read import read_rows, schema_of
+from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.schema import VERSIONED
@@ -31,7 +32,6 @@ from lamella.core.store.commit import Cells, Change, Commit
 from lamella.core.store.data_files import ROWS_A_GROUP, Encoder, FileSeries
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as, wider_columns
 from lamella.core.store.folder import Layout, Staging
-from lamella.core.store.ids import ID_COLUMN
 from lamella.core.store.maintenance import Upkeep
 from lamella.core.store.partial_values import names_inside, with_paths_inside
 from lamella.core.store.publish import Attempts, Overtaken, Publication, commit_row, expected, still_at

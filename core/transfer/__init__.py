@@ -1,5 +1,1 @@
-"""Rows brought into a store, and made ones."""
-
-from lamella.core.transfer.importing import import_dataset, import_file
-
-__all__ = ["import_dataset", "import_file"]
+"""Formats out, and made data: schema and batches, atomically written."""

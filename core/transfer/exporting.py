@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arguments import Condition, condition_of, names_of, path_of
 from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.partitions import TYPES, folder_name, types_note
 from lamella.core.errors import BadData, FileProblem, TypeConflict, UnknownName
+from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter
-from lamella.core.jobs import Job
+from lamella.core.jobs import Job, Unreported
 from lamella.core.query.find import find_positions
 from lamella.core.scan.parquet_file import footer
 from lamella.core.scan.read import tables, take_rows
 from lamella.core.scan.snapshot import Snapshot, chosen
 from lamella.core.transfer.formats import FORMATS, Format, ParquetFile, Writer
-from lamella.core.transfer.importing import Unreported
+from lamella.core.validation import names_of, path_of
 
 MOST_FOLDERS = 10_000
 MOST_HELD_ROWS = 500_000

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lamella.core.arguments import path_of
 from lamella.core.arrow.arrays import from_numpy, from_values
 from lamella.core.datasets.contents import look_into
 from lamella.core.datasets.parquet import is_parquet
 from lamella.core.errors import FileProblem, UnknownName
 from lamella.core.jobs import Job
 from lamella.core.transfer.exporting import published, refuse_special
+from lamella.core.validation import path_of
 
 SEED = 20
 GROUP_ROWS = 100_000

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lamella.core.datasets import open_dataset as open_dataset
+    from lamella.core.datasets.sql import sql as sql
     from lamella.core.errors import BadData as BadData
     from lamella.core.errors import BadFilter as BadFilter
     from lamella.core.errors import BadQuery as BadQuery
@@ -34,10 +35,9 @@ if TYPE_CHECKING:
     from lamella.core.errors import UnknownTable as UnknownTable
     from lamella.core.errors import UnknownVersion as UnknownVersion
     from lamella.core.errors import VersionConflict as VersionConflict
-    from lamella.core.filters import col as col
     from lamella.core.index.fulltext.snippets import Highlight as Highlight
     from lamella.core.query import agg as agg
-    from lamella.core.query.sql import sql as sql
+    from lamella.core.query.expressions import col as col
     from lamella.core.store.store import Store as Store
 
 _ERRORS = (
@@ -69,9 +69,9 @@ _ERRORS = (
 _MODULES = {
     "Highlight": "lamella.core.index.fulltext.snippets",
     "Store": "lamella.core.store.store",
-    "col": "lamella.core.filters",
+    "col": "lamella.core.query.expressions",
     "open_dataset": "lamella.core.datasets",
-    "sql": "lamella.core.query.sql",
+    "sql": "lamella.core.datasets.sql",
 } | dict.fromkeys(_ERRORS, "lamella.core.errors")
 
 __all__ = ["agg", *_MODULES]  # noqa: PLE0604

@@ -17,7 +17,7 @@ from PySide6.QtCore import QEvent, QEventLoop, QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 from lamella import open_dataset
-from lamella.core.filters import col
+from lamella.core.query.expressions import col
 from lamella.core.query.query import Query
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey

@@ -28,8 +28,8 @@ from lamella.core.bench.results.records import write_text
 from lamella.core.bench.systems.rows import to_batches
 from lamella.core.bench.workloads.table_rows import blocks
 from lamella.core.bench.workloads.tables import SMALL
+from lamella.core.store.importing import import_file
 from lamella.core.transfer.generate import GROUP_ROWS, MIXED, group_of
-from lamella.core.transfer.importing import import_file
 from tests.bench.page import put_into
 
 LIMIT_BYTES = 10**9

@@ -11,11 +11,11 @@ import pytest
 
 from lamella import Store, open_dataset, sql
 from lamella.app.__main__ import main
-from lamella.core.arguments import path_of
 from lamella.core.bridge import connect
 from lamella.core.errors import BadData, FileProblem, LamellaError
-from lamella.core.transfer import import_file
+from lamella.core.store.importing import import_file
 from lamella.core.transfer.generate import make
+from lamella.core.validation import path_of
 
 ADDRESSES = [
     "s3://bucket/store",

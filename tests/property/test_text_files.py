@@ -30,8 +30,8 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.text import dataset as text_dataset
 from lamella.core.datasets.text import dataset as text_opening
 from lamella.core.jobs import Job
+from lamella.core.store.importing import import_dataset
 from lamella.core.store.store import Store
-from lamella.core.transfer import import_dataset
 from lamella.core.transfer.exporting import ExportOptions, export
 
 RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "30"))

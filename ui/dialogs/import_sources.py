@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetIt
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
-from lamella.core.transfer.importing import free_name, table_columns
+from lamella.core.store.importing import free_name, table_columns
 from lamella.ui import theme
 
 MOST_COLUMNS = 500

@@ -26,9 +26,9 @@ from lamella.core.datasets.options import Checksums, Ragged
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.jobs import Job, Progress
+from lamella.core.store.importing import import_dataset
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
-from lamella.core.transfer import import_dataset
 from lamella.ui import theme
 from lamella.ui.dialogs.import_sources import ImportSources, Source
 from lamella.ui.tasks import Handle, Tasks

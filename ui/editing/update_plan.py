@@ -8,9 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.filters import Filter, Predicate, col
+from lamella.core.filters import Filter, Predicate
 from lamella.core.filters.kinds import NESTED, kind_of
 from lamella.core.jobs import Job
+from lamella.core.query.expressions import col
 from lamella.core.query.find import count_rows, read
 from lamella.core.scan.snapshot import Snapshot
 

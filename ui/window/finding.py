@@ -7,8 +7,8 @@ from bisect import bisect_left
 import numpy as np
 
 from lamella.core.arrow.types import ID
-from lamella.core.filters import col
 from lamella.core.jobs import Job
+from lamella.core.query.expressions import col
 from lamella.core.query.query import Query
 from lamella.core.query.view import View
 from lamella.ui.grid.pages import Rows

@@ -15,10 +15,10 @@ from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.file_checks import checks
+from lamella.core.store.importing import import_dataset
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
-from lamella.core.transfer import import_dataset
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.sidebar import StoreEntry
 

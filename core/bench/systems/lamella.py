@@ -22,10 +22,11 @@ from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiBackend
 from lamella.core.bench.workloads.user_table import UserTableBackend
-from lamella.core.filters import Filter, Predicate, all_of, col
+from lamella.core.filters import Filter, Predicate, all_of
 from lamella.core.jobs import Job
 from lamella.core.query import sort_cache as orders
 from lamella.core.query.agg import count, mean
+from lamella.core.query.expressions import col
 from lamella.core.scan import cache as caches
 from lamella.core.store import Table
 from lamella.core.store.operators import Operators
@@ -278,7 +279,7 @@ class LamellaTaxi(LamellaStore, TaxiBackend):
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
         import lamella.core.datasets.text.dataset  # noqa: F401 -- text files: not for the timers
-        from lamella.core.transfer.importing import import_file
+        from lamella.core.store.importing import import_file
 
         self._import = import_file
 

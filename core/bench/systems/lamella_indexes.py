@@ -11,8 +11,8 @@ import pyarrow as pa
 from lamella.core.bench.systems.base import Question, QuestionBackend, Questions
 from lamella.core.bench.systems.lamella import LamellaStore
 from lamella.core.bench.workloads import entity_indexes, entity_relations, entity_text
-from lamella.core.filters import col
 from lamella.core.filters.expr import Filter
+from lamella.core.query.expressions import col
 from lamella.core.store import Table
 from lamella.core.store.store import Store
 

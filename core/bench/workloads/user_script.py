@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from lamella.core.arguments import path_of
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.errors import FileProblem
+from lamella.core.validation import path_of
 
 
 class NotABenchmark(Exception):

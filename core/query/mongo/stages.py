@@ -12,7 +12,7 @@ from lamella.core.arrow.nested import names_within, place_of
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadQuery, UnknownColumn
 from lamella.core.filters.expr import Predicate, columns_read
-from lamella.core.query.builder import join
+from lamella.core.query.builder import join, query_of
 from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named, call
 from lamella.core.query.mongo.expressions import Reading, accumulated, arguments, single, unknown, whole
 from lamella.core.query.steps import (
@@ -341,16 +341,15 @@ def _kept_without_partner(place: str, name: str, then: tuple[str, Any] | None) -
 
 def _named(rows: Asking, name: str) -> Asking:
     """A table of the same store. Raises `UnknownTable`."""
-    from lamella.core.store.table_rows import TableHandle
-
     dataset = rows.sources[rows.pipeline.source]
-    if not isinstance(dataset, TableHandle):
+    sibling = dataset.sibling(name)
+    if sibling is None:
         raise BadQuery(
             f"{rows.name}: $lookup finds no '{name}'",
             "Only tables of one store know each other by name",
             "Join the other dataset: .join(other, left_on=…, right_on=…)",
         )
-    return dataset.store[name].asking()
+    return query_of(sibling)
 
 
 def _narrowed(other: Asking, pipeline: Any) -> Asking:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lamella.core.query.sql.run import Asked, run_sql, sql
+from lamella.core.query.sql.run import Asked, run_sql
 from lamella.core.query.sql.sources import Sources
 
-__all__ = ["Asked", "Sources", "run_sql", "sql"]
+__all__ = ["Asked", "Sources", "run_sql"]

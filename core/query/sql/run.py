@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -17,9 +15,6 @@ from sqlglot import exp
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope
 
-from lamella.core.arguments import text_of
-from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadData, BadSql, shown
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import Decodings
@@ -28,7 +23,8 @@ from lamella.core.query.engine import Confined, collected, cursor, limited, memo
 from lamella.core.query.execute import Prepared, prepared
 from lamella.core.query.functions.types import taken_for_number
 from lamella.core.query.pruning import files_of
-from lamella.core.query.sql.sources import Sources, When, make_view, snapshots_of
+from lamella.core.query.source import When
+from lamella.core.query.sql.sources import Sources, make_view, snapshots_of
 from lamella.core.query.sql.statement import Statement, known, parsed, quote_hint
 from lamella.core.scan.snapshot import Snapshot
 
@@ -322,38 +318,3 @@ _MOST_MEMORY = 2**62
 _TOLD_BY_CURSOR = (
     duckdb.InterruptException, duckdb.OutOfMemoryException, duckdb.InternalException, duckdb.FatalException,
 )  # fmt: skip
-
-
-def sql(
-    text: str,
-    datasets: Mapping[str, Dataset | str | Path] = MappingProxyType({}),
-    parameters: Parameters | None = None,
-    *,
-    seconds: float | None = None,
-    memory: int | None = None,
-    files: bool = False,
-    job: Job | None = None,
-) -> pa.Table:
-    """The answer of one SELECT (DuckDB's dialect) over datasets, or files, under the names given.
-
-        core.sql("select count(*) from trips where fare > $1", {"trips": "trips/*.parquet"}, [50])
-
-    Without datasets it may name files, where `files` allows that. A table of a store may be among them, also
-    at a version (`table.as_of(3)`). Everything else as for `Store.sql`, which see.
-    """
-
-    if not isinstance(datasets, Mapping):
-        raise BadData(
-            f"{datasets!r} gives no names to datasets", fix='Give a dict: {"trips": "trips/*.parquet"}'
-        )
-
-    def find(name: str, version: When | None) -> Dataset:
-        if version is not None:
-            raise BadData(f"'{name}' has no versions here", fix="Name table.as_of(…) among the datasets")
-        given = datasets[name]
-        if not isinstance(given, Dataset | str | Path):
-            raise BadData(f"'{name}' is no dataset, but {given!r}", fix="Give a dataset, a table or a path")
-        return given if isinstance(given, Dataset) else open_dataset(given)
-
-    asked = Asked(parameters, None, seconds, memory, files)
-    return run_sql(text_of(text, "the statement"), Sources("the statement", list(datasets), find), asked, job)

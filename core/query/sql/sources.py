@@ -11,8 +11,6 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from lamella.core.arguments import text_of
-from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadSql, UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import ONCE, DecodedRows, Decodings, relation, without_statistics
@@ -20,23 +18,23 @@ from lamella.core.query.engine import Recent
 from lamella.core.query.execute import Prepared
 from lamella.core.query.find import pays
 from lamella.core.query.pruning import files_of
+from lamella.core.query.source import Source, When
 from lamella.core.query.sql.statement import Statement, TableName
 from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.snapshot import Column, Snapshot
-
-When = int | str | dt.datetime
-"""A version of a table: its number, its name, or a time at which it was the newest."""
+from lamella.core.validation import text_of
 
 
 @dataclass(frozen=True)
 class Sources:
     """The datasets that may be named, in `place`. `find` gives one by its name, at a version where one is
-    given. `folders` are those whose files may be read."""
+    given. `folders` are those whose files may be read; `open_file` opens a file that a statement names."""
 
     place: str
     names: Sequence[str]
-    find: Callable[[str, When | None], Dataset]
+    find: Callable[[str, When | None], Source]
     folders: tuple[str, ...] = ()
+    open_file: Callable[[str], Source] | None = None
 
 
 def snapshots_of(
@@ -76,12 +74,10 @@ def _known(name: str, known: Mapping[str, str], sources: Sources) -> str:
     return found
 
 
-def _file(table: TableName, sources: Sources, allowed: bool) -> Dataset:
-    from lamella.core.datasets import open_dataset
-
+def _file(table: TableName, sources: Sources, allowed: bool) -> Source:
     if not _is_path(table.name):
         raise UnknownTable(table.name, sources.place, sources.names)
-    if not allowed:
+    if not allowed or sources.open_file is None:
         raise BadSql(
             f"the file '{table.name}' may not be read by a statement",
             "Statements read what was opened, and nothing else",
@@ -89,7 +85,7 @@ def _file(table: TableName, sources: Sources, allowed: bool) -> Dataset:
         )
     if table.view != table.name:
         raise BadSql(f"the file '{table.name}' has no versions", fix="Leave AT (…) out")
-    return open_dataset(table.name)
+    return sources.open_file(table.name)
 
 
 def _is_path(name: str) -> bool:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.store.catalog.schema import FOREVER, VERSIONED, checked_rows, whole_numbers
-from lamella.core.store.ids import ID_COLUMN
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 ColumnIds = tuple[int, ...]

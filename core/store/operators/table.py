@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arguments import text_of
 from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.types import ID, REST
 from lamella.core.errors import BadData, UnknownColumn, UnknownName, shown
@@ -20,6 +19,7 @@ from lamella.core.store.operators import arithmetic as moments
 from lamella.core.store.operators import lists as list_edits
 from lamella.core.store.operators.inside import Compute, changed_at, has_place, value_in
 from lamella.core.store.operators.values import Refusal, array_of, as_held, chosen, nulls, repeated
+from lamella.core.validation import text_of
 
 ComputeColumn = Callable[[pa.Array, Any], pa.Array]
 

@@ -27,7 +27,7 @@ from lamella.core.query.query import Query
 from lamella.core.query.view import View
 from lamella.core.scan.read import live_positions, row_at
 from lamella.core.scan.snapshot import SortKey
-from lamella.core.transfer.importing import import_file, table_columns
+from lamella.core.store.importing import import_file, table_columns
 
 ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda a, b: a == b,

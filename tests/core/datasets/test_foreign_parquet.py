@@ -25,7 +25,7 @@ from lamella.core.query.query import Query
 from lamella.core.query.view import View
 from lamella.core.scan import parquet_file as footers
 from lamella.core.scan.snapshot import SortKey
-from lamella.core.transfer.importing import import_file
+from lamella.core.store.importing import import_file
 from tests.core.datasets.parquet_answers import STEPS, problems, refusals
 from tests.core.datasets.parquet_footer import (
     CHUNK_STATISTICS,

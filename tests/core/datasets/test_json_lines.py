@@ -19,8 +19,8 @@ from lamella.core.datasets.text.blocks import Block
 from lamella.core.datasets.text.json_lines import JsonLines
 from lamella.core.datasets.text.types import loses_json_digits
 from lamella.core.errors import FileProblem
+from lamella.core.store.importing import import_file
 from lamella.core.store.store import Store
-from lamella.core.transfer import import_file
 
 
 def opened(path: Path, *lines: str) -> Any:

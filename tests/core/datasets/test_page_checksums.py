@@ -16,7 +16,7 @@ from lamella.core.query.sql import sql
 from lamella.core.scan import file_checks
 from lamella.core.scan.checksums import chunk_spans, has_page_checksums, header_at, wrong_page
 from lamella.core.scan.file_checks import checks
-from lamella.core.transfer import import_file
+from lamella.core.store.importing import import_file
 
 ROWS = 4_000
 ROWS_A_GROUP = 1_000

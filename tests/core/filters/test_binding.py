@@ -24,7 +24,6 @@ from lamella.core.filters import (
     Filter,
     Predicate,
     bind,
-    col,
     fits,
     from_json,
     mask,
@@ -35,6 +34,7 @@ from lamella.core.filters import (
     to_text,
 )
 from lamella.core.filters.operators import OPERATORS, Takes
+from lamella.core.query.expressions import col
 
 NAN = float("nan")
 NO_TIME = pd.NaT
@@ -211,7 +211,8 @@ def test_sentences_read_like_words(tree: Filter, words: str) -> None:
 def test_a_mask_does_not_import_pandas() -> None:
     code = """
 import sys, pyarrow as pa
-from lamella.core.filters import bind, col, mask
+from lamella.core.filters import bind, mask
+from lamella.core.query.expressions import col
 from lamella.core.arrow.arrays import from_values
 rows = pa.RecordBatch.from_arrays([from_values(["a", "b"], pa.string())], ["x"])
 tree = bind((col("x") == "a") | col("x").is_in(["c"]) | col("x").contains("z"), rows.schema, "rows")

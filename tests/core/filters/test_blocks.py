@@ -13,11 +13,12 @@ import pytest
 from lamella import Store
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.errors import Cancelled
-from lamella.core.filters import bind, col, mask, parse, to_sql
+from lamella.core.filters import bind, mask, parse, to_sql
 from lamella.core.filters import to_arrow as operands
 from lamella.core.filters.expr import predicates
 from lamella.core.filters.to_arrow import ROWS_AT_ONCE, items_of
 from lamella.core.jobs import Job
+from lamella.core.query.expressions import col
 
 ROWS = 3 * ROWS_AT_ONCE
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 
 from lamella.core.errors import BadFilter, UnknownColumn
-from lamella.core.filters import And, Filter, Or, Predicate, bind, col, from_mongo, mask, to_mongo
+from lamella.core.filters import And, Filter, Or, Predicate, bind, from_mongo, mask, to_mongo
 from lamella.core.filters.expr import DEEPEST, predicates
 from lamella.core.filters.operators import OPERATORS
+from lamella.core.query.expressions import col
 from tests.property.filter_families import FAMILIES, cases
 from tests.property.filter_model import expected
 

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamella.core.errors import BadFilter, UnknownColumn
-from lamella.core.filters import OPERATORS, And, Filter, Not, Or, Predicate, col, parse, to_text
+from lamella.core.filters import OPERATORS, And, Filter, Not, Or, Predicate, parse, to_text
 from lamella.core.filters.expr import Reference
 from lamella.core.filters.operators import Arity
 from lamella.core.filters.text.lexer import ALSO
+from lamella.core.query.expressions import col
 
 FLIGHTS = pa.schema(
     [

@@ -21,7 +21,6 @@ from lamella.core.filters import (
     all_of,
     any_of,
     bind,
-    col,
     from_json,
     mask,
     parse,
@@ -30,6 +29,7 @@ from lamella.core.filters import (
     to_text,
 )
 from lamella.core.filters.expr import DEEPEST
+from lamella.core.query.expressions import col
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 ROWS = pa.table({"a": [1, 7, 9_999, None], "b": ["x", "y", "x", "x"]}, schema=SCHEMA)

@@ -29,7 +29,7 @@ import pyarrow as pa
 from lamella import Store
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.store import maintenance as tidying
-from lamella.core.transfer.importing import import_file
+from lamella.core.store.importing import import_file
 
 ROUNDS_A_STORE = 25
 MOST_CHANGES = 25

@@ -12,9 +12,9 @@ import pytest
 
 from lamella import Store, col
 from lamella.core.errors import BadData, StoreProblem
+from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.data_files import DataFile
-from lamella.core.store.ids import ID_COLUMN
 
 COUNT = 2_000
 GENERATOR = np.random.default_rng(5)

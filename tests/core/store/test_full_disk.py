@@ -11,8 +11,8 @@ import pytest
 
 from lamella import Store, col
 from lamella.core.errors import FileProblem, StoreProblem
+from lamella.core.store.importing import import_file
 from lamella.core.store.paths import RESERVE
-from lamella.core.transfer.importing import import_file
 from tests.mounts import filled, small_disk
 
 ROWS = 30_000

@@ -23,7 +23,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.query import Query
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
-from lamella.core.transfer import import_file
+from lamella.core.store.importing import import_file
 from lamella.core.transfer.exporting import ExportOptions, UnknownFormat, export
 from tests.mounts import seen_read_only
 

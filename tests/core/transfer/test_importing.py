@@ -13,8 +13,8 @@ from lamella.core.datasets import open_dataset
 from lamella.core.datasets.text import dataset as text_dataset
 from lamella.core.errors import Cancelled, FileProblem, StoreProblem
 from lamella.core.jobs import Job, Progress
+from lamella.core.store.importing import import_dataset, import_file
 from lamella.core.store.store import Store
-from lamella.core.transfer import import_dataset, import_file
 
 ROWS = 300_000
 

@@ -16,7 +16,8 @@ from lamella import Store, open_dataset
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.workloads.user_script import load_file
 from lamella.core.bench.workloads.user_table_source import Source
-from lamella.core.filters import Filter, col
+from lamella.core.filters import Filter
+from lamella.core.query.expressions import col
 from lamella.ui.bench.race_own_file import RaceOwnFile
 from lamella.ui.bench.race_this_table import RaceThisTable
 from lamella.ui.main_window import MainWindow

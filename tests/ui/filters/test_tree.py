@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from lamella.core.errors import BadFilter
-from lamella.core.filters import Filter, bind, col
+from lamella.core.filters import Filter, bind
+from lamella.core.query.expressions import col
 from lamella.ui.filters.tree import Condition, Group, Problem, from_filter, from_json, to_json
 from lamella.ui.filters.typed import join_list, quick, split_list, written
 

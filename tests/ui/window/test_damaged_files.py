@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtWidgets import QMessageBox
 
-from lamella.core.filters import col
+from lamella.core.query.expressions import col
 from lamella.core.scan import file_checks
 from lamella.core.scan.checksums import header_at
 from lamella.core.scan.file_checks import checks

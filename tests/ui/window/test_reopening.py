@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtWidgets import QMessageBox
 
-from lamella.core.filters import col
+from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.window.failures import PAD

@@ -1,21 +1,38 @@
-"""From `_id` to position: arithmetic where a segment's ids have no gaps, a binary search elsewhere."""
+"""From `_id` to position and back: arithmetic where ids have no gaps, a binary search elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.types import ID
-from lamella.core.scan.read import Piece, pieces
+from lamella.core.errors import BadData, UnknownRow, shown
+from lamella.core.scan.read import Piece, pieces, take_rows
 from lamella.core.scan.snapshot import Column, Snapshot
 
 ID_COLUMN = Column(ID, pa.int64(), 0)
 NOTHING_FOUND = (-1, -1)
 """An id that no row has, and the position that says so."""
+
+
+class IdentifiedRows(Protocol):
+    """Rows at a version, each with an `_id`."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+    @property
+    def ranges(self) -> IdRanges: ...
+
+    def locate(self, ids: np.ndarray) -> np.ndarray:
+        """Positions of these ids, -1 for those that no live row has."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,3 +123,55 @@ def _ids_of(piece: Piece) -> np.ndarray:
 def lie_between(under_way: Sequence[tuple[int, int]], before: int, after: int) -> bool:
     """Whether ids that rows on their way have lie between the two: no file may span them."""
     return any(before < first and last < after for first, last in under_way)
+
+
+def ids_at(state: IdentifiedRows, positions: np.ndarray) -> np.ndarray:
+    found = state.ranges.at(state.snapshot, positions)
+    return to_numpy(take_rows(state.snapshot, positions, [ID_COLUMN]).column(0)) if found is None else found
+
+
+def known_ids(state: IdentifiedRows, ids: Iterable[int]) -> np.ndarray:
+    """`ids`, ascending and each once; raises `UnknownRow` naming the first that is not in the table."""
+    given = ids_of(state, list(ids))
+    refuse_unknown(state, given)
+    ascending = np.sort(given)
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(given) else given
+
+
+def refuse_unknown(state: IdentifiedRows, ids: np.ndarray) -> None:
+    lost = ids[state.locate(ids) < 0]
+    if len(lost):
+        raise UnknownRow(
+            f"{state.snapshot.name} has no row with {ID} {lost[0]}",
+            fix="It may have been deleted; read the table again",
+        )
+
+
+def ids_of(state: IdentifiedRows, given: Sequence[Any]) -> np.ndarray:
+    """In the order given; raises `BadData` naming the first that is no whole number of 64 bits."""
+    found = None if bool in set(map(type, given)) else _as_ids(given)
+    if found is not None:
+        return found
+    raise _no_id(state, next(value for value in given if not _is_id(value)))
+
+
+def _no_id(state: IdentifiedRows, bad: Any) -> BadData:
+    return BadData(
+        f"{state.snapshot.name}: {shown(bad)} is no {ID}",
+        f"every {ID} has to be a whole number of at most 64 bits",
+        f"Give those that the table's column {ID} has",
+    )
+
+
+def _as_ids(given: Sequence[Any]) -> np.ndarray | None:
+    try:
+        return np.fromiter(map(operator.index, given), np.int64, len(given))
+    except (TypeError, OverflowError):
+        return None
+
+
+def _is_id(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and -(2**63) <= operator.index(value) < 2**63
+    except TypeError:
+        return False

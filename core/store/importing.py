@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.options import Checksums, Ragged
 from lamella.core.datasets.text.blocks import TypesWidened
 from lamella.core.datasets.text.dataset import TextDataset
-from lamella.core.jobs import Job
+from lamella.core.jobs import Job, Unreported
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 
@@ -31,32 +31,6 @@ class ImportProgress:
         """Raises `Cancelled` when the import should stop."""
         seconds = max(time.perf_counter() - self._started, 0.001)
         self._job.report(min(done, self._total), self._total, f"{rows:,} rows · {rows / seconds:,.0f} rows/s")
-
-
-class Unreported(Job):
-    """A job inside another one: it hears the other's cancel, and keeps its own counting to itself."""
-
-    def __init__(self, outer: Job) -> None:
-        super().__init__()
-        self._outer = outer
-
-    @property
-    def cancelled(self) -> bool:
-        return self._outer.cancelled
-
-    def cancel(self) -> None:
-        self._outer.cancel()
-
-    def check(self) -> None:
-        self._outer.check()
-
-    def report(self, done: int, total: int | None = None, text: str = "") -> None:
-        self.check()
-
-    @contextmanager
-    def interrupted_by(self, interrupt: Callable[[], None]) -> Iterator[None]:
-        with self._outer.interrupted_by(interrupt):
-            yield
 
 
 Batches = Generator[pa.RecordBatch, None, None]
