@@ -25,19 +25,14 @@ from lamella.ui.widgets.drop_overlay import DropOverlay
 from lamella.ui.widgets.empty_state import EmptyState
 from lamella.ui.widgets.sidebar import Sidebar
 from lamella.ui.widgets.status_bar import StatusBar
-from lamella.ui.window.action_set import ActionSet
+from lamella.ui.window.action_handlers import ask_race_file, ask_values, handlers, show_kept
+from lamella.ui.window.action_state import ActionSet, situation
 from lamella.ui.window.appearance import Appearance
-from lamella.ui.window.at_rest import AtRest
 from lamella.ui.window.commits import Commits, told
 from lamella.ui.window.dataset_tab import DatasetTab
-from lamella.ui.window.filling_up import ask_fill_up, ask_look_anyway
-from lamella.ui.window.handlers import handlers
-from lamella.ui.window.library import Key, Library
 from lamella.ui.window.memory import Memory
+from lamella.ui.window.open_sources import AtRest, Key, Library, ask_fill_up, ask_look_anyway
 from lamella.ui.window.opening import Opening
-from lamella.ui.window.racing import ask_race_file, show_kept
-from lamella.ui.window.setting_values import ask_values
-from lamella.ui.window.situation import situation
 from lamella.ui.window.tab_set import TabSet
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetrics, QGuiApplic
 from PySide6.QtWidgets import QApplication, QWidget
 
 from lamella.ui.style.icons import tinted_icon, write_tinted
-from lamella.ui.style.palettes import DARK, LIGHT, Palette
-from lamella.ui.style.sheet import ICONS_USED, style_sheet
+from lamella.ui.style.sheet import DARK, ICONS_USED, LIGHT, Palette, style_sheet
 
 SPACE = 4  # every gap is a multiple of it
 XS, S, M, L, XL = SPACE, 2 * SPACE, 3 * SPACE, 4 * SPACE, 6 * SPACE

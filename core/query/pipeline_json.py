@@ -14,22 +14,22 @@ from lamella.core.query.builder import Asking
 from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
 from lamella.core.query.steps import (
     Aggregate,
-    Aggregates,  # fmt: skip
-    Buckets,  # fmt: skip
-    Compute,  # fmt: skip
-    Facets,  # fmt: skip
-    Group,  # fmt: skip
-    Join,  # fmt: skip
-    Limit,  # fmt: skip
+    Aggregates,
+    Buckets,
+    Compute,
+    Facets,
+    Group,
+    Join,
+    Limit,
     Pipeline,
-    Pivot,  # fmt: skip
-    Sample,  # fmt: skip
-    Select,  # fmt: skip
-    Sort,  # fmt: skip
-    Step,  # fmt: skip
-    Unpivot,  # fmt: skip
-    Unwind,  # fmt: skip
-    Where,  # fmt: skip
+    Pivot,
+    Sample,
+    Select,
+    Sort,
+    Step,
+    Unpivot,
+    Unwind,
+    Where,
 )
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.validation import MOST_ROWS

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QMainWindow
 
 from lamella.ui.actions import ACTIONS, MENUS, TOOLBAR, Situation, sequences
 from lamella.ui.style.icons import source
-from lamella.ui.window.action_set import ActionSet
+from lamella.ui.window.action_state import ActionSet
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QPushButton
 
 from lamella.ui import theme
-from lamella.ui.style.palettes import DARK, LIGHT
+from lamella.ui.style.sheet import DARK, LIGHT
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ from lamella.ui.bench.bars import Bar, BarGroup, Bars
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.race_results import title_of
 from lamella.ui.bench.series import Series, SeriesPoint
-from lamella.ui.style.palettes import Palette
+from lamella.ui.style.sheet import Palette
 
 COLORS = {FASTER: "success", SLOWER: "danger", SAME: "border_strong", TOO_FEW: "border_strong"}
 HATCHES = {

@@ -18,7 +18,7 @@ from lamella.ui.bench.quantities import TIME
 from lamella.ui.bench.race_plot import Scale
 from lamella.ui.bench.race_results import Display, RaceResults, samples_of
 from lamella.ui.bench.views import BY_ID, LINE_SCALES, SHAPES, VIEWS, Shape, View, first_shape, scales
-from lamella.ui.widgets.flow_layout import FlowLayout
+from lamella.ui.widgets.controls import FlowLayout
 
 STATISTIC_TITLES = {"mean": "Mean ± deviation", "median": "Median, quartiles", "lowest": "Lowest"}
 LARGEST = 0

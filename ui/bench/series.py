@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from lamella.core.bench.registry import ENTRIES, entry_named
 from lamella.core.bench.results.published import PublishedLine
 from lamella.core.bench.results.records import STATISTICS, Summary, spread
-from lamella.ui.style.palettes import Palette
+from lamella.ui.style.sheet import Palette
 
 MARKERS = ("o", "s", "t", "d", "star", "p", "h", "t1")
 """Of pyqtgraph: circle, square, triangle, diamond, star, pentagon, hexagon, triangle upwards."""

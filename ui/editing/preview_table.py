@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 
 from lamella.core.arrow.arrays import from_values
 from lamella.ui import theme
-from lamella.ui.grid.cells import is_right_aligned, screen_texts
+from lamella.ui.grid.model import is_right_aligned, screen_texts
 
 NULL = "null"
 

@@ -30,7 +30,7 @@ from lamella.ui.dialogs.error_dialog import sentences
 from lamella.ui.editing.preview_table import PreviewTable
 from lamella.ui.editing.update_plan import ID, Preview, SelectedRows, UpdatePlan, preview
 from lamella.ui.editing.value_edit import ValueEdit
-from lamella.ui.filters.column_box import ColumnBox
+from lamella.ui.filters.value_fields import ColumnBox
 
 if TYPE_CHECKING:
     from lamella.ui.tasks import Handle, Tasks

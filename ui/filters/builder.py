@@ -2,18 +2,368 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
-from lamella.core.filters import Filter
+from lamella.core.filters import OPERATORS, Filter, fits
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.filters.operators import Arity, offered
 from lamella.ui import theme
-from lamella.ui.filters.condition_row import ConditionRow
-from lamella.ui.filters.group_box import GroupBox
-from lamella.ui.filters.tree import Condition, Group, Node, first_condition, from_filter
+from lamella.ui.filters.tree import Condition, Group, Node, Problem, first_condition, from_filter, quick
+from lamella.ui.filters.value_fields import ColumnBox, ValueFields
+from lamella.ui.widgets.controls import IconButton, breakable
+
+COLUMN_WIDTH, OPERATOR_WIDTH = 12, 11  # in lines of text
+MOVES = (
+    ("wrap", "Move into a new group"),
+    ("unwrap", "Move out of this group"),
+    ("up", "Move up"),
+    ("down", "Move down"),
+)
+
+
+class ConditionRow(QWidget):
+    """Edits a `Condition` in place. `changed` follows every edit; `asked` names a move of the whole."""
+
+    changed = Signal()
+    asked = Signal(str)
+
+    def __init__(
+        self,
+        condition: Condition,
+        types: Mapping[str, pa.DataType],
+        names: QStringListModel,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.condition, self._types = condition, types
+        self._touched = condition.values() is not None
+        self._make(names)
+        self._lay_out()
+        self._show_operators()
+        self._show_values()
+        self.refresh()
+
+    def focus(self) -> None:
+        """To the first field that still wants something."""
+        if not self.condition.column or not self._values.focus_first():
+            self._column.setFocus()
+
+    def focus_column(self) -> None:
+        self._column.setFocus()
+        self._column.selectAll()
+
+    def show_count(self, count: int | None, counting: bool) -> None:
+        self._count.setText("counting…" if counting else "" if count is None else f"{count:,}")
+        self._count.setToolTip("" if count is None else f"{count:,} rows meet this condition alone")
+
+    def refresh(self) -> None:
+        """Show the problem, if any, at the field it belongs to."""
+        found = self.condition.bound(self._types)
+        problem = found if isinstance(found, Problem) else None
+        shown = problem if problem and (self._touched or not problem.unfinished) else None
+        theme.variant(self._column, "invalid" if shown and shown.place == "column" else "")
+        theme.variant(self._operator, "invalid" if shown and shown.place == "operator" else "")
+        self._values.mark(bool(shown and shown.place == "value" and not shown.unfinished))
+        self._reason.setText(breakable(_sentence(shown.reason)) if shown else "")
+        self._reason.setVisible(shown is not None and self.condition.on)
+        theme.variant(self._reason, "caption" if shown and shown.unfinished else "danger")
+        for widget in (self._column, self._operator, self._values, self._case):
+            widget.setEnabled(self.condition.on)
+
+    def _make(self, names: QStringListModel) -> None:
+        line = theme.current().line_height()
+        self._switch = QCheckBox()
+        self._switch.setChecked(self.condition.on)
+        self._switch.setToolTip("Use this condition; off keeps it for later")
+        self._switch.setAccessibleName("Condition on")
+        self._switch.toggled.connect(self._set_on)
+        self._column = ColumnBox(names, self.condition.column)
+        self._column.setFixedWidth(COLUMN_WIDTH * line)
+        self._column.chosen.connect(self._set_column)
+        self._operator = QComboBox()
+        self._operator.setFixedWidth(OPERATOR_WIDTH * line)
+        self._operator.setAccessibleName("Operator")
+        self._operator.setMaxVisibleItems(len(OPERATORS))
+        self._operator.activated.connect(self._set_operator)
+        self._values = ValueFields()
+        self._values.edited.connect(self._set_texts)
+        self._values.finished.connect(self._take_quick)
+        self._case = self._case_button()
+        self._count, self._reason = QLabel(), QLabel()
+        theme.variant(self._count, "muted")
+        self._count.setAccessibleName("Rows that meet this condition")
+        self._reason.setWordWrap(True)
+        self._reason.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+
+    def _case_button(self) -> QToolButton:
+        button = QToolButton()
+        button.setText("Aa")
+        button.setCheckable(True)
+        button.setChecked(self.condition.ignore_case)
+        button.setToolTip("Capital and small letters are the same")
+        button.setAccessibleName("Ignore case")
+        button.toggled.connect(self._set_case)
+        return button
+
+    def _lay_out(self) -> None:
+        line = QHBoxLayout()
+        line.setSpacing(theme.S)
+        for widget in (self._switch, self._column, self._operator, self._values, self._case):
+            line.addWidget(widget)
+        line.addStretch(1)
+        line.addWidget(self._count)
+        line.addWidget(self._more())
+        remove = IconButton("close", "Remove this condition")
+        remove.clicked.connect(lambda: self.asked.emit("remove"))
+        line.addWidget(remove)
+        below = QHBoxLayout()
+        below.setContentsMargins(self._switch.sizeHint().width() + theme.S, 0, 0, 0)
+        below.addWidget(self._reason)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(theme.XS)
+        outer.addLayout(line)
+        outer.addLayout(below)
+
+    def _more(self) -> QToolButton:
+        more = IconButton("chevron-down", "Move this condition")
+        menu = QMenu(more)
+        for id_, text in MOVES:
+            menu.addAction(text, lambda id_=id_: self.asked.emit(id_))
+        more.setMenu(menu)
+        more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        return more
+
+    def _show_operators(self) -> None:
+        type_ = self._types.get(self.condition.column)
+        self._operator.clear()
+        if type_ is None:
+            return
+        for operator in offered(type_):
+            self._operator.addItem(operator.wording(kind_of(type_)), operator.id)
+        place = self._operator.findData(self.condition.operator)
+        if place < 0:
+            place = self._operator.count()
+            asked = OPERATORS[self.condition.operator]
+            self._operator.addItem(asked.wording(kind_of(type_)), asked.id)
+        self._operator.setCurrentIndex(place)
+
+    def _show_values(self) -> None:
+        type_ = self._types.get(self.condition.column)
+        operator = OPERATORS[self.condition.operator]
+        if type_ is None or not operator.fits(type_):
+            self._values.hide()
+            self._case.hide()
+            return
+        self._values.ask(operator, type_, self.condition.texts)
+        self._case.setVisible(kind_of(type_) is Kind.TEXT and operator.arity is not Arity.NONE)
+
+    def _set_on(self, on: bool) -> None:
+        self.condition.on = on
+        self._tell()
+
+    def _set_case(self, ignored: bool) -> None:
+        self.condition.ignore_case = ignored
+        self._tell()
+
+    def _set_column(self, name: str) -> None:
+        before = self._types.get(self.condition.column)
+        self.condition.column = name
+        after = self._types.get(name)
+        if after is not None and (before is None or kind_of(before) is not kind_of(after)):
+            self.condition.ignore_case = False
+            self.condition.type_in([])
+            self._touched = False
+            self._case.setChecked(False)
+            self._adapt_operator(after)
+        self._show_operators()
+        self._show_values()
+        self._tell()
+
+    def _adapt_operator(self, type_: pa.DataType) -> None:
+        """To one that fits and still waits for a value; what would ask something at once is never chosen."""
+        first = offered(type_)[0]
+        if not fits(self.condition.operator, type_) and first.arity is not Arity.NONE:
+            self.condition.operator = first.id
+
+    def _set_operator(self) -> None:
+        self.condition.operator = self._operator.currentData()
+        if OPERATORS[self.condition.operator].arity is Arity.NONE:
+            self.condition.ignore_case = False
+            self._case.setChecked(False)
+        self._show_operators()
+        self._show_values()
+        self._values.focus_first()
+        self._tell()
+
+    def _set_texts(self, texts: list[str]) -> None:
+        self._touched = True
+        self.condition.type_in(texts)
+        self._tell()
+
+    def _take_quick(self) -> None:
+        """Turn `>5` in the value field into its operator once it is fully typed."""
+        type_, texts = self._types.get(self.condition.column), self.condition.texts
+        typed = quick(texts[0], type_) if type_ is not None and len(texts) == 1 else None
+        if typed is None or OPERATORS[self.condition.operator].arity is not Arity.ONE:
+            return
+        self.condition.operator, values = typed
+        self.condition.type_in(values)
+        self._show_operators()
+        self._show_values()
+        self._tell()
+
+    def _tell(self) -> None:
+        self.refresh()
+        self.changed.emit()
+
+    def keyPressEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.asked.emit("add" if event.modifiers() & Qt.KeyboardModifier.ControlModifier else "done")
+            return
+        super().keyPressEvent(event)
+
+
+def _sentence(reason: str) -> str:
+    return reason[:1].upper() + reason[1:].rstrip(".") + "."
+
+
+JOINS = (
+    ("all of these", True, False),
+    ("any of these", False, False),
+    ("not all of these", True, True),
+    ("none of these", False, True),
+)
+
+
+class GroupBox(QFrame):
+    """Shows a `Group`. `edited` follows edits inside; `asked` carries a node and what to do with it."""
+
+    edited = Signal()
+    asked = Signal(object, str)
+
+    def __init__(
+        self,
+        group: Group,
+        types: Mapping[str, pa.DataType],
+        names: QStringListModel,
+        root: bool = False,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.group, self._types, self._names = group, types, names
+        self._rows: list[ConditionRow] = []
+        self._boxes: list[GroupBox] = []
+        self._layout = QVBoxLayout(self)
+        self._layout.setSpacing(theme.S)
+        if root:
+            self._layout.setContentsMargins(0, 0, 0, 0)
+        else:
+            theme.variant(self, "card")
+            self._layout.setContentsMargins(theme.M, theme.S, theme.S, theme.S)
+        self._layout.addLayout(self._head(root))
+        for child in group.children:
+            self._layout.addWidget(self._row(child) if isinstance(child, Condition) else self._box(child))
+
+    def rows(self) -> Iterator[ConditionRow]:
+        yield from self._rows
+        for box in self._boxes:
+            yield from box.rows()
+
+    def box_of(self, group: Group) -> GroupBox | None:
+        if self.group is group:
+            return self
+        return next((found for box in self._boxes if (found := box.box_of(group))), None)
+
+    def append(self, condition: Condition) -> None:
+        """Show one more condition, the last of the group's."""
+        row = self._row(condition)
+        self._layout.addWidget(row)
+        row.show()
+
+    def _head(self, root: bool) -> QHBoxLayout:
+        head = QHBoxLayout()
+        head.setSpacing(theme.S)
+        if not root:
+            head.addWidget(self._switch())
+        say = QLabel("Rows that meet")
+        theme.variant(say, "muted")
+        head.addWidget(say)
+        head.addWidget(self._join())
+        head.addStretch(1)
+        for text, what in (("+ Condition", "add"), ("+ Group", "add group")):
+            button = QToolButton()
+            button.setText(text)
+            button.setAccessibleName(f"Add a {what.removeprefix('add ').replace('add', 'condition')} here")
+            button.clicked.connect(lambda _checked=False, what=what: self.asked.emit(self.group, what))
+            head.addWidget(button)
+        if not root:
+            remove = IconButton("close", "Remove this group with all its conditions")
+            remove.clicked.connect(lambda: self.asked.emit(self.group, "remove"))
+            head.addWidget(remove)
+        return head
+
+    def _switch(self) -> QCheckBox:
+        switch = QCheckBox()
+        switch.setChecked(self.group.on)
+        switch.setToolTip("Use this group; off keeps it for later")
+        switch.setAccessibleName("Group on")
+        switch.toggled.connect(self._set_on)
+        return switch
+
+    def _join(self) -> QComboBox:
+        join = QComboBox()
+        join.addItems([text for text, _every, _negated in JOINS])
+        chosen = (self.group.every, self.group.negated)
+        join.setCurrentIndex([(every, negated) for _text, every, negated in JOINS].index(chosen))
+        join.setAccessibleName("How the conditions are joined")
+        join.activated.connect(self._set_join)
+        return join
+
+    def _row(self, condition: Condition) -> ConditionRow:
+        row = ConditionRow(condition, self._types, self._names)
+        row.changed.connect(self.edited)
+        row.asked.connect(lambda what: self.asked.emit(condition, what))
+        self._rows.append(row)
+        return row
+
+    def _box(self, group: Group) -> GroupBox:
+        box = GroupBox(group, self._types, self._names)
+        box.edited.connect(self.edited)
+        box.asked.connect(self._pass_on)
+        self._boxes.append(box)
+        return box
+
+    def _pass_on(self, node: Node, what: str) -> None:
+        self.asked.emit(node, what)
+
+    def _set_on(self, on: bool) -> None:
+        self.group.on = on
+        self.edited.emit()
+
+    def _set_join(self, place: int) -> None:
+        _text, self.group.every, self.group.negated = JOINS[place]
+        self.edited.emit()
+
 
 MOST_CONDITIONS = 200
 TALLEST = 26  # lines of text before it scrolls

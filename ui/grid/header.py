@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QApplication, QHeaderView, QWidget
 
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
-from lamella.ui.grid.cells import icon_name
-from lamella.ui.grid.model import GridModel
+from lamella.ui.grid.model import GridModel, icon_name
 
 ICON = 14
 ARROW = 12

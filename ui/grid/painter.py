@@ -9,7 +9,7 @@ from PySide6.QtCore import QLine, QRect, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 
 from lamella.ui import theme
-from lamella.ui.grid.pages import PAGE_ROWS
+from lamella.ui.grid.model import PAGE_ROWS
 
 if TYPE_CHECKING:
     from lamella.ui.grid.view import GridView

@@ -1,8 +1,114 @@
-"""Scrolling over more rows than Qt can: a window of rows that moves when its edge comes near."""
+"""Scrolling over more rows than Qt can: where cells are, and a window of rows that moves."""
 
 from __future__ import annotations
 
-from lamella.ui.grid.places import CellPlaces
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtWidgets import QTableView
+
+from lamella.ui.grid.model import GridModel
+from lamella.ui.grid.selection import Block
+
+MARGIN_COLUMNS = 4
+
+
+class CellPlaces(QTableView):
+    """A table view over a window of rows.
+
+    Rows are numbers in the whole view; a `place` is where a column stands from left to right, hidden or not.
+    """
+
+    grid_model: GridModel
+
+    @property
+    def row_height(self) -> int:
+        return self.verticalHeader().defaultSectionSize()
+
+    def rows_between(self, top: int, bottom: int) -> range:
+        """Rows that have a pixel between these heights of the viewport."""
+        offset, height = self.verticalScrollBar().value(), self.row_height
+        first = max(0, (top + offset) // height)
+        last = min(self.grid_model.rowCount() - 1, (bottom + offset) // height)
+        return range(self.grid_model.start + first, self.grid_model.start + last + 1)
+
+    def visible_rows(self) -> range:
+        return self.rows_between(0, self.viewport().height() - 1)
+
+    def row_top(self, row: int) -> int:
+        return (row - self.grid_model.start) * self.row_height - self.verticalScrollBar().value()
+
+    def columns_between(self, left: int, right: int) -> list[int]:
+        """Columns (numbers in the schema) between these pixels, from left to right."""
+        header = self.horizontalHeader()
+        if not header.count() or header.length() == 0:
+            return []
+        first = header.visualIndexAt(max(0, left))
+        last = header.visualIndexAt(min(right, header.length() - header.offset() - 1))
+        if first < 0 or last < 0:
+            return []
+        logical = (header.logicalIndex(place) for place in range(first, last + 1))
+        return [column for column in logical if not header.isSectionHidden(column)]
+
+    def visible_columns(self) -> list[int]:
+        """Those on screen, and some on either side."""
+        header = self.horizontalHeader()
+        on_screen = self.columns_between(0, self.viewport().width() - 1)
+        if not on_screen:
+            return []
+        first, last = header.visualIndex(on_screen[0]), header.visualIndex(on_screen[-1])
+        places = range(max(0, first - MARGIN_COLUMNS), min(header.count(), last + MARGIN_COLUMNS + 1))
+        return sorted(c for c in map(header.logicalIndex, places) if not header.isSectionHidden(c))
+
+    def place(self, column: int) -> int:
+        return self.horizontalHeader().visualIndex(column)
+
+    def column_at(self, place: int) -> int:
+        return self.horizontalHeader().logicalIndex(place)
+
+    def cell_rect(self, cell: tuple[int, int] | None) -> QRect | None:
+        """Where row and place are drawn; None when they are outside of the window of rows."""
+        if cell is None or not 0 <= cell[0] - self.grid_model.start < self.grid_model.rowCount():
+            return None
+        header, column = self.horizontalHeader(), self.column_at(cell[1])
+        if column < 0 or header.isSectionHidden(column):
+            return None
+        x, width = header.sectionViewportPosition(column), header.sectionSize(column)
+        return QRect(x, self.row_top(cell[0]), width, self.row_height)
+
+    def block_rect(self, block: Block, rows: range) -> QRect:
+        """The part of a block that lies in these rows."""
+        top, bottom = max(block.top, rows[0]), min(block.bottom, rows[-1])
+        header = self.horizontalHeader()
+        left = header.sectionViewportPosition(self.column_at(block.left))
+        last = self.column_at(block.right)
+        right = header.sectionViewportPosition(last) + header.sectionSize(last)
+        return QRect(left, self.row_top(top), right - left, (bottom - top + 1) * self.row_height)
+
+    def cell_at(self, point: QPoint) -> tuple[int, int] | None:
+        """Row and place under a point of the viewport, the nearest when it is outside."""
+        if not self.grid_model.rowCount() or not self.horizontalHeader().length():
+            return None
+        header = self.horizontalHeader()
+        x = min(max(point.x(), 0), min(self.viewport().width(), header.length() - header.offset()) - 1)
+        rows = self.rows_between(point.y(), point.y())
+        shown = self.visible_rows()
+        row = rows[0] if rows else (shown[0] if point.y() < 0 else shown[-1])
+        return row, header.visualIndexAt(x)
+
+    def names_in(self, block: Block) -> list[str]:
+        """The columns of a block that are shown, from left to right."""
+        columns = (self.column_at(place) for place in range(block.left, block.right + 1))
+        return [self.grid_model.names[c] for c in columns if not self.isColumnHidden(c)]
+
+    def first_place(self) -> int:
+        header = self.horizontalHeader()
+        shown = (p for p in range(header.count()) if not header.isSectionHidden(header.logicalIndex(p)))
+        return next(shown, 0)
+
+    def next_place(self, place: int) -> int:
+        """The nearest column that is shown, to the right if there is one."""
+        header = self.horizontalHeader()
+        places = [*range(place, header.count()), *range(place, -1, -1)]
+        return next((p for p in places if not header.isSectionHidden(header.logicalIndex(p))), place)
 
 
 class WindowScrolling(CellPlaces):

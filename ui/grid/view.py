@@ -1,11 +1,11 @@
-"""The grid: a table view over a window of rows, with a scroll bar, keys and a selection of its own."""
+"""The grid: a table view over a window of rows, with its keys and its mouse."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import pyarrow as pa
-from PySide6.QtCore import QItemSelectionModel, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QItemSelectionModel, QObject, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -19,15 +19,139 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractItemView, QToolTip, QWidget
 
 from lamella.ui import theme
-from lamella.ui.grid import keys
 from lamella.ui.grid.header import ColumnHeader, RowHeader
-from lamella.ui.grid.model import GridModel
-from lamella.ui.grid.mouse import Mouse
-from lamella.ui.grid.pages import PAGE_ROWS, PageTexts, Rows
+from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
 from lamella.ui.grid.painter import NULL, PADDING, CellPainter, Mark
 from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import Block, Selection
 from lamella.ui.tasks import Tasks
+
+Key = Qt.Key
+STEPS = {Key.Key_Up: (-1, 0), Key.Key_Down: (1, 0), Key.Key_Left: (0, -1), Key.Key_Right: (0, 1)}
+
+
+def press(grid: GridView, event: QKeyEvent) -> bool:
+    """True when the key meant something here."""
+    if grid.selection.current is None:
+        if not grid.grid_model.num_rows:
+            return False
+        grid.selection.select(grid.top_row(), grid.first_place())
+    shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+    control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+    key = Key(event.key())
+    target = _target(grid, key, shift, control)
+    if target is not None:
+        extend = shift and key not in (Key.Key_Tab, Key.Key_Backtab, Key.Key_Return, Key.Key_Enter)
+        grid.go_to(*target, extend=extend)
+        return True
+    return _edit(grid, event, control)
+
+
+def _target(grid: GridView, key: Qt.Key, shift: bool, control: bool) -> tuple[int, int] | None:
+    assert grid.selection.current is not None
+    row, place = grid.selection.current
+    last_row, page = grid.grid_model.num_rows - 1, max(1, grid.viewport().height() // grid.row_height - 1)
+    if key in STEPS:
+        down, right = STEPS[key]
+        return _edge(grid, down, right) if control else step(grid, row, place, down, right)
+    if key in (Key.Key_Tab, Key.Key_Backtab):
+        return step(grid, row, place, 0, -1 if key == Key.Key_Backtab or shift else 1)
+    if key in (Key.Key_Return, Key.Key_Enter):
+        return step(grid, row, place, -1 if shift else 1, 0)
+    if key in (Key.Key_PageDown, Key.Key_PageUp):
+        return row + (page if key == Key.Key_PageDown else -page), place
+    if key == Key.Key_Home:
+        return (0 if control else row), grid.first_place()
+    if key == Key.Key_End:
+        return (last_row if control else row), last_place(grid)
+    return None
+
+
+def step(grid: GridView, row: int, place: int, down: int, right: int) -> tuple[int, int]:
+    """The neighbour, over hidden columns; the cell itself at the edge."""
+    header, target = grid.horizontalHeader(), place + right
+    while 0 <= target < header.count() and header.isSectionHidden(header.logicalIndex(target)):
+        target += right
+    return row + down, target if 0 <= target < header.count() else place
+
+
+def last_place(grid: GridView) -> int:
+    header = grid.horizontalHeader()
+    places = range(header.count() - 1, -1, -1)
+    return next((p for p in places if not header.isSectionHidden(header.logicalIndex(p))), 0)
+
+
+def _edge(grid: GridView, down: int, right: int) -> tuple[int, int]:
+    assert grid.selection.current is not None
+    row, place = grid.selection.current
+    if down:
+        return (grid.grid_model.num_rows - 1 if down > 0 else 0), place
+    return row, last_place(grid) if right > 0 else grid.first_place()
+
+
+def _edit(grid: GridView, event: QKeyEvent, control: bool) -> bool:
+    """F2 and typing begin an edit."""
+    if event.key() == Key.Key_F2:
+        grid.edit_asked.emit(None)
+        return True
+    text = event.text()
+    if (
+        text
+        and text.isprintable()
+        and not control
+        and not event.modifiers() & Qt.KeyboardModifier.AltModifier
+    ):
+        grid.edit_asked.emit(text)
+        return True
+    return False
+
+
+SCROLL_EVERY_MS = 40
+
+
+class Mouse(QObject):
+    def __init__(self, grid: GridView) -> None:
+        super().__init__(grid)
+        self._grid = grid
+        self._held = QTimer(self, interval=SCROLL_EVERY_MS)
+        self._held.timeout.connect(self._scroll_on)
+
+    def press(self, event: QMouseEvent) -> None:
+        grid = self._grid
+        cell = grid.cell_at(event.position().toPoint())
+        grid.setFocus(Qt.FocusReason.MouseFocusReason)
+        if cell is None or (event.button() is Qt.MouseButton.RightButton and cell in grid.selection):
+            return
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            grid.selection.extend(*cell)
+        elif event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            grid.selection.add(*cell)
+        else:
+            grid.selection.select(*cell)
+
+    def move(self, event: QMouseEvent) -> None:
+        grid = self._grid
+        if not event.buttons() & Qt.MouseButton.LeftButton or grid.selection.current is None:
+            return
+        point = event.position().toPoint()
+        cell = grid.cell_at(point)
+        if cell is not None and cell != grid.selection.current:
+            grid.selection.extend(*cell)
+        self._held.stop() if grid.viewport().rect().contains(point) else self._held.start()
+
+    def release(self) -> None:
+        self._held.stop()
+
+    def _scroll_on(self) -> None:
+        grid = self._grid
+        point = grid.viewport().mapFromGlobal(grid.cursor().pos())
+        down = (point.y() > grid.viewport().height()) - (point.y() < 0)
+        right = (point.x() > grid.viewport().width()) - (point.x() < 0)
+        if grid.selection.current is not None:
+            row, place = grid.selection.current
+            place = min(max(place + right, 0), grid.grid_model.columnCount() - 1)
+            grid.go_to(row + down, place, extend=True)
+
 
 WIDEST_FIT = 360
 
@@ -245,7 +369,7 @@ class GridView(WindowScrolling):
             self.edit_asked.emit(None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if not keys.press(self, event):
+        if not press(self, event):
             event.ignore()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

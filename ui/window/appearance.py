@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject
 
 from lamella.ui import theme
 from lamella.ui.theme import TEXT_SCALES, Mode
-from lamella.ui.window.action_set import ActionSet
+from lamella.ui.window.action_state import ActionSet
 from lamella.ui.window.memory import Memory
 
 

@@ -9,8 +9,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
 from lamella.core.jobs import Job
-from lamella.ui.grid.cells import whole_texts
-from lamella.ui.grid.pages import Rows
+from lamella.ui.grid.model import Rows, whole_texts
 from lamella.ui.grid.selection import Block
 
 if TYPE_CHECKING:

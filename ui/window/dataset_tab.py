@@ -1,34 +1,167 @@
-"""One open dataset: filter bar, messages, grid; what is asked of it, and how the answer is told."""
+"""One open dataset: filter bar, messages and grid; what it reads, and what it says when that fails."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
-from lamella.core.errors import DamagedFile
-from lamella.core.filters.expr import Filter
+from lamella.core.datasets.options import Checksums, Ragged
+from lamella.core.datasets.text.dataset import TextDataset
+from lamella.core.datasets.text.delimited import RaggedRow
+from lamella.core.errors import DamagedFile, FileProblem, LamellaError
+from lamella.core.filters.expr import And, Filter, all_of, columns_read
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
+from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog
 from lamella.ui.filters.bar import FilterBar
 from lamella.ui.filters.live_count import LiveCount
-from lamella.ui.grid.pages import PAGE_ROWS, NoRows
+from lamella.ui.grid.model import PAGE_ROWS, NoRows
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.widgets.message_bar import Choice, MessageBar
 from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
-from lamella.ui.window.failures import Failures
-from lamella.ui.window.loader import Loaded, Loader, load
-from lamella.ui.window.reopening import Reopening, columns_of, what_fits
-from lamella.ui.window.status import status_text
-from lamella.ui.window.table_cells import TableCells
+from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
+
+log = logging.getLogger(__name__)
+PAD = "Open with short rows filled up"
+LOOK_ANYWAY = "Open anyway"
+
+
+class Failures(QObject):
+    """Of one tab. A failure stays on show until rows are there again, or, as the file itself is not
+    whole, until the file is opened again."""
+
+    def __init__(self, tab: DatasetTab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+        self._text = ""
+
+    def show(self, error: Exception) -> None:
+        """That rows could not be read; the next ones that can be take the message away."""
+        self._text = self._say(error)
+
+    def show_lasting(self, error: Exception) -> None:
+        """That the file cannot be read to its end."""
+        self._say(error)
+        self._text = ""
+
+    def over(self) -> None:
+        """Take the message away, unless it tells something else by now."""
+        if self._text and self._tab.messages.label.text() == self._text:
+            self._tab.messages.clear()
+        self._text = ""
+
+    def _say(self, error: Exception) -> str:
+        text = sentence(error)
+        self._tab.pane.set_busy("")
+        self._tab.messages.say(text, *self._ways_out(error), kind="message-danger")
+        self._tab.changed.emit()
+        return text
+
+    def _ways_out(self, error: Exception) -> list[Choice]:
+        tab = self._tab
+        if not isinstance(error, LamellaError):
+            log.error("Unexpected error in %s", tab.name, exc_info=error)
+            details = ("Details", lambda: ErrorDialog(error, tab.window()).open())
+            return [("Try again", tab.reload), details]
+        if isinstance(error, FileProblem) and tab.table is None:
+            pad = [(PAD, lambda: tab.reopening.reopen("pad"))] if can_be_filled_up(error) else []
+            if isinstance(error, DamagedFile) and error.readable_anyway:
+                pad.append((LOOK_ANYWAY, lambda: tab.reopening.reopen(checksums="ignore")))
+            return [*pad, ("Reload", tab.reopening.reopen)]
+        return [("Try again", tab.reload)]
+
+
+def can_be_filled_up(error: Exception) -> bool:
+    """Whether the file opens once short rows are filled up."""
+    return isinstance(error, RaggedRow) and error.paddable
+
+
+def sentence(error: Exception) -> str:
+    if isinstance(error, LamellaError):
+        return str(error)
+    return f"{BUG_WHAT}: {type(error).__name__}: {error}. Your data is as it was before."
+
+
+class Reopening(QObject):
+    """Of one tab. A table is never opened again: its store knows what changed."""
+
+    def __init__(self, tab: DatasetTab) -> None:
+        super().__init__(tab)
+        self.ragged: Ragged = "refuse"
+        self.checksums: Checksums = "verify"
+        self._tab = tab
+
+    def refresh(self) -> None:
+        """Read the rows again, from the file as it is now."""
+        if self._tab.table is not None:
+            self._tab.reload()
+        else:
+            self._open(False, self._tab.reload)
+
+    def follow_file(self) -> None:
+        """Open the file again if it changed."""
+        if self._tab.table is None:
+            self._open(False, lambda: None)
+
+    def reopen(self, ragged: Ragged | None = None, checksums: Checksums | None = None) -> None:
+        """Open the file again, changed or not."""
+        self.ragged, self.checksums = ragged or self.ragged, checksums or self.checksums
+        self._open(True, lambda: None)
+
+    def _open(self, anyway: bool, unchanged: Callable[[], object]) -> None:
+        tab, ragged, checksums = self._tab, self.ragged, self.checksums
+        before = tab.dataset
+
+        def work(job: Job) -> Dataset | None:
+            fresh = open_dataset(tab.key[0], ragged=ragged, checksums=checksums)
+            return fresh if anyway or not same_files(before, fresh) else None
+
+        def done(fresh: Dataset | None) -> None:
+            if fresh is None:
+                unchanged()
+            else:
+                tab.show_dataset(fresh)
+
+        tab.tasks.read(work, done, tab.failures.show, owner=self, text=f"Opening {tab.name}")
+
+
+def same_files(before: Dataset, fresh: Dataset) -> bool:
+    """Whether both read the same files as they were written at one time."""
+    if isinstance(before, TextDataset) and isinstance(fresh, TextDataset):
+        return (before.paths, before.source.fingerprint) == (fresh.paths, fresh.source.fingerprint)
+    return before.snapshot().token == fresh.snapshot().token
+
+
+def what_fits(where: Filter | None, names: set[str]) -> Filter | None:
+    """The conditions that ask about these columns only."""
+    if where is None or all(_holds(names, asked) for asked in columns_of(where)):
+        return where
+    if isinstance(where, And):
+        kept = [part for child in where.children if (part := what_fits(child, names)) is not None]
+        return all_of(kept) if kept else None
+    return None
+
+
+def columns_of(where: Filter | None) -> frozenset[str]:
+    """The columns that a filter asks about, and fields inside them by their path."""
+    return frozenset() if where is None else frozenset(columns_read(where))
+
+
+def _holds(names: set[str], asked: str) -> bool:
+    """Whether a column is called so, or one that may hold a field at such a path."""
+    return asked in names or any(asked.startswith(f"{name}.") for name in names)
+
 
 HIDDEN = ("_id",)
 GROW_EVERY_MS = 200

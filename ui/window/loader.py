@@ -1,9 +1,12 @@
-"""Gets the rows to show: runs the query of a tab off the GUI thread, the newest wish only."""
+"""The rows that a tab shows: its query off the GUI thread, cells that stay with their row, the status."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from PySide6.QtCore import QObject, Signal
 
@@ -14,8 +17,13 @@ from lamella.core.query.query import Query
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
-from lamella.ui.grid.pages import PageTexts, Request, read_pages
+from lamella.ui.grid.model import PageTexts, Request, read_pages
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.window.commits import id_at, row_of
+
+if TYPE_CHECKING:
+    from lamella.ui.window.dataset_tab import DatasetTab
+
 
 Place = Callable[[], tuple[int, int, Sequence[str]]]  # first page, last page and columns on screen
 
@@ -120,3 +128,89 @@ def _first_pages(view: View, place: tuple[int, int, Sequence[str]], job: Job) ->
     if view.num_rows == 0 or not columns:
         return {}
     return read_pages(view, Request(first, last, columns), names, job)
+
+
+class TableCell:
+    """A cell of the row that was `row` of `view`. `row` is where it is in the view shown now;
+    None when that view lacks it."""
+
+    def __init__(self, view: View, row: int, name: str) -> None:
+        self._view, self._first_row = view, row
+        self.name = name
+        self.row: int | None = row
+
+    @cached_property
+    def row_id(self) -> int:
+        """Blocks the first time."""
+        found = id_at(self._view, self._first_row)
+        assert found is not None
+        return found
+
+
+class TableCells(QObject):
+    """Makes cells of what a tab shows. `moved` after those in use were looked for in another view."""
+
+    moved = Signal()
+
+    def __init__(self, tab: DatasetTab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+        self._cells: WeakSet[TableCell] = WeakSet()
+        tab.loader.loaded.connect(self._loaded)
+
+    def cell(self, row: int, name: str) -> TableCell:
+        """Of the view that is shown."""
+        assert self._tab.view is not None
+        made = TableCell(self._tab.view, row, name)
+        self._cells.add(made)
+        return made
+
+    def _loaded(self, loaded: Loaded) -> None:
+        cells, view = list(self._cells), loaded.view
+        if not cells:
+            return
+
+        def look(job: Job) -> list[int | None]:
+            return [row_of(view, cell.row_id, cell.row, job) for cell in cells]
+
+        def found(rows: Sequence[int | None]) -> None:
+            if view is self._tab.view:
+                for cell, row in zip(cells, rows, strict=True):
+                    cell.row = row
+                self.moved.emit()
+
+        self._tab.tasks.read(look, found, owner=self, quiet=True, text="Finding the edited rows")
+
+
+SECOND_MS = 1000
+
+
+def status_text(shown: Loaded | None, counting: bool) -> str:
+    """`26,581 of 336,776 rows · 12 ms · 2 of 4 row groups read`; "counting…" until it is known."""
+    if shown is None:
+        return "counting…" if counting else ""
+    if counting:
+        return f"counting… of {shown.total_rows:,} rows"
+    parts = [_rows(shown)]
+    explain = shown.view.explain
+    if shown.where is not None or shown.sort:
+        parts.append(duration(explain.seconds))
+    if explain.row_groups_total:
+        parts.append(f"{explain.row_groups_read:,} of {explain.row_groups_total:,} row groups read")
+    return " · ".join(parts)
+
+
+def _rows(shown: Loaded) -> str:
+    so_far = "" if shown.complete else " so far"
+    count = shown.view.num_rows
+    if shown.where is not None:
+        return f"{count:,} of {shown.total_rows:,} rows{so_far}"
+    return f"{count:,} {'row' if count == 1 else 'rows'}{so_far}"
+
+
+def duration(seconds: float) -> str:
+    """Milliseconds below a second."""
+    ms = seconds * SECOND_MS
+    if ms >= SECOND_MS:
+        return f"{seconds:.1f} s"
+    return f"{ms:.0f} ms" if ms >= 1 else "under 1 ms"

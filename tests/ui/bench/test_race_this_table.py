@@ -22,7 +22,7 @@ from lamella.ui.bench.race_own_file import RaceOwnFile
 from lamella.ui.bench.race_this_table import RaceThisTable
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
-from lamella.ui.window.racing import race_file, race_table
+from lamella.ui.window.action_handlers import race_file, race_table
 
 WAIT = 30_000
 OWN = """

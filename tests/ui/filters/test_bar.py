@@ -23,13 +23,10 @@ from pytestqt.qtbot import QtBot
 from lamella import Store, col
 from lamella.core.filters import Filter, all_of, any_of
 from lamella.core.store.table import Table
-from lamella.ui.filters.bar import FilterBar
-from lamella.ui.filters.chip import Chip
-from lamella.ui.filters.chip_area import ChipArea
-from lamella.ui.filters.column_box import ColumnBox
-from lamella.ui.filters.condition_row import ConditionRow
+from lamella.ui.filters.bar import Chip, ChipArea, FilterBar
+from lamella.ui.filters.builder import ConditionRow
 from lamella.ui.filters.live_count import LiveCount
-from lamella.ui.filters.value_fields import ValueFields
+from lamella.ui.filters.value_fields import ColumnBox, ValueFields
 from lamella.ui.tasks import Tasks
 
 # What a completer's popup asks of a screen that is not there.

@@ -13,8 +13,18 @@ import pytest
 from lamella.core.errors import BadFilter
 from lamella.core.filters import Filter, bind
 from lamella.core.query.expressions import col
-from lamella.ui.filters.tree import Condition, Group, Problem, from_filter, from_json, to_json
-from lamella.ui.filters.typed import join_list, quick, split_list, written
+from lamella.ui.filters.tree import (
+    Condition,
+    Group,
+    Problem,
+    from_filter,
+    from_json,
+    join_list,
+    quick,
+    split_list,
+    to_json,
+    written,
+)
 
 SCHEMA = pa.schema(
     [

@@ -5,7 +5,7 @@ import threading
 import pyarrow as pa
 import pytest
 
-from lamella.ui.grid.pages import PAGE_ROWS, Pages
+from lamella.ui.grid.model import PAGE_ROWS, Pages
 from lamella.ui.tasks import Handle
 from tests.ui.grid.fake_rows import FakeRows
 
@@ -107,7 +107,7 @@ def test_grown_rows_keep_what_was_read_but_the_last_page(pages, qtbot) -> None:
 
 
 def test_the_cache_stays_bounded(pages, qtbot, monkeypatch) -> None:
-    monkeypatch.setattr("lamella.ui.grid.pages.MOST_CELLS", 10 * PAGE_ROWS)
+    monkeypatch.setattr("lamella.ui.grid.model.MOST_CELLS", 10 * PAGE_ROWS)
     rows = FakeRows(100 * PAGE_ROWS)
     shown(pages, rows)
     for page in range(50):
@@ -120,7 +120,7 @@ def test_the_cache_stays_bounded(pages, qtbot, monkeypatch) -> None:
 def test_columns_read_again_do_not_shrink_the_cache(pages, qtbot, monkeypatch) -> None:
     """Two pages a turn, five columns each; the first column of one of them is read twice."""
     turns, columns = 20, [0, 1, 2, 3, 4]
-    monkeypatch.setattr("lamella.ui.grid.pages.MOST_CELLS", (2 * turns * len(columns) + 10) * PAGE_ROWS)
+    monkeypatch.setattr("lamella.ui.grid.model.MOST_CELLS", (2 * turns * len(columns) + 10) * PAGE_ROWS)
     shown(pages, FakeRows(2 * turns * PAGE_ROWS))
     for page in range(0, 2 * turns, 2):
         for last, wanted in ((page, [0]), (page + 1, columns)):

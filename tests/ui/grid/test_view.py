@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from lamella.ui.grid.scroll_bar import RowScrollBar
+from lamella.ui.grid.pane import RowScrollBar
 from lamella.ui.grid.selection import Block
 from tests.ui.grid.fake_rows import FakeRows
 

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QRect
 from PySide6.QtWidgets import QWidget
 
-from lamella.ui.widgets.flow_layout import FlowLayout
+from lamella.ui.widgets.controls import FlowLayout
 
 GAP = 10
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMessageBox
 from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.error_dialog import ErrorDialog
-from lamella.ui.window.failures import PAD
+from lamella.ui.window.dataset_tab import PAD
 
 
 def labels(tab) -> list[str]:

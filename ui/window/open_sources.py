@@ -1,4 +1,4 @@
-"""What can be opened: the stores with their tables, and files in place. Opened off the GUI thread."""
+"""What can be opened: stores with their tables, and files in place."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
@@ -21,6 +22,8 @@ from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.sidebar import StoreEntry
+from lamella.ui.window.commits import Commits
+from lamella.ui.window.dataset_tab import LOOK_ANYWAY, PAD
 
 T = TypeVar("T")
 Key = tuple[str, ...]
@@ -215,3 +218,49 @@ class Library(QObject):
 def table_key(table: Table) -> Key:
     """Blocks: a table's name is in the catalog."""
     return (str(table.store.path), table.name)
+
+
+REST_SECONDS = 20
+
+
+class AtRest(QObject):
+    """Some time after the last commit pending changes are flushed, through the queue of writes."""
+
+    def __init__(self, tasks: Tasks, commits: Commits, stores: Callable[[], Sequence[Store]]) -> None:
+        super().__init__(commits)
+        self._tasks, self._stores = tasks, stores
+        self.timer = QTimer(self, interval=REST_SECONDS * 1000, singleShot=True)
+        self.timer.timeout.connect(self._flush)
+        commits.committed.connect(lambda *_: self.timer.start())
+
+    def _flush(self) -> None:
+        stores = list(self._stores())
+
+        def work(job: Job) -> None:
+            for store in stores:
+                store.flush_at_rest(job)
+
+        self._tasks.write(work, owner=self, text="Flushing what is pending")
+
+
+def ask_fill_up(error: LamellaError, key: Key, library: Library, window: QWidget) -> None:
+    """Say why the file was not opened; it is opened at once when its short rows may be filled up."""
+    _ask(error, PAD, lambda: library.open_filled_up(Path(key[0])), window)
+
+
+def ask_look_anyway(error: LamellaError, key: Key, library: Library, window: QWidget) -> None:
+    """The same where its checksums differ: what it shows then may be wrong, so that is not the default."""
+    box = _ask(error, LOOK_ANYWAY, lambda: library.open_unverified(Path(key[0])), window)
+    box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+
+
+def _ask(error: LamellaError, label: str, then: Callable[[], object], window: QWidget) -> QMessageBox:
+    box = QMessageBox(QMessageBox.Icon.Warning, "Lamella", error.what, parent=window)
+    box.setInformativeText(f"{error.why}. {error.fix}.")
+    otherwise = box.addButton(label, QMessageBox.ButtonRole.AcceptRole)
+    box.addButton(QMessageBox.StandardButton.Cancel)
+    box.setDefaultButton(otherwise)
+    box.finished.connect(lambda _: box.clickedButton() is otherwise and then())
+    box.finished.connect(box.deleteLater)
+    box.open()
+    return box

@@ -1,9 +1,42 @@
-"""A layout that sets widgets side by side and goes on in the next line where there is no room."""
+"""Small controls: a flat button with an icon, a label that wraps anywhere, a layout that flows."""
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+from PySide6.QtWidgets import QLayout, QLayoutItem, QToolButton, QWidget
+
+from lamella.ui import theme
+
+ICON_SIDE = 16
+
+
+class IconButton(QToolButton):
+    """`says` is its tooltip and accessible name."""
+
+    def __init__(self, icon: str, says: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._icon_name = icon
+        self.setIconSize(QSize(ICON_SIDE, ICON_SIDE))
+        self.say(says)
+        self._draw()
+        theme.current().changed.connect(self._draw)
+
+    def say(self, says: str) -> None:
+        self.setToolTip(says)
+        self.setAccessibleName(says)
+
+    def _draw(self) -> None:
+        self.setIcon(theme.current().icon(self._icon_name))
+
+
+LONGEST_WORD = 24
+ZERO_WIDTH_SPACE = "\u200b"
+
+
+def breakable(text: str) -> str:
+    return re.sub(rf"(\S{{{LONGEST_WORD}}})(?=\S)", rf"\1{ZERO_WIDTH_SPACE}", text)
 
 
 class FlowLayout(QLayout):

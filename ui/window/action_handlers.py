@@ -4,21 +4,143 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import LamellaError
 from lamella.core.filters import fits
 from lamella.core.filters.expr import Predicate
+from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.about import AboutDialog
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
+from lamella.ui.editing.update_dialog import UpdateDialog
+from lamella.ui.editing.update_plan import SelectedRows
+from lamella.ui.window.action_state import current_column
+from lamella.ui.window.commits import row_ids
 from lamella.ui.window.dataset_tab import DatasetTab
-from lamella.ui.window.racing import ask_race_file, race_table, show_kept
-from lamella.ui.window.situation import current_column
 
 if TYPE_CHECKING:
+    from lamella.core.bench.engine.choice import Choice
+    from lamella.core.bench.workloads.user_table_source import Source
+    from lamella.ui.bench.race_own_file import RaceOwnFile
+    from lamella.ui.bench.race_this_table import RaceThisTable
+    from lamella.ui.bench.results_browser import ResultsBrowser
     from lamella.ui.main_window import MainWindow
+
+
+def ask_values(tab: DatasetTab, window: QWidget) -> UpdateDialog | None:
+    """None when the tab's rows cannot be changed."""
+    if tab.table is None or tab.view is None:
+        return None
+    column = current_column(tab)
+    dialog = UpdateDialog(
+        tab.table,
+        tab.name,
+        tab.view.snapshot,
+        tab.tasks,
+        "" if column == ID else column,
+        tab.where,
+        selected_rows(tab),
+        window,
+    )
+    dialog.committed.connect(lambda commit: tab.commits.committed.emit(tab.table, commit))
+    dialog.finished.connect(dialog.deleteLater)
+    dialog.open()
+    return dialog
+
+
+def selected_rows(tab: DatasetTab) -> SelectedRows | None:
+    """The rows of the selection when it is more than the one current cell."""
+    view, blocks = tab.view, list(tab.grid.selection.blocks)
+    count = sum(block.num_rows for block in blocks)
+    if view is None or count < 2:
+        return None
+
+    def ids(job: Job) -> list[int]:
+        return list(dict.fromkeys(row_id for block in blocks for row_id in row_ids(view, block)))
+
+    return SelectedRows(count, ids)
+
+
+BUSY = "A benchmark is running. Another can begin when it is over."
+
+
+def race_table(window: MainWindow, tab: DatasetTab) -> RaceThisTable | None:
+    """Ask what is to be measured of the rows and columns that the tab shows; None while a benchmark runs."""
+    from lamella.ui.bench.race_this_table import RaceThisTable
+
+    if window.race is not None and window.race.running:
+        tab.messages.say(BUSY, ("Show it", window.show_race))
+        return None
+    dialog = RaceThisTable(
+        tab.dataset, source_of(tab), tab.tasks, shown_columns(tab), tab.where, window.kept.costs, window
+    )
+    dialog.race_asked.connect(lambda choice: race(window, choice))
+    dialog.finished.connect(dialog.deleteLater)
+    dialog.open()
+    return dialog
+
+
+def ask_race_file(window: MainWindow) -> None:
+    path, _ = QFileDialog.getOpenFileName(window, "Run a benchmark of your own", "", "Python files (*.py)")
+    if path:
+        race_file(window, Path(path))
+
+
+def race_file(window: MainWindow, path: Path) -> RaceOwnFile | None:
+    """Ask how the benchmark in a Python file is to be run; what is wrong with the file is told."""
+    from lamella.core.bench.workloads.user_script import load_file
+    from lamella.ui.bench.race_own_file import RaceOwnFile
+
+    try:
+        workload = load_file(path)
+    except LamellaError as error:
+        window.show_error(error)
+        return None
+    dialog = RaceOwnFile(workload, window.tasks, window.kept.costs, window)
+    dialog.race_asked.connect(lambda choice: race(window, choice))
+    dialog.finished.connect(dialog.deleteLater)
+    dialog.open()
+    return dialog
+
+
+def show_kept(window: MainWindow) -> ResultsBrowser:
+    from lamella.ui.bench.results_browser import ResultsBrowser
+
+    browser = ResultsBrowser(window.kept, window.tasks, window)
+    browser.race_asked.connect(lambda choice: race(window, choice))
+    browser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    browser.show()
+    return browser
+
+
+def race(window: MainWindow, choice: Choice) -> None:
+    """In the benchmark's tab; nothing is begun while another benchmark runs, which is told there."""
+    window.show_race()
+    assert window.race is not None
+    window.race.race(choice)
+
+
+def source_of(tab: DatasetTab) -> Source:
+    """What opens the same rows again."""
+    from lamella.core.bench.workloads.user_table_source import Source
+
+    if tab.table is not None:
+        return Source(str(tab.table.store.path), tab.table.name)
+    return Source(tab.key[0], ragged=tab.reopening.ragged)
+
+
+def shown_columns(tab: DatasetTab) -> list[str]:
+    header, names = tab.grid.horizontalHeader(), tab.grid.grid_model.names
+    return [name for place, name in enumerate(names) if not header.isSectionHidden(place)]
+
 
 Handler = Callable[[], object]
 TabWork = Callable[[DatasetTab], object]

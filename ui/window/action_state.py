@@ -1,4 +1,4 @@
-"""The action table as QActions of one window."""
+"""The action table as QActions of one window, and what the current tab allows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,46 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
+from lamella.core.errors import LamellaError
 from lamella.ui import theme
 from lamella.ui.actions import ACTIONS, BY_ID, Action, Situation, sequences, shown_keys
+from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.tab_set import TabSet
+
+
+def situation(tabs: TabSet, busy: bool, no_home: LamellaError | None = None) -> Situation:
+    tab = tabs.dataset_tab
+    around = Situation(
+        tab=tabs.current is not None,
+        closed_tabs=bool(tabs.closed),
+        busy=busy,
+        no_import=str(no_home or ""),
+    )
+    if tab is None:
+        return around
+    shown = tab.shown
+    return Situation(
+        dataset=True,
+        table=tab.table is not None,
+        cell=tab.grid.selection.current is not None,
+        selection=bool(tab.grid.selection.blocks),
+        filtered=tab.where is not None,
+        sorted=bool(tab.sort),
+        hidden_columns=tab.grid.horizontalHeader().hiddenSectionCount() > 0,
+        undo=shown.undo if shown else "",
+        redo=shown.redo if shown else "",
+        closed_tabs=around.closed_tabs,
+        tab=True,
+        busy=busy,
+        no_import=around.no_import,
+    )
+
+
+def current_column(tab: DatasetTab) -> str:
+    """The name of the column of the current cell; empty when there is none."""
+    current = tab.grid.selection.current
+    return "" if current is None else tab.grid.grid_model.names[tab.grid.column_at(current[1])]
+
 
 GAP = "\u2009\u2009"  # between icon and text of a toolbar button; the style has no setting for it
 
