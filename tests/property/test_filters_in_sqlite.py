@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from lamella.core.filters import And, Filter, Not, Predicate
 from lamella.core.filters.expr import Branch, Reference, fold
 from tests.property.filter_families import Family, integers, trees
+from tests.property.filter_model import asked as comparable
 from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks
 
 WHOLE = integers(pa.int64(), -(2**63), 2**63 - 1)
@@ -72,15 +73,17 @@ def statement(where: Filter) -> tuple[str, list[Any]]:
     """Two-valued, as filters are: a condition that is null is not met."""
     values: list[Any] = []
 
-    def placed(value: Any) -> str:
+    def placed(value: Any, column: str) -> str:
         if isinstance(value, Reference):
             return COLUMNS[value.name]
-        values.append(value)
+        values.append(comparable(value, STORED_BY_SQLITE[column].type))
         return f"?{len(values)}"
 
     def condition(predicate: Predicate) -> str:
         base = OPPOSITES.get(predicate.operator, predicate.operator)
-        said = TESTS[base](COLUMNS[predicate.column], [placed(value) for value in predicate.values])
+        said = TESTS[base](
+            COLUMNS[predicate.column], [placed(value, predicate.column) for value in predicate.values]
+        )
         return f"coalesce({said}, 0)" if base == predicate.operator else f"not coalesce({said}, 0)"
 
     def branch(node: Branch, said: list[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -45,15 +46,17 @@ COLUMNS = {
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     """With nulls, deletions, changed cells and rows that are in no file yet."""
     missing = np.random.default_rng(4).random(ROWS) < 0.1
     columns = {name: _without(values, missing) for name, values in COLUMNS.items()}
-    made = Store.open(tmp_path_factory.mktemp("sorted")).create_table("t", pa.table(columns))
-    made.delete(ids=range(100, ROWS, 11))
-    made.update([{"_id": i, "int": i % 50 - 25, "float": None} for i in range(7, ROWS, 501) if i % 11 != 1])
-    made.insert([{"int": 5, "float": math.nan, "day": DAY}, {"int": None, "float": 0.0}])
-    return made
+    with Store.open(tmp_path_factory.mktemp("sorted")) as store:
+        made = store.create_table("t", pa.table(columns))
+        made.delete(ids=range(100, ROWS, 11))
+        changed = [i for i in range(7, ROWS, 501) if i % 11 != 1]
+        made.update([{"_id": i, "int": i % 50 - 25, "float": None} for i in changed])
+        made.insert([{"int": 5, "float": math.nan, "day": DAY}, {"int": None, "float": 0.0}])
+        yield made
 
 
 def _without(values: pa.Array, missing: np.ndarray) -> pa.Array:

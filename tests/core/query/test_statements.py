@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,12 +123,17 @@ def test_no_more_than_so_many_are_kept(
 def test_statements_go_with_their_snapshot(tmp_path: Path) -> None:
     pq.write_table(pa.table({"kind": ["a", "b"]}), tmp_path / "rows.parquet")
     dataset = open_dataset(tmp_path / "rows.parquet")
-    before = len(statements._kept)
     for _ in range(2):  # from the file, and from memory
         dataset.group_by("kind").agg(n=agg.count()).read()
-    assert len(statements._kept) == before + 1
-    del dataset
-    assert len(statements._kept) == before
+    snapshot = dataset.snapshot()
+    assert snapshot in statements._kept
+    gone = threading.Event()
+    weakref.finalize(snapshot, gone.set)
+    before = len(statements._kept)
+    del dataset, snapshot
+    gc.collect()
+    assert gone.wait(timeout=10), "a thread that helped may know it for a moment"
+    assert len(statements._kept) < before
 
 
 def test_a_file_that_was_replaced_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ ROWS = 250_000
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     """Three row groups with deletions, changed cells and rows that are not in a file yet."""
     random = np.random.default_rng(7)
     store = Store.open(tmp_path_factory.mktemp("view") / "store")
@@ -38,7 +39,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     made.delete(ids=range(10, 300_00, 7))
     made.update([{"_id": i, "group": 99} for i in range(5, ROWS, 9_973) if made.get(i)])
     made.insert([{"n": -1, "group": 99, "label": None, "x": None}, {"n": -2, "group": 3, "label": "z"}])
-    return made
+    yield made
+    store.close()
 
 
 @pytest.fixture(scope="module")
