@@ -1,0 +1,58 @@
+"""Which modules of the program a piece of work goes through, in the order in which each is first called."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("app", "core", "ui", "resources")
+
+
+class Walk:
+    """Functions called on any thread between `begin` and `end`. Make it before the threads are started."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, None] = {}
+        self._known: dict[CodeType, str | None] = {}
+        self._recording = False
+
+    def begin(self) -> None:
+        self.modules.clear()
+        self._recording = True
+
+    def end(self) -> list[str]:
+        self._recording = False
+        return list(self.modules)
+
+    def _note(self, frame: FrameType, event: str, _argument: object) -> None:
+        if self._recording and event == "call":
+            code = frame.f_code
+            if code not in self._known:
+                self._known[code] = module_of(code)
+            name = self._known[code]
+            if name is not None:
+                self.modules.setdefault(name)
+
+    @contextmanager
+    def installed(self) -> Iterator[Walk]:
+        sys.setprofile(self._note)
+        threading.setprofile(self._note)
+        try:
+            yield self
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)  # type: ignore[arg-type]
+
+
+def module_of(code: CodeType) -> str | None:
+    """`core.store.table` for the code of a function there; None for other code, and for a module's own."""
+    path = Path(code.co_filename).resolve()
+    if code.co_name == "<module>" or not path.is_relative_to(ROOT):
+        return None
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__") if parts[0] in ROOMS else None
