@@ -65,10 +65,9 @@ def single_importers(graph: networkx.DiGraph[str]) -> int:
 
 def walks() -> dict[str, int]:
     """How many files each walk goes through, as its test prints them."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", WALKS],
-        cwd=ROOT, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", WALKS]
+    where = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
+    done = subprocess.run(command, cwd=ROOT, env=where, capture_output=True, text=True, check=True)
     return {name: int(count) for name, count in re.findall(r"walk: (.+): (\d+) files", done.stdout)}
 
 
