@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+TEXT_COLUMNS_HELP = "columns of a CSV file that stay as they are written: versions such as 1.10 and 1.100"
 CHECKSUMS_HELP = "what to do with Parquet pages whose checksums differ (%(default)s): ignore reads them"
 WHERE_HELP = "the rows that meet it alone, such as: delay > 60 and carrier in ('AA', 'UA')"
 Words = Callable[[str], list[str]]
@@ -210,6 +211,7 @@ def import_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument("target", metavar="STORE[:TABLE]", help="a store's folder; made when missing")
     parser.add_argument("--ragged", choices=("refuse", "pad"), default="refuse", help=RAGGED_HELP)
+    parser.add_argument("--text-columns", type=names, default=[], metavar="COLUMNS", help=TEXT_COLUMNS_HELP)
     parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
 
 

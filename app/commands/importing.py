@@ -23,7 +23,12 @@ def run(arguments: argparse.Namespace) -> int:
     folder, name = split_target(arguments.target)
     path = path_of(folder, "the store")
     with _offering_options(), terminal.job() as job:
-        dataset = open_dataset(arguments.file, ragged=arguments.ragged, checksums=arguments.checksums)
+        dataset = open_dataset(
+            arguments.file,
+            ragged=arguments.ragged,
+            text_columns=arguments.text_columns,
+            checksums=arguments.checksums,
+        )
         with store_for_import(path) as store:
             table = import_dataset(dataset, store, name, job)
             rows = "1 row is" if table.num_rows == 1 else f"{table.num_rows:,} rows are"

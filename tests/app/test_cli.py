@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lamella import resources
+from lamella import Store, resources
 from lamella.app import __version__, cli
 from lamella.app import command_options as options
 from lamella.app.commands.importing import split_target
@@ -250,6 +250,16 @@ def test_only_whole_numbers_of_rows_are_made(tmp_path, rows):
 @pytest.mark.parametrize(("text", "number"), [("1e6", 1_000_000), ("1_000", 1000), ("0", 0)])
 def test_whole_numbers_are_written_in_several_ways(text, number):
     assert options.whole_number(text) == number
+
+
+def test_columns_that_are_named_stay_as_they_are_written(tmp_path):
+    (tmp_path / "tools.csv").write_text("name,version\na,1.10\nb,1.100\n")
+    done = lamella("import", tmp_path / "tools.csv", tmp_path / "s", "--text-columns", "version")
+    assert done.returncode == 0, done.stderr
+    with Store.open(tmp_path / "s", read_only=True) as store:
+        assert store["tools"].read()["version"].to_pylist() == ["1.10", "1.100"]
+    told = refused(lamella("import", tmp_path / "tools.csv", tmp_path / "s:x", "--text-columns", "versions"))
+    assert "version" in told
 
 
 def test_one_row_is_one_row(tmp_path):
