@@ -10,8 +10,8 @@ from pathlib import Path
 
 from lamella.app import __version__
 from lamella.app import command_options as options
+from lamella.app.commands import BUG, DAMAGED, OK, REFUSED, STOPPED
 
-OK, BUG, REFUSED, DAMAGED, STOPPED = 0, 1, 2, 3, 130
 SETTLE_SECONDS = 1.0
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 ABOUT = "Look at, filter and edit data files of any size, with undo."

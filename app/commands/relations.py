@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from lamella.app import cli
-from lamella.app.commands import terminal
+from lamella.app.commands import DAMAGED, terminal
 from lamella.core.errors import StoreProblem
 from lamella.core.relations import Relation
 from lamella.core.relations.checking import RelationCheck
@@ -34,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
             _say(checks, "no relations to check; --suggest looks for some", arguments.json)
         if arguments.suggest:
             _say(store.suggest_relations(job=job), "nothing to suggest", arguments.json)
-    return cli.DAMAGED if problems else 0
+    return DAMAGED if problems else 0
 
 
 def _say(found: Sequence[Said], none: str, as_json: bool) -> None:

@@ -6,8 +6,7 @@ import argparse
 import io
 import sys
 
-from lamella.app import cli
-from lamella.app.commands import terminal
+from lamella.app.commands import OK, REFUSED, STOPPED, terminal
 from lamella.core import bridge
 from lamella.core.errors import LamellaError
 
@@ -33,13 +32,13 @@ def run(arguments: argparse.Namespace) -> int:
     except (apsw.Error, Shell.Error, LamellaError) as error:
         if not getattr(error, "_handle_exception_saw_this", False):
             raise
-        return cli.REFUSED
+        return REFUSED
     except KeyboardInterrupt:  # of a script; at a prompt the shell goes on
         print("lamella: stopped", file=sys.stderr)
-        return cli.STOPPED
+        return STOPPED
     finally:
         connection.close()
-    return cli.OK
+    return OK
 
 
 def _ended(command: str) -> str:

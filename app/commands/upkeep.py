@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from lamella.app import cli
-from lamella.app.commands import terminal
+from lamella.app.commands import DAMAGED, terminal
 from lamella.core.errors import StoreProblem
 from lamella.core.store.log_check import log_damage
 from lamella.core.store.paths import CATALOG, is_store
@@ -52,16 +51,16 @@ def verify(arguments: argparse.Namespace) -> int:
         if told is None:
             raise
         print(told)
-        return cli.DAMAGED
+        return DAMAGED
     print(report)
-    return cli.DAMAGED if report.problems else 0
+    return DAMAGED if report.problems else 0
 
 
 def backup(arguments: argparse.Namespace) -> int:
     with terminal.job() as job, _opened(arguments, read_only=True) as store:
         done = store.backup(arguments.out, arguments.link, job)
     print(done)
-    return cli.DAMAGED if done.damaged else 0
+    return DAMAGED if done.damaged else 0
 
 
 def summary(arguments: argparse.Namespace) -> int:
