@@ -73,3 +73,21 @@ def test_import_linter_sees_an_import_of_what_is_above(empty_house, room, line):
     (empty_house / room / "planted.py").write_text(line + "\n")
     done = check(LINT_IMPORTS, empty_house)
     assert done.returncode == 1 and f"lamella.{room}.planted" in done.stdout
+
+
+PUBLIC = """
+import sys, lamella
+heavy = sorted({"pyarrow", "duckdb", "numpy", "sqlglot", "pandas"} & set(sys.modules))
+print(*heavy, "|", *(name for name in lamella.__all__ if getattr(lamella, name, None) is None))
+try:
+    lamella.Stores
+except AttributeError as error:
+    print(error)
+"""
+
+
+def test_public_names_are_imported_when_they_are_used():
+    done = subprocess.run([sys.executable, "-c", PUBLIC], capture_output=True, text=True, check=True)
+    names, refusal = done.stdout.splitlines()
+    assert names.split() == ["|"], "nothing heavy comes with the package, and no name is missing"
+    assert "'Stores'" in refusal
