@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from lamella.app.command_options import whole_numbers
@@ -34,8 +34,9 @@ def choice_of(arguments: argparse.Namespace) -> Choice:
 
 def _parts(arguments: argparse.Namespace) -> Iterator[Part]:
     scale, rows = _size(arguments)
+    silent = unready() if ALL in (arguments.backends or ()) else {}  # servers are asked once
     for workload in _workloads(arguments):
-        systems = _systems(arguments.backends, workload)
+        systems = _systems(arguments.backends, workload, silent)
         part = part_of(workload, systems, rows, arguments.repeats, scale)
         yield part if arguments.table_rows is None else _with_table(part, arguments.table_rows)
 
@@ -51,7 +52,7 @@ def _workloads(arguments: argparse.Namespace) -> list[Workload]:
     return list({found.id: found for name in asked for found in workloads_named(name)}.values())
 
 
-def _systems(asked: Sequence[str] | None, workload: Workload) -> list[str]:
+def _systems(asked: Sequence[str] | None, workload: Workload, silent: Collection[str]) -> list[str]:
     """A benchmark's own file brings its systems, called as in the file: all of them, unless some are
     named."""
     if workload.family == "own":
@@ -59,7 +60,7 @@ def _systems(asked: Sequence[str] | None, workload: Workload) -> list[str]:
         everybody = not asked or ALL in asked
         return own if everybody else [name for name in own if name.rpartition(":")[2] in (asked or ())]
     names = asked or DEFAULT_SYSTEMS
-    return [entry.id for entry in ready_systems(workload, unready())] if ALL in names else list(names)
+    return [entry.id for entry in ready_systems(workload, silent)] if ALL in names else list(names)
 
 
 def _size(arguments: argparse.Namespace) -> tuple[str | None, list[int] | None]:

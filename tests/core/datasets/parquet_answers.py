@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
-import core
+import lamella
 from lamella import Store
 from lamella.core.arrow.nested import python_value, python_values
 from lamella.core.datasets.base import Dataset
@@ -69,7 +69,7 @@ def problems(path: Path, scratch: Path, steps: Sequence[str] = STEPS, thorough: 
 
     `thorough`: columns are compared with their extremes too, not with a value between them alone.
     """
-    dataset = core.open_dataset(path)
+    dataset = lamella.open_dataset(path)
     found = Reference(path, _int96_unit(dataset, path), probes=(0, 0.5, 1) if thorough else (0.5,))
     told = list(_shape(dataset, found))
     if told:
@@ -87,7 +87,7 @@ def refusals(path: Path, scratch: Path) -> list[str]:
     """What is said of a file that pyarrow cannot read, at each step: errors of ours, or an answer where the
     step got by without what is damaged. Any other exception is raised."""
     try:
-        dataset = core.open_dataset(path)
+        dataset = lamella.open_dataset(path)
     except LamellaError as error:
         return [str(error)]
     said = []
@@ -100,7 +100,7 @@ def refusals(path: Path, scratch: Path) -> list[str]:
 
     snapshot = dataset.snapshot()
     ask(lambda: View(snapshot).page(0, 100))
-    ask(lambda: core.sql("select * from t", {"t": dataset}))
+    ask(lambda: lamella.sql("select * from t", {"t": dataset}))
     for name in snapshot.schema.names:
         ask(lambda name=name: View(snapshot, Query(where=Predicate(name, "not_null"))).page(0, 10))
         ask(lambda name=name: View(snapshot, Query(sort=(SortKey(name),))).page(0, 10))
@@ -276,7 +276,7 @@ def _profiles(dataset: Dataset, found: Reference) -> Iterator[str]:
 
 def _sql(dataset: Dataset, found: Reference) -> Iterator[str]:
     try:
-        rows = core.sql("select * from t", {"t": dataset})
+        rows = lamella.sql("select * from t", {"t": dataset})
     except LamellaError as error:
         if "has no name for its column" in str(error):
             return
@@ -290,7 +290,7 @@ def _sql(dataset: Dataset, found: Reference) -> Iterator[str]:
         if not _alike(answer, column):
             yield _first_difference(name, answer, column)
         quoted = '"' + name.replace('"', '""') + '"'
-        counted = core.sql(f"select count(*) a, count({quoted}) b from t", {"t": dataset}).to_pylist()
+        counted = lamella.sql(f"select count(*) a, count({quoted}) b from t", {"t": dataset}).to_pylist()
         if list(counted[0].values()) != [len(column), len(column) - column.null_count]:
             yield f"'{name}' is counted as {counted}"
 

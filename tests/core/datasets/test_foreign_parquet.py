@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import core
+import lamella
 from lamella import Store, col, open_dataset
 from lamella.core.bridge import connect
 from lamella.core.datasets import parquet
@@ -83,7 +83,7 @@ def everywhere(path: Path, column: str = "t") -> list[list]:
     return [
         dataset.read()[column].to_pylist(),
         sorted((v for v in in_order if v is not None), key=in_order.index) and in_order,
-        core.sql(f"select {column} from t", {"t": dataset})[column].to_pylist(),
+        lamella.sql(f"select {column} from t", {"t": dataset})[column].to_pylist(),
         imported,
     ]
 
@@ -116,7 +116,7 @@ def test_int96_keeps_its_nanoseconds_in_every_reader(tmp_path: Path) -> None:
     rows = pa.table({"t": pa.array(counts, pa.timestamp("ns")), "n": range(7)})
     path = written(tmp_path / "t.parquet", rows, use_deprecated_int96_timestamps=True)
     dataset = open_dataset(path)
-    answer = core.sql("select t from f where n in (1, 6) order by n", {"f": dataset})
+    answer = lamella.sql("select t from f where n in (1, 6) order by n", {"f": dataset})
     assert answer["t"].cast(pa.int64()).to_pylist() == [1, 10**18 + 7]
     view = View(dataset.snapshot(), Query(sort=(SortKey("t"),)))
     assert view.positions(0, 7).tolist() == [5, 0, 1, 3, 4, 6, 2]
@@ -155,7 +155,7 @@ def test_int96_of_several_files_is_in_microseconds_where_one_needs_them(tmp_path
     dataset = open_dataset(folder)
     assert dataset.schema.field("t").type == pa.timestamp("us")
     assert dataset.read()["t"].to_pylist() == [*NEAR, *FAR, *NEAR]
-    assert core.sql("select t from f", {"f": dataset})["t"].to_pylist() == [*NEAR, *FAR, *NEAR]
+    assert lamella.sql("select t from f", {"f": dataset})["t"].to_pylist() == [*NEAR, *FAR, *NEAR]
     assert dataset.count(col("t") == NEAR[2]) == 2
 
 
@@ -197,7 +197,7 @@ def test_a_damaged_column_of_int96_leaves_the_others_readable(tmp_path: Path) ->
     assert dataset.read(columns=["n"])["n"].to_pylist() == [1, 2]
     for ask in (
         lambda: dataset.read(columns=["t"]),
-        lambda: core.sql("select t from f", {"f": dataset}),
+        lambda: lamella.sql("select t from f", {"f": dataset}),
         lambda: dataset.profile("t"),
     ):
         with pytest.raises(FileProblem, match="could not be read"):
@@ -218,7 +218,7 @@ def test_rows_are_those_of_the_row_groups_whatever_the_footer_says(tmp_path: Pat
     dataset = open_dataset(path)
     assert dataset.num_rows == 9
     assert dataset.where("n > 6").count() == 2
-    assert core.sql("select count(*) from t", {"t": dataset}).to_pylist() == [{"count_star()": 9}]
+    assert lamella.sql("select count(*) from t", {"t": dataset}).to_pylist() == [{"count_star()": 9}]
     assert problems(path, tmp_path, thorough=False) == []
 
 
@@ -495,7 +495,7 @@ def test_a_shredded_variant_is_filtered_sorted_and_read_in_sql(tmp_path: Path) -
         "typed_value",
     ]
     assert problems(path, tmp_path, [step for step in STEPS if step != "sql"]) == []
-    rows = core.sql("select n, v, v::varchar as t from f order by n", {"f": path})
+    rows = lamella.sql("select n, v, v::varchar as t from f order by n", {"f": path})
     assert rows["t"].to_pylist() == ["0", "x1", "2", "x3", "4", "x5"]
     assert [field.name for field in rows.schema.field("v").type] == ["metadata", "value"]
 
@@ -550,6 +550,6 @@ def test_a_file_of_the_corpus_is_answered_or_refused_in_words(path: Path, tmp_pa
     elif holds_variants(path):
         assert problems(path, tmp_path, [step for step in STEPS if step != "sql"]) == []
         with contextlib.suppress(LamellaError):  # some DuckDB has no type for
-            core.sql("select * from f", {"f": path})
+            lamella.sql("select * from f", {"f": path})
     else:
         assert problems(path, tmp_path) == []

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lamella import Store, agg, open_dataset
+from lamella import Store, agg, open_dataset, sql
 from lamella.core.errors import DamagedFile, FileProblem
-from lamella.core.query.sql import sql
 from lamella.core.scan import file_checks
 from lamella.core.scan.checksums import chunk_spans, has_page_checksums, header_at, wrong_page
 from lamella.core.scan.file_checks import checks
