@@ -69,15 +69,16 @@ def _has(predicate: Predicate) -> bool:
     return known and not predicate.ignore_case and (predicate.operator != "mod" or predicate.column == "n")
 
 
-def statement(where: Filter) -> tuple[str, list[Any]]:
+def statement(where: Filter) -> tuple[str, dict[str, Any]]:
     """Two-valued, as filters are: a condition that is null is not met."""
-    values: list[Any] = []
+    values: dict[str, Any] = {}
 
     def placed(value: Any, column: str) -> str:
         if isinstance(value, Reference):
             return COLUMNS[value.name]
-        values.append(comparable(value, STORED_BY_SQLITE[column].type))
-        return f"?{len(values)}"
+        name = f"v{len(values)}"
+        values[name] = comparable(value, STORED_BY_SQLITE[column].type)
+        return f":{name}"
 
     def condition(predicate: Predicate) -> str:
         base = OPPOSITES.get(predicate.operator, predicate.operator)

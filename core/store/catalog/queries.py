@@ -257,10 +257,9 @@ class Catalog(CatalogAccess):
     def file_spans(self, table_id: int) -> list[tuple[Any, ...]]:
         """(path, bytes, from_version, to_version) of every file, for each time it is entered."""
         wanted = ("path", "bytes", "from_version", "to_version")
-        of_kind = f"SELECT {', '.join(wanted)} FROM {{}} WHERE table_id = ?1"
-        return checked_rows(
-            "data_files", wanted, self.rows(" UNION ALL ".join(map(of_kind.format, FILES)), table_id)
-        )
+        of_kind = f"SELECT {', '.join(wanted)} FROM {{}} WHERE table_id = ?"
+        sql = " UNION ALL ".join(map(of_kind.format, FILES))
+        return checked_rows("data_files", wanted, self.rows(sql, *[table_id] * len(FILES)))
 
     @property
     def relations(self) -> CatalogRelations:
