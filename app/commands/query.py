@@ -208,7 +208,7 @@ def parameters_of(given: list[str] | None) -> Parameters:
 def _value(text: str) -> Any:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return text if isinstance(value, (list, dict)) else value
 
@@ -301,6 +301,8 @@ def _json(text: str, what: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise BadQuery(f"{what} is no JSON", str(error)) from error
+    except RecursionError:
+        raise BadQuery(f"{what} cannot be read", "It nests lists and dicts too deep") from None
 
 
 def _refuse(arguments: argparse.Namespace) -> None:

@@ -89,6 +89,7 @@ def _removed(entry: Path) -> list[int]:
 
 
 READ = "a version that has it is being read"
+NAMED = "a version names it"
 
 
 @dataclass(frozen=True)
@@ -142,11 +143,13 @@ class Vacuum:
             return VacuumReport()
         self._layout.refuse_replaced()
         in_use = {file.number for file in _needed(removed, self._readers.readings())}
+        named = self._catalog.paths()  # what a damaged catalog queues, and still needs, stays
         waiting: list[WaitingFile] = []
         gone: list[int] = []
         freed: list[int] = []
         for file in removed:
-            why = READ if file.number in in_use else self._unlink(file, freed)
+            kept = READ if file.number in in_use else NAMED if file.path in named else ""
+            why = kept or self._unlink(file, freed)
             if why:
                 waiting.append(WaitingFile(file.path, file.bytes, why))
             else:

@@ -43,6 +43,8 @@ def settle_format(catalog: CatalogAccess) -> None:
         return
     if not known:
         raise not_a_catalog(catalog.path, "it is a SQLite file of another program")
+    if written not in MIGRATIONS and written < FORMAT_VERSION:
+        raise not_a_catalog(catalog.path, f"its format is {written}, and there never was such a one")
     if written > FORMAT_VERSION:
         raise StoreTooNew(
             f"{catalog.path.parent}: the store was written by a later version of Lamella",

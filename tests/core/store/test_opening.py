@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,12 @@ def test_stores_tables_and_versions_say_what_they_are_even_when_closed(tmp_path:
         assert repr(table.as_of(table.version)) == f"<OldVersion {table.version} of 't'>"
     assert repr(store) == f"<Store '{tmp_path / 's'}'>"
     assert repr(table) == f"<Table 't' of '{tmp_path / 's'}'>"
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_a_format_that_never_was_is_no_catalog(tmp_path: Path, number: int) -> None:
+    Store.open(tmp_path / "s").close()
+    with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite")) as catalog:
+        catalog.execute(f"pragma user_version = {number}")
+    with pytest.raises(StoreProblem, match=f"Its format is {number}"):
+        Store.open(tmp_path / "s")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -288,3 +289,19 @@ def test_vacuum_gives_back_the_room_of_expired_changes_in_the_catalog(store: Sto
     assert (store.path / "catalog.sqlite").stat().st_size == before - freed
     assert table.num_rows == ROWS - 200
     assert pa.types.is_string(table.schema.field("text").type)
+
+
+def test_a_file_that_is_queued_and_still_named_stays(tmp_path: Path) -> None:
+    """As a damaged catalog may have it, or one that somebody sent."""
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("t", pa.table({"n": range(100_000)}))
+        (path,) = store.catalog.paths()
+    with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite")) as catalog, catalog:
+        catalog.execute(
+            "insert into removed_files (path, bytes, table_id, first_version, last_version)"
+            " values (?, 5, 1, 0, 1)",
+            (path,),
+        )
+    with Store.open(tmp_path / "s") as store:
+        assert [file.why for file in store.vacuum().waiting] == ["a version names it"]
+        assert store["t"].count("n >= 0") == 100_000
