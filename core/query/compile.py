@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import singledispatchmethod
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -387,12 +386,13 @@ class Compiler:
                 )
         return rows
 
-    @singledispatchmethod
     def after(self, step: Step, rows: Node) -> Node:
         """What the step makes of the rows."""
-        raise BadQuery(f"{rows.fields.place}: {step!r} is no step of a query")
+        meaning = _MEANINGS.get(type(step))
+        if meaning is None:
+            raise BadQuery(f"{rows.fields.place}: {step!r} is no step of a query")
+        return meaning(self, step, rows)
 
-    @after.register
     def _where(self, step: Where, rows: Node) -> Node:
         if isinstance(rows, Scan):
             return rows.narrowed(step.condition)
@@ -402,7 +402,6 @@ class Compiler:
         met, used = condition(where, rows.fields)
         return rows.narrowed(met, used) if isinstance(rows, Filtered) else Filtered(rows, [met], used)
 
-    @after.register
     def _compute(self, step: Compute, rows: Node) -> Node:
         """Values that do not use each other are computed side by side."""
         fields, made = rows.fields, dict[str, tuple[exp.Expr, Needed]]()
@@ -419,7 +418,6 @@ class Compiler:
             fields = fields.replaced(field)
         return Computed(rows, fields, made)
 
-    @after.register
     def _select(self, step: Select, rows: Node) -> Node:
         refuse_twice(step.columns, rows.fields.place)
         inside = {name: self._reached(name, rows) for name in step.columns if name not in rows.fields}
@@ -428,7 +426,6 @@ class Compiler:
         below = Computed(rows, rows.fields, made) if made else rows
         return Chosen(below, Fields(rows.fields.place, fields))
 
-    @after.register
     def _sort(self, step: Sort, rows: Node) -> Node:
         rows, keys = self.reachable([key.column for key in step.keys], rows)
         ranks = tuple(Rank(f.identifier, k.descending) for f, k in zip(keys, step.keys, strict=True))
@@ -437,37 +434,29 @@ class Compiler:
             rows, rows.fields, (*ranks, *(rank for rank in rows.order if rank.identifier not in told))
         )
 
-    @after.register
     def _limit(self, step: Limit, rows: Node) -> Node:
         return Cut(rows, step.count, step.offset)
 
-    @after.register
     def _sample(self, step: Sample, rows: Node) -> Node:
         return sampled(rows, step.count, step.seed)
 
-    @after.register
     def _group(self, step: Group, rows: Node) -> Node:
         rows, keys = self.reachable(step.keys, rows)
         grouped = self.grouped(rows, keys, step.aggregates)
         return grouped if step.having is None else self._narrowed(grouped, step.having)
 
-    @after.register
     def _pivot(self, step: Pivot, rows: Node) -> Node:
         return pivoted(self, step, rows)
 
-    @after.register
     def _unpivot(self, step: Unpivot, rows: Node) -> Node:
         return unpivoted(self, step, rows)
 
-    @after.register
     def _unwind(self, step: Unwind, rows: Node) -> Node:
         return unwound(self, step, rows)
 
-    @after.register
     def _buckets(self, step: Buckets, rows: Node) -> Node:
         return bucketed(self, step, rows)
 
-    @after.register
     def _facets(self, step: Facets, rows: Node) -> Node:
         shared = Shared(rows, f"shared{next(self._columns)}")
         parts = [self._following(steps, shared) for _name, steps in step.queries]
@@ -478,7 +467,6 @@ class Compiler:
         refuse_twice([field.name for field in fields], rows.fields.place)
         return Faceted(shared, Fields(f"{rows.fields.place}, facets", fields), parts)
 
-    @after.register
     def _join(self, step: Join, rows: Node) -> Node:
         return joined(self, step, rows, self.rows(step.other))
 
@@ -513,3 +501,21 @@ class Compiler:
     def new(self) -> str:
         """An identifier that nothing else has."""
         return f"x{next(self._columns)}"
+
+
+# singledispatchmethod keeps what it is called on, and so its snapshots, on Python 3.13.0
+_MEANINGS: dict[type[Step], Callable[[Compiler, Any, Node], Node]] = {
+    Where: Compiler._where,
+    Compute: Compiler._compute,
+    Select: Compiler._select,
+    Sort: Compiler._sort,
+    Limit: Compiler._limit,
+    Sample: Compiler._sample,
+    Group: Compiler._group,
+    Pivot: Compiler._pivot,
+    Unpivot: Compiler._unpivot,
+    Unwind: Compiler._unwind,
+    Buckets: Compiler._buckets,
+    Facets: Compiler._facets,
+    Join: Compiler._join,
+}
