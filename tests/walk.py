@@ -1,4 +1,4 @@
-"""Which modules of the program a piece of work goes through, in the order in which each is first called."""
+"""Which modules of the program a piece of work goes through, and in which order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Walk:
     """Functions called on any thread between `begin` and `end`. Make it before the threads are started."""
 
     def __init__(self) -> None:
-        self.modules: dict[str, None] = {}
+        self.modules: list[str] = []
         self._known: dict[CodeType, str | None] = {}
         self._recording = False
 
@@ -26,6 +26,7 @@ class Walk:
         self._recording = True
 
     def end(self) -> list[str]:
+        """A module for each run of calls within it, so the same one may come several times."""
         self._recording = False
         return list(self.modules)
 
@@ -35,8 +36,8 @@ class Walk:
             if code not in self._known:
                 self._known[code] = module_of(code)
             name = self._known[code]
-            if name is not None:
-                self.modules.setdefault(name)
+            if name is not None and self.modules[-1:] != [name]:
+                self.modules.append(name)
 
     @contextmanager
     def installed(self) -> Iterator[Walk]:

@@ -29,11 +29,12 @@ def modules_on_page(title: str) -> list[str]:
 
 
 def check(title: str, taken: list[str]) -> None:
-    """Those on the page are called in that order."""
-    print(f"walk: {title}: {len(taken)} files")
+    """Those on the page are called in that order, whatever else is called between them: the window's threads overlap."""
+    print(f"walk: {title}: {len(set(taken))} files")
     described = modules_on_page(title)
     assert described and [module for module in described if module not in taken] == []
-    assert described == sorted(described, key=taken.index)
+    calls = iter(taken)
+    assert [module for module in described if module not in calls] == [], f"not in this order: {described}"
 
 
 def test_a_csv_file_is_opened(walk: Walk, window, settled, tmp_path: Path) -> None:
