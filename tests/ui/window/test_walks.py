@@ -29,7 +29,7 @@ def modules_on_page(title: str) -> list[str]:
 
 
 def check(title: str, taken: list[str]) -> None:
-    """Those on the page are called in that order, whatever else is called between them: the window's threads overlap."""
+    """Those on the page are called in that order. Others may come between: the window's threads overlap."""
     print(f"walk: {title}: {len(set(taken))} files")
     described = modules_on_page(title)
     assert described and [module for module in described if module not in taken] == []
