@@ -73,7 +73,7 @@ def of_bench(parser: argparse.ArgumentParser, names: Words, number: Number) -> N
     _what(parser.add_argument_group("what is measured"), names, number)
     _how(parser.add_argument_group("how"), names, number)
     _results(parser.add_argument_group("results"))
-    _kept(parser.add_argument_group("instead of a benchmark"), number)
+    _saved_run_options(parser.add_argument_group("instead of a benchmark"), number)
 
 
 def _what(group: argparse._ArgumentGroup, names: Words, number: Number) -> None:
@@ -148,7 +148,7 @@ def _results(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--note", metavar="TEXT", help="saved with the run; with --show, with that one")
 
 
-def _kept(group: argparse._ArgumentGroup, number: Number) -> None:
+def _saved_run_options(group: argparse._ArgumentGroup, number: Number) -> None:
     one = group.add_mutually_exclusive_group()
     one.add_argument("--list", action="store_true", help="the workloads, and the systems with what they need")
     one.add_argument("--runs", action="store_true", help="the runs that were saved, newest first")

@@ -120,10 +120,10 @@ class CrashReporter(QObject):
             self.dialog.add(error)
             return
         self.dialog = CrashDialog(error, self._window)
-        self.dialog.finished.connect(self._closed)
+        self.dialog.finished.connect(self._close_dialog)
         self.dialog.open()
 
-    def _closed(self) -> None:
+    def _close_dialog(self) -> None:
         if self.dialog is not None:
             self.dialog.deleteLater()
             self.dialog = None

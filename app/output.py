@@ -25,7 +25,7 @@ _LEFT_RAW = re.compile(r"[\x7f-\x9f]")
 def write_csv(table: pa.Table, out: TextIO) -> None:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(table.column_names)
-    writer.writerows(["" if cell is None else _plain(cell) for cell in row] for row in _rows(table))
+    writer.writerows(["" if cell is None else _cell_text(cell) for cell in row] for row in _rows(table))
 
 
 def write_jsonl(table: pa.Table, out: TextIO) -> None:
@@ -76,13 +76,13 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _objects(table: pa.Table) -> Iterator[str]:
-    names = _told_apart(table.column_names)
+    names = _unique_names(table.column_names)
     for row in _rows(table):
-        text = json.dumps(_finite(dict(zip(names, row, strict=True))), default=_plain, ensure_ascii=False)
+        text = json.dumps(_finite(dict(zip(names, row, strict=True))), default=_cell_text, ensure_ascii=False)
         yield _LEFT_RAW.sub(lambda control: f"\\u{ord(control[0]):04x}", text)
 
 
-def _told_apart(names: Sequence[str]) -> list[str]:
+def _unique_names(names: Sequence[str]) -> list[str]:
     """An object has a name once: the second `city` is `city_2`."""
     told: list[str] = []
     for name in names:
@@ -114,14 +114,14 @@ def _number(value: Decimal) -> int | float | str:
     return float(value) if Decimal(repr(float(value))) == value else str(value)
 
 
-def _plain(value: Any) -> Any:
+def _cell_text(value: Any) -> Any:
     """Nested values as JSON, bytes as hex, times in ISO form, everything else as it prints."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, pa.MonthDayNano):
         return _span(value)
     if isinstance(value, dict | list):
-        return json.dumps(_finite(value), default=_plain, ensure_ascii=False)
+        return json.dumps(_finite(value), default=_cell_text, ensure_ascii=False)
     return value.isoformat(" ") if hasattr(value, "hour") and hasattr(value, "year") else str(value)
 
 
@@ -134,7 +134,7 @@ def _span(value: pa.MonthDayNano) -> str:
 
 
 def _cell(value: Any) -> str:
-    text = NULL if value is None else visible(str(_plain(value)).replace("\n", "⏎").replace("\t", " "))
+    text = NULL if value is None else visible(str(_cell_text(value)).replace("\n", "⏎").replace("\t", " "))
     return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
 
 

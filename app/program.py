@@ -110,7 +110,7 @@ class Program:
         self.window.library.add_store(store)
         self.window.opening.open_key(key)
 
-    def _show_stores(self, found: Found) -> None:
+    def _show_stores(self, found: FoundStores) -> None:
         self.window.library.start(found.stores, found.no_home)
         for problem in found.problems:
             self._trouble(problem)
@@ -121,7 +121,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundStores:
     """The store that imports go to, then others in the user's data folder; and what is wrong with any.
 
     `no_home`, one of `problems`, says why there is no store that imports go to.
@@ -132,7 +132,7 @@ class Found:
     no_home: LamellaError | None = None
 
 
-def open_stores(settings: Settings, job: Job) -> Found:
+def open_stores(settings: Settings, job: Job) -> FoundStores:
     """Blocks. A store chosen in the settings that cannot be opened gives way to "My tables"."""
     problems: list[LamellaError] = []
     chosen = settings["default_store"]
@@ -147,7 +147,7 @@ def open_stores(settings: Settings, job: Job) -> Found:
             stores.append(other)
     if job.cancelled:
         _close(stores)
-    return Found(stores, problems, no_home)
+    return FoundStores(stores, problems, no_home)
 
 
 def _my_tables(problems: list[LamellaError]) -> tuple[Store | None, LamellaError | None]:

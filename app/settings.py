@@ -81,10 +81,10 @@ class Settings:
     unknown: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
-        return self.values[known(name).name]
+        return self.values[setting_named(name).name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self.values[name] = known(name).checked(value)
+        self.values[name] = setting_named(name).checked(value)
 
     def take(self, items: Iterable[tuple[str, Any]]) -> list[LamellaError]:
         """Set each item; what does not fit keeps its default and is returned as an error."""
@@ -100,7 +100,7 @@ class Settings:
         return problems
 
 
-def known(name: str) -> Setting:
+def setting_named(name: str) -> Setting:
     """Raises UnknownSetting, with the nearest name, when there is no such setting."""
     if name not in BY_NAME:
         raise UnknownSetting(name, "Lamella", BY_NAME)
@@ -311,21 +311,21 @@ class Memory:
         return self._state.recent
 
     def remember(self, path: Path) -> None:
-        self._written(lambda: self._state.remember(path))
+        self._save(lambda: self._state.remember(path))
 
     @property
     def geometry(self) -> bytes:
         return self._state.geometry
 
     def save_geometry(self, geometry: bytes) -> None:
-        self._written(lambda: self._state.save_geometry(geometry))
+        self._save(lambda: self._state.save_geometry(geometry))
 
     def _set(self, name: str, value: Value) -> None:
         if self._settings[name] != value:
             self._settings[name] = value
-            self._written(lambda: save(self._settings, settings_path()))
+            self._save(lambda: save(self._settings, settings_path()))
 
-    def _written(self, write: Callable[[], None]) -> None:
+    def _save(self, write: Callable[[], None]) -> None:
         try:
             write()
         except FileProblem as problem:

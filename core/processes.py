@@ -116,7 +116,7 @@ class FileLock:
             os.close(self._handle)
             self._handle = None
 
-    def is_held(self) -> bool:
+    def is_locked(self) -> bool:
         """Whether somebody holds it now."""
         if not self._path.exists():
             return False

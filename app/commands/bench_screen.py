@@ -43,7 +43,7 @@ class Screen:
     def progress(self, progress: Progress) -> None:
         if not self._bar:
             return
-        line = f"{bar(progress)}  {left(progress, monotonic() - self._began)}  {self._doing}"
+        line = f"{bar(progress)}  {time_left(progress, monotonic() - self._began)}  {self._doing}"
         redraw(line[: shutil.get_terminal_size().columns - 1])
 
 
@@ -53,7 +53,7 @@ def bar(progress: Progress) -> str:
     return f"[{'#' * full}{'-' * (BAR - full)}] {share:4.0%}"
 
 
-def left(progress: Progress, seconds: float) -> str:
+def time_left(progress: Progress, seconds: float) -> str:
     """The rest of the estimate, at the pace of what is done. Progress counts milliseconds as estimated."""
     whole, done = (progress.total or 0) / 1000, progress.done / 1000
     pace = seconds / done if done > CREDIBLE * whole else 1.0

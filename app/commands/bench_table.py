@@ -22,7 +22,7 @@ def workload_of_table(
     Raises what opening it raises, BadFilter for a condition that does not fit, and UnknownColumn.
     """
     source = source_of(named)
-    with source.opened() as dataset:
+    with source.open_table() as dataset:
         return user_table(dataset, source, columns, _condition(where), job)
 
 

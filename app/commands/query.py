@@ -82,11 +82,11 @@ def _unquoted(name: str) -> str:
 
 def as_rows(profile: ColumnProfile) -> pa.Table:
     """Both columns are text, as values are of the column's own type."""
-    what, values = zip(*_told(profile), strict=True)
+    what, values = zip(*_profile_lines(profile), strict=True)
     return pa.table({"what": list(what), "value": ["" if v is None else str(v) for v in values]})
 
 
-def _told(profile: ColumnProfile) -> Iterator[tuple[str, Any]]:
+def _profile_lines(profile: ColumnProfile) -> Iterator[tuple[str, Any]]:
     about = "about " if profile.approximate else ""
     yield "column", profile.column
     yield "type", profile.type
@@ -111,10 +111,10 @@ class Source(Protocol):
     def table(self, name: str | None) -> Dataset:
         """One without a name where there is only one."""
 
-    def sql(self, text: str, parameters: Parameters, asked: Asked, job: Job) -> pa.Table: ...
+    def sql(self, text: str, parameters: Parameters, asked: SQLOptions, job: Job) -> pa.Table: ...
 
 
-class Asked(Protocol):
+class SQLOptions(Protocol):
     """The options of SQL among the arguments."""
 
     seconds: float | None
@@ -124,7 +124,7 @@ class Asked(Protocol):
 
 
 @contextmanager
-def opened(where: str, write: bool = False, checksums: Checksums = "verify") -> Iterator[Source]:
+def open_source(where: str, write: bool = False, checksums: Checksums = "verify") -> Iterator[Source]:
     """A folder that is a store, or else files."""
     if is_store(path_of(where, "the store or file")):
         with Store.open(where, read_only=not write) as store:
@@ -156,7 +156,7 @@ class StoreSource:
             )
         return self._store[self._store.tables[0]]
 
-    def sql(self, text: str, parameters: Parameters, asked: Asked, job: Job) -> pa.Table:
+    def sql(self, text: str, parameters: Parameters, asked: SQLOptions, job: Job) -> pa.Table:
         return self._store.sql(
             text,
             parameters,
@@ -177,7 +177,7 @@ class FileSource:
             raise UnknownTable(str(name), "the files", [self._dataset.name])
         return self._dataset
 
-    def sql(self, text: str, parameters: Parameters, asked: Asked, job: Job) -> pa.Table:
+    def sql(self, text: str, parameters: Parameters, asked: SQLOptions, job: Job) -> pa.Table:
         if asked.write or asked.as_of is not None:
             raise LamellaError(
                 f"{'--write' if asked.write else '--as-of'} is of stores",
@@ -229,9 +229,9 @@ BEST = 20
 
 def run(arguments: argparse.Namespace) -> int:
     _refuse(arguments)
-    with terminal.job() as job, opened(arguments.source, arguments.write, arguments.checksums) as source:
+    with terminal.job() as job, open_source(arguments.source, arguments.write, arguments.checksums) as source:
         if arguments.explain:
-            print(_asked(source, arguments).explain(job))
+            print(_query(source, arguments).explain(job))
             return 0
         answer = _answer(source, arguments, job)
     FORMATS[arguments.format](answer, sys.stdout)
@@ -246,7 +246,7 @@ def _answer(source: Source, arguments: argparse.Namespace, job: Job) -> pa.Table
         return _searched(_table(source, arguments), arguments, job)
     if arguments.profile is not None:
         return as_rows(_table(source, arguments).profile(arguments.profile, arguments.where, job))
-    return _asked(source, arguments).read(job)
+    return _query(source, arguments).read(job)
 
 
 def _searched(rows: Dataset, arguments: argparse.Namespace, job: Job) -> pa.Table:
@@ -271,7 +271,7 @@ def _table(source: Source, arguments: argparse.Namespace) -> Dataset:
     return earlier
 
 
-def _asked(source: Source, arguments: argparse.Namespace) -> Asking:
+def _query(source: Source, arguments: argparse.Namespace) -> Asking:
     if arguments.saved is not None:
         return Asking.of(_json(_text(arguments), str(arguments.saved)), source.table)
     rows = _table(source, arguments).where(arguments.where)

@@ -37,14 +37,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _say(found: Sequence[Said], none: str, as_json: bool) -> None:
-    lines: Iterable[str] = (json.dumps(_plain(each), ensure_ascii=False) for each in found)
+    lines: Iterable[str] = (json.dumps(_json_ready(each), ensure_ascii=False) for each in found)
     if not as_json:
         lines = map(str, found) if found else [none]
     for line in lines:
         print(line)
 
 
-def _plain(said: Said) -> dict[str, Any]:
+def _json_ready(said: Said) -> dict[str, Any]:
     """Keys may hold anything: what JSON lacks is told as it prints."""
     plain: dict[str, Any] = json.loads(json.dumps(asdict(said), default=str))
     return plain

@@ -13,7 +13,7 @@ from lamella.core.store.table import Table
 
 
 def export(arguments: argparse.Namespace) -> int:
-    with terminal.job() as job, _opened(arguments, read_only=True) as store:
+    with terminal.job() as job, _open_store(arguments, read_only=True) as store:
         done = store[arguments.table].export(
             arguments.out,
             job,
@@ -32,7 +32,7 @@ def export(arguments: argparse.Namespace) -> int:
 
 def compact(arguments: argparse.Namespace) -> int:
     done = []
-    with terminal.job() as job, _opened(arguments) as store:
+    with terminal.job() as job, _open_store(arguments) as store:
         for table in _tables(store, arguments.table):
             done.append(table.compact(arguments.group_rows, arguments.file_rows, job))
     for each in done:
@@ -43,7 +43,7 @@ def compact(arguments: argparse.Namespace) -> int:
 def verify(arguments: argparse.Namespace) -> int:
     """Nothing is written: what is damaged may be all that there is to restore from."""
     try:
-        with terminal.job() as job, _opened(arguments, read_only=True) as store:
+        with terminal.job() as job, _open_store(arguments, read_only=True) as store:
             one = arguments.table
             report = store[one].verify(arguments.quick, job) if one else store.verify(arguments.quick, job)
     except StoreProblem:
@@ -57,19 +57,19 @@ def verify(arguments: argparse.Namespace) -> int:
 
 
 def backup(arguments: argparse.Namespace) -> int:
-    with terminal.job() as job, _opened(arguments, read_only=True) as store:
+    with terminal.job() as job, _open_store(arguments, read_only=True) as store:
         done = store.backup(arguments.out, arguments.link, job)
     print(done)
     return DAMAGED if done.damaged else 0
 
 
 def summary(arguments: argparse.Namespace) -> int:
-    with _opened(arguments, read_only=True) as store:
+    with _open_store(arguments, read_only=True) as store:
         print("\n\n".join(table.summary() for table in _tables(store, arguments.table)) or "no tables")
     return 0
 
 
-def _opened(arguments: argparse.Namespace, read_only: bool = False) -> Store:
+def _open_store(arguments: argparse.Namespace, read_only: bool = False) -> Store:
     """None is made where there is none."""
     if not is_store(arguments.store):
         raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")

@@ -70,7 +70,7 @@ def take(values: Taken, places: np.ndarray) -> Taken:
 
 def nulls_among(values: Sequence[Any]) -> pa.Array | None:
     """Which of the values are None; None where none is."""
-    return plain([value is None for value in values], pa.bool_()) if None in values else None
+    return quick_array([value is None for value in values], pa.bool_()) if None in values else None
 
 
 def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
@@ -79,7 +79,7 @@ def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     Common types take the short way. Raises `pa.ArrowInvalid` or `pa.ArrowTypeError` for a value that does not
     fit exactly.
     """
-    short = plain(values, kind)
+    short = quick_array(values, kind)
     return checked(list(values), kind) if short is None else short
 
 
@@ -89,7 +89,7 @@ def checked(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
     try:
         made = pa.array(values, type=kind)
         for given, kept in zip(values, made.to_pylist(), strict=True):
-            if not _kept(given, kept):
+            if not _survives(given, kept):
                 raise pa.ArrowInvalid(f"{shown(given)} would become {shown(kept)} as {made.type}")
     except OverflowError as error:
         raise pa.ArrowInvalid(f"A number is too large: {error}") from error
@@ -98,24 +98,24 @@ def checked(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
     return made
 
 
-def _kept(given: Any, kept: Any) -> bool:
+def _survives(given: Any, kept: Any) -> bool:
     """Whether a value read back is the one given. What reads back as null was a null of some kind."""
     if kept is None:
         return True
     if isinstance(kept, dict):
         return isinstance(given, Mapping) and all(
-            _kept(given.get(key), kept.get(key)) if key in kept else given[key] is None
+            _survives(given.get(key), kept.get(key)) if key in kept else given[key] is None
             for key in (kept | dict(given))
         )
     if isinstance(kept, list):
         given = list(given.items() if isinstance(given, Mapping) else given)
-        return len(given) == len(kept) and all(map(_kept, given, kept))
+        return len(given) == len(kept) and all(map(_survives, given, kept))
     if isinstance(kept, tuple):
-        return len(given) == len(kept) and all(map(_kept, given, kept))
+        return len(given) == len(kept) and all(map(_survives, given, kept))
     return bool(given == kept or (kept != kept and given != given))
 
 
-def plain(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
+def quick_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
     """The short way; None where the type has none, or a value does not fit it exactly."""
     return _texts(values) if pa.types.is_string(kind) else _plain_numbers(values, kind)
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.arrow.arrays import checked, nulls_among, plain
+from lamella.core.arrow.arrays import checked, nulls_among, quick_array
 from lamella.core.arrow.types import MOST_FIELDS, REST, REST_FIELD, exact_cast
 
 FEW_KEYS = 8
@@ -165,6 +165,6 @@ def _rest_of(values: Iterable[Document | None], keys: set[str]) -> pa.Array:
 
 
 def _texts(values: Iterable[str | None]) -> pa.Array:
-    made = plain(list(values), REST_FIELD.type)
+    made = quick_array(list(values), REST_FIELD.type)
     assert made is not None
     return made

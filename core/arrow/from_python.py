@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import checked, complete, from_numpy, nulls_among, plain, take, to_numpy
+from lamella.core.arrow.arrays import checked, complete, from_numpy, nulls_among, quick_array, take, to_numpy
 from lamella.core.arrow.documents import ReservedKey, as_documents, columns_of_alike, folded
 from lamella.core.arrow.ingest import (
-    Block,
     IntegerRows,
+    RowBatch,
     as_block,
     fits,
     in_blocks,
@@ -99,7 +99,7 @@ def _converted(values: list[Any]) -> pa.Array:
     if kinds and kinds <= {list, tuple}:
         return _lists(values, type(None) in types)
     kind = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
-    short = None if kind is None else plain(values, kind)
+    short = None if kind is None else quick_array(values, kind)
     if short is None and kinds == {int}:
         values = [None if v is None else _decimal(v) for v in values]
     return checked(values) if short is None else short
@@ -238,7 +238,7 @@ def _why(value: Any, error: Exception) -> tuple[str, str]:
 _UNNAMED = re.compile(r"__index_level_\d+__")
 
 
-def without_unnamed_index(block: Block) -> Block:
+def without_unnamed_index(block: RowBatch) -> RowBatch:
     """The rows of what pandas made, without the numbers that filtered or sorted rows had before."""
     if b"pandas" not in (block.schema.metadata or {}):
         return block
@@ -254,7 +254,7 @@ ROWS_A_CHUNK = 1000
 Row = Mapping[str, Any]
 
 
-def blocks(data: Any) -> Iterator[Block]:
+def blocks(data: Any) -> Iterator[RowBatch]:
     """`data` in blocks, in order: rows, a dict of columns, a DataFrame, or anything of Arrow.
 
     The caller's data is never modified. Raises `BadData` for what is none of these.
@@ -263,12 +263,12 @@ def blocks(data: Any) -> Iterator[Block]:
         yield block if block.checked else _checked(without_unnamed_index(block))
 
 
-def _checked(block: Block) -> Block:
+def _checked(block: RowBatch) -> RowBatch:
     _refuse_duplicates(block.schema)
     return _laid_out(block)
 
 
-def _laid_out(block: Block) -> Block:
+def _laid_out(block: RowBatch) -> RowBatch:
     """In layouts that can be kept; dictionaries may hold a null, which Parquet does not take."""
     if all(map(_is_kept_as_it_is, block.schema.types)):
         return block
@@ -299,7 +299,7 @@ def aligned(data: Any) -> pa.Table:
     return together(list(blocks(data)))
 
 
-def together(found: Sequence[Block]) -> pa.Table:
+def together(found: Sequence[RowBatch]) -> pa.Table:
     if len(found) == 1:
         return found[0].table()
     schema = unified(block.schema for block in found)
@@ -309,7 +309,7 @@ def together(found: Sequence[Block]) -> pa.Table:
     return pa.concat_tables(tables) if tables else pa.Table.from_batches([], schema)
 
 
-def _blocks(data: Any) -> Iterator[Block]:
+def _blocks(data: Any) -> Iterator[RowBatch]:
     if isinstance(data, pa.Table):
         yield from map(of_valid_text, in_blocks(data))
     elif isinstance(data, pa.RecordBatch):
@@ -372,29 +372,29 @@ def _reader(data: Any) -> pa.RecordBatchReader:
         ) from error
 
 
-def _stream(reader: pa.RecordBatchReader) -> Iterator[Block]:
+def _stream(reader: pa.RecordBatchReader) -> Iterator[RowBatch]:
     yield as_block(pa.Table.from_batches([], reader.schema))
     for batch in reader:
         yield from map(of_valid_text, in_blocks(pa.Table.from_batches([batch])))
 
 
-def _row_blocks(rows: Iterable[Row]) -> Iterator[Block]:
+def _row_blocks(rows: Iterable[Row]) -> Iterator[RowBatch]:
     source, done = iter(rows), 0
     integers: IntegerRows | None = None
     while chunk := list(itertools.islice(source, ROWS_A_CHUNK)):
         _refuse_other_than_rows(chunk, done)
         if integers is None or not integers.add(chunk):
             if integers is not None and integers.rows:
-                yield integers.block()
+                yield integers.row_batch()
             integers = IntegerRows(chunk[0]) if fits(chunk[0]) else None
             if integers is None or not integers.add(chunk):
                 integers = None
                 yield as_block(_chunk_table(chunk, done))
         if integers is not None and integers.is_full:
-            yield integers.block()
+            yield integers.row_batch()
         done += len(chunk)
     if integers is not None and integers.rows:
-        yield integers.block()
+        yield integers.row_batch()
 
 
 def _refuse_other_than_rows(chunk: list[Any], first: int) -> None:
@@ -468,7 +468,7 @@ Rows = TypeVar("Rows", pa.ChunkedArray, pa.Table)
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class PartialRows:
     """The rows as a table. `left_out` tells for columns which rows lack them; the table has null there.
     `documents` are the dicts that structs of the table were made of, which may lack some of the fields."""
 
@@ -476,34 +476,34 @@ class Given:
     left_out: Mapping[str, np.ndarray]
     documents: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
-    def taken(self, places: np.ndarray) -> Given:
+    def take(self, places: np.ndarray) -> PartialRows:
         """The rows at these places."""
         left_out = {name: lacks[places] for name, lacks in self.left_out.items()}
         listed = places.tolist() if self.documents else []
         documents = {name: [values[i] for i in listed] for name, values in self.documents.items()}
-        return Given(taken(self.table, places), left_out, documents)
+        return PartialRows(rows_at(self.table, places), left_out, documents)
 
-    def without(self, names: Iterable[str]) -> Given:
+    def without(self, names: Iterable[str]) -> PartialRows:
         """The rows without these columns, of which some may not be there."""
         gone = set(names)
-        return Given(
+        return PartialRows(
             self.table.select([name for name in self.table.column_names if name not in gone]),
             {name: lacks for name, lacks in self.left_out.items() if name not in gone},
             {name: values for name, values in self.documents.items() if name not in gone},
         )
 
 
-def taken(rows: Rows, places: np.ndarray) -> Rows:
+def rows_at(rows: Rows, places: np.ndarray) -> Rows:
     """The rows at these places; those already in place are not copied."""
     if len(places) == len(rows) and (len(rows) == 1 or bool((places[1:] > places[:-1]).all())):
         return rows
     return take(rows, places)
 
 
-def given(data: Any) -> Given:
+def partial_rows(data: Any) -> PartialRows:
     """Like `aligned`; only dicts leave anything out."""
     rows = repeatable(data)
-    return given_in(list(blocks(rows)), rows)
+    return partial_rows_of(list(blocks(rows)), rows)
 
 
 def repeatable(data: Any) -> Any:
@@ -512,16 +512,16 @@ def repeatable(data: Any) -> Any:
     return data if columns or not isinstance(data, Iterable) else list(data)
 
 
-def given_in(found: Sequence[Block], data: Any) -> Given:
+def partial_rows_of(found: Sequence[RowBatch], data: Any) -> PartialRows:
     """The same, of `repeatable` data whose blocks are there already."""
     table = together(found)
     documents = _documents(table.schema, data)
     if not isinstance(data, list) or set(map(len, data)) <= {table.num_columns}:
-        return Given(table, {}, documents)
+        return PartialRows(table, {}, documents)
     holding = [i for i, column in enumerate(table.columns) if column.null_count]
     names = [table.field(i).name for i in holding]
     lacking = {name: _lacking(table.column(i), name, data) for name, i in zip(names, holding, strict=True)}
-    return Given(table, {name: lacks for name, lacks in lacking.items() if lacks.any()}, documents)
+    return PartialRows(table, {name: lacks for name, lacks in lacking.items() if lacks.any()}, documents)
 
 
 def is_given_by_key(data: Any) -> bool:

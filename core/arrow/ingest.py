@@ -20,7 +20,7 @@ ROWS_A_BLOCK = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class RowBatch:
     """Some rows whose columns and types are known. `table` does what is left of converting them, in the
     thread that asks for it. `checked`: its names are distinct, and its layouts can be kept. `integers`: the
     row, where it is a single one of nothing else."""
@@ -32,29 +32,29 @@ class Block:
     integers: IntegerRow | None = None
 
 
-class KeptBlocks(Iterator[Block]):
+class KeptBlocks(Iterator[RowBatch]):
     """Blocks as they come, and all of them again."""
 
-    def __init__(self, blocks: Iterator[Block]) -> None:
+    def __init__(self, blocks: Iterator[RowBatch]) -> None:
         self._coming = blocks
-        self._kept: list[Block] = []
+        self._kept: list[RowBatch] = []
 
-    def __next__(self) -> Block:
+    def __next__(self) -> RowBatch:
         self._kept.append(next(self._coming))
         return self._kept[-1]
 
-    def again(self) -> Iterator[Block]:
+    def again(self) -> Iterator[RowBatch]:
         """From the first one on."""
         yield from tuple(self._kept)
         yield from self
 
-    def all(self) -> list[Block]:
+    def all(self) -> list[RowBatch]:
         self._kept.extend(self._coming)
         return self._kept
 
 
-def as_block(table: pa.Table) -> Block:
-    return Block(table.schema, table.num_rows, lambda: table)
+def as_block(table: pa.Table) -> RowBatch:
+    return RowBatch(table.schema, table.num_rows, lambda: table)
 
 
 def without_columns(rows: int) -> pa.Table:
@@ -62,7 +62,7 @@ def without_columns(rows: int) -> pa.Table:
     return pa.Table.from_arrays([pa.nulls(rows)], names=[""]).select([])
 
 
-def in_blocks(table: pa.Table) -> Iterator[Block]:
+def in_blocks(table: pa.Table) -> Iterator[RowBatch]:
     """A table in parts that are no larger than a row group; an empty one is one part. Arrow gives as many
     rows of nothing as it is asked for."""
     for start in range(0, max(1, table.num_rows), ROWS_A_BLOCK):
@@ -142,13 +142,13 @@ class IntegerRows:
     def is_full(self) -> bool:
         return self.rows >= self._most
 
-    def block(self) -> Block:
+    def row_batch(self) -> RowBatch:
         """The rows taken so far, which are given away with it."""
         schema = self._shape.schema
         columns, self._columns = self._columns, np.empty((len(self._keys), 0), np.int64)
         rows, self.rows = self.rows, 0
         one = IntegerRow(self._keys, columns.tobytes()) if rows == columns.shape[1] == 1 else None
-        return Block(schema, rows, lambda: _table(columns, rows, schema), checked=True, integers=one)
+        return RowBatch(schema, rows, lambda: _table(columns, rows, schema), checked=True, integers=one)
 
     def _make_room(self, count: int) -> None:
         """As large as the first rows need, then at once as large as it gets: few rows touch little memory."""
@@ -213,7 +213,7 @@ def fits(sample: Mapping[str, Any]) -> bool:
     return len(sample) > 1 and set(map(type, sample.values())) == {int} and set(map(type, sample)) == {str}
 
 
-def of_valid_text(block: Block) -> Block:
+def of_valid_text(block: RowBatch) -> RowBatch:
     """The block; raises `BadData` for a column with text that is no UTF-8, or damaged otherwise."""
     for field, values in zip(block.schema, block.table().columns, strict=True):
         if _holds_text(field.type):

@@ -140,7 +140,7 @@ def _all(place: Place) -> Iterator[Place]:
 
 def json_text(value: Any) -> str:
     """Bytes are hexadecimal digits, times ISO text with a space, NaN and infinities their names."""
-    return json.dumps(_finite(value), default=_plain, ensure_ascii=False)
+    return json.dumps(_finite(value), default=_scalar_text, ensure_ascii=False)
 
 
 def _finite(value: Any) -> Any:
@@ -151,7 +151,7 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _plain(value: Any) -> str:
+def _scalar_text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.hex()
     return str(value.isoformat(" ") if hasattr(value, "hour") and hasattr(value, "year") else value)

@@ -447,7 +447,7 @@ def workload_named(name: str) -> Workload:
     Raises UnknownWorkload, with the nearest name, for one that does not exist, and FileProblem for a file
     that holds no benchmark.
     """
-    own = _own(name)
+    own = _user_workload(name)
     if own is not None:
         return own
     if name not in WORKLOADS:
@@ -471,7 +471,7 @@ def workloads_named(name: str) -> tuple[Workload, ...]:
         return tuple(WORKLOADS.values())
     if name in GROUPS:
         return tuple(map(workload_named, GROUPS[name]))
-    own = _own(name)
+    own = _user_workload(name)
     if own is not None:
         return (own,)
     if name not in WORKLOADS:
@@ -479,7 +479,7 @@ def workloads_named(name: str) -> tuple[Workload, ...]:
     return (WORKLOADS[name],)
 
 
-def _own(name: str) -> Workload | None:
+def _user_workload(name: str) -> Workload | None:
     if name.endswith(".py"):
         from lamella.core.bench.workloads.user_script import load_file
 

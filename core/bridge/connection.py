@@ -22,7 +22,7 @@ _modules: weakref.WeakKeyDictionary[apsw.Connection, weakref.ref[Module]] = weak
 """SQLite keeps a module until its connection is closed."""
 
 
-def _gone() -> None:
+def _do_nothing() -> None:
     return None
 
 
@@ -71,7 +71,7 @@ def register(connection: apsw.Connection, name: str, dataset: Dataset) -> None:
 
 def add_modules(connection: apsw.Connection) -> Module:
     """Teach a connection CREATE VIRTUAL TABLE … USING lamella('trips/*.parquet'). Twice does no harm."""
-    known = _modules.get(connection, _gone)()
+    known = _modules.get(connection, _do_nothing)()
     if known is not None:
         return known
     module = Module()

@@ -19,21 +19,21 @@ from lamella.core.bridge.planning import (
     ALL_NULL,
     ROWID,
     UNKNOWN,
-    Asked,
+    Constraint,
     Declared,
     Extent,
     Numbered,
     Plan,
     best_index,
+    current_column,
     declare,
     extents,
-    found_again,
+    matching_values,
     plan_of,
     statement,
     storage_of,
-    wanted,
 )
-from lamella.core.bridge.values import Floats, Wanted, column_type, inside
+from lamella.core.bridge.values import Floats, MatchingValues, column_type, inside
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadData, LamellaError
@@ -51,7 +51,7 @@ from lamella.core.validation import path_of
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class RowBlock:
     """`columns` are lists of values as SQLite takes them, each of `size`."""
 
     columns: list[list[Any]]
@@ -85,7 +85,7 @@ class KeptRows:
         missing = [column for column in columns if column not in self._decoded]
         if not missing:
             return
-        stored = self._piece.stored(self._snapshot, missing, self._into)
+        stored = self._piece.stored_chunks(self._snapshot, missing, self._into)
         table = finish(self._snapshot, self._piece.first, self._piece.stop, missing, stored)
         for column, values in zip(missing, table.columns, strict=True):
             self._decoded[column] = values if self._kept is None else take(values, self._kept)
@@ -103,12 +103,14 @@ class KeptRows:
         self._kept = places if self._kept is None else self._kept[places]
         self._decoded = {column: take(values, places) for column, values in self._decoded.items()}
 
-    def block(self, columns: Sequence[Column], first: int, rows: int) -> Block:
+    def block(self, columns: Sequence[Column], first: int, rows: int) -> RowBlock:
         """At most `rows` of them from the `first` on."""
         self.decode(columns)
         stop = min(first + rows, len(self))
-        lists = [_listed(column, self._decoded[column].slice(first, stop - first)) for column in columns]
-        return Block(lists, stop - first, lambda: self._numbers(first, stop))
+        lists = [
+            _python_values(column, self._decoded[column].slice(first, stop - first)) for column in columns
+        ]
+        return RowBlock(lists, stop - first, lambda: self._numbers(first, stop))
 
     def _numbers(self, first: int, stop: int) -> np.ndarray:
         if self._id_column is None:
@@ -117,12 +119,12 @@ class KeptRows:
         return to_numpy(self.values(self._id_column).slice(first, stop - first))
 
 
-def _listed(column: Column, values: pa.ChunkedArray) -> list[Any]:
+def _python_values(column: Column, values: pa.ChunkedArray) -> list[Any]:
     parts = [column_type(column.type).values(chunk) for chunk in values.chunks]
     return parts[0] if len(parts) == 1 else [value for part in parts for value in part]
 
 
-Begin = Callable[[Plan, Sequence[Any]], Iterator[Block]]
+Begin = Callable[[Plan, Sequence[Any]], Iterator[RowBlock]]
 
 
 class Cursor:
@@ -147,9 +149,9 @@ class Cursor:
         """The functions hold rows, and the cursor holds them."""
         self.__dict__.clear()
 
-    def _read(self, blocks: Iterator[Block], columns: Sequence[int]) -> None:
+    def _read(self, blocks: Iterator[RowBlock], columns: Sequence[int]) -> None:
         places = {column: place for place, column in enumerate(columns)}
-        block: Block
+        block: RowBlock
         row: tuple[Any, ...]
 
         def rows() -> Iterator[None]:
@@ -189,7 +191,7 @@ class RowGroups:
 @dataclass(frozen=True)
 class Condition:
     column: Column
-    wanted: Wanted
+    wanted: MatchingValues
 
 
 @dataclass(frozen=True)
@@ -200,17 +202,17 @@ class Scan:
     snapshot: Snapshot
     columns: Sequence[Column]
     conditions: Sequence[Condition]
-    numbers: Sequence[Wanted]
+    numbers: Sequence[MatchingValues]
     id_column: Column | None
     counted: RowGroups
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[RowBlock]:
         """Rows in the snapshot's own order."""
         rows = FIRST_BLOCK
         for piece in pieces(self.snapshot, 0, self.snapshot.num_positions):
             held = self._may_hold(piece)
             self._count(piece, held)
-            kept, first = self._kept(piece) if held else None, 0
+            kept, first = self._matching_rows(piece) if held else None, 0
             while kept is not None and first < len(kept):
                 yield kept.block(self.columns, first, rows)
                 first, rows = first + rows, min(4 * rows, LARGEST_BLOCK)
@@ -226,7 +228,7 @@ class Scan:
             _may_hold(self.snapshot, piece, condition) for condition in self.conditions
         )
 
-    def _kept(self, piece: Piece) -> KeptRows:
+    def _matching_rows(self, piece: Piece) -> KeptRows:
         rows = KeptRows(self.snapshot, piece, self.id_column)
         for number in self.numbers:
             rows.keep(inside(rows.positions + 1, number))
@@ -282,18 +284,18 @@ class Lookup:
     """The rows of a scan by their values in the columns at the places `keys` of its blocks, of which `ROWID`
     is the row ids."""
 
-    def __init__(self, blocks: Iterator[Block], keys: Sequence[int]) -> None:
-        self._places: dict[tuple[Any, ...], list[tuple[Block, int]]] = {}
+    def __init__(self, blocks: Iterator[RowBlock], keys: Sequence[int]) -> None:
+        self._places: dict[tuple[Any, ...], list[tuple[RowBlock, int]]] = {}
         for block in blocks:
             columns = [block.row_ids if key == ROWID else block.columns[key] for key in keys]
             for place, values in enumerate(zip(*columns, strict=True)):
                 self._places.setdefault(values, []).append((block, place))
 
-    def block(self, values: tuple[Any, ...], columns: int) -> Block:
+    def block(self, values: tuple[Any, ...], columns: int) -> RowBlock:
         """The rows that have these values, in their own order."""
         found = self._places.get(values, [])
         lists = [[block.columns[column][place] for block, place in found] for column in range(columns)]
-        return Block(lists, len(found), lambda: np.array([block.row_ids[place] for block, place in found]))
+        return RowBlock(lists, len(found), lambda: np.array([block.row_ids[place] for block, place in found]))
 
 
 class Scans:
@@ -305,7 +307,7 @@ class Scans:
         self._begun: Counter[Plan] = Counter()
         self._lookups: OrderedDict[tuple[Plan, tuple[int, ...]], Lookup | None] = OrderedDict()
 
-    def blocks(self, start: StartScan, plan: Plan, values: Sequence[Any]) -> Iterator[Block]:
+    def blocks(self, start: StartScan, plan: Plan, values: Sequence[Any]) -> Iterator[RowBlock]:
         self._begun[plan] += 1
         which = self._equalities(plan, values) if self._begun[plan] > SCANS_BEFORE else ()
         lookup = self._lookup(start, plan, tuple(plan.asked[i].column for i in which)) if which else None
@@ -320,7 +322,7 @@ class Scans:
             which for which, value in enumerate(values) if self._fits(plan, plan.asked[which], value)
         )
 
-    def _fits(self, plan: Plan, asked: Asked, value: Any) -> bool:
+    def _fits(self, plan: Plan, asked: Constraint, value: Any) -> bool:
         if asked.op != "=" or value is None:
             return False
         if asked.column == ROWID:
@@ -378,14 +380,16 @@ class VirtualTable:
         numbers, conditions = [], []
         for asked, value in zip(plan.asked, values, strict=True):
             if asked.column == ROWID:
-                numbers.append(wanted(column_type(pa.int64()), asked.op, value))
+                numbers.append(matching_values(column_type(pa.int64()), asked.op, value))
             else:
                 told = self._columns[asked.column]
-                column = found_again(told, snapshot)
-                conditions.append(Condition(column, wanted(told.type, asked.op, value, asked.literal)))
-        columns = [found_again(self._columns[place], snapshot) for place in plan.columns]
+                column = current_column(told, snapshot)
+                conditions.append(
+                    Condition(column, matching_values(told.type, asked.op, value, asked.literal))
+                )
+        columns = [current_column(self._columns[place], snapshot) for place in plan.columns]
         place = self._numbered.id_place
-        id_column = None if place is None else found_again(self._columns[place], snapshot)
+        id_column = None if place is None else current_column(self._columns[place], snapshot)
         return Scan(snapshot, columns, conditions, numbers, id_column, self._counted)
 
 

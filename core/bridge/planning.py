@@ -26,10 +26,10 @@ from lamella.core.bridge.values import (
     ColumnType,
     Floats,
     Integers,
+    MatchingValues,
     Moments,
     Range,
     Storage,
-    Wanted,
     any_of,
     as_bytes,
     column_type,
@@ -42,7 +42,7 @@ ROWID = -1
 
 
 @dataclass(frozen=True)
-class Asked:
+class Constraint:
     """A constraint on the column at this place, or on `ROWID`. `literal`: its value is in the statement."""
 
     column: int
@@ -55,7 +55,7 @@ class Plan:
     """`columns`: places of those read, ascending."""
 
     columns: tuple[int, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[Constraint, ...]
 
     def to_text(self) -> str:
         """What SQLite keeps of it, and shows in EXPLAIN QUERY PLAN."""
@@ -66,7 +66,7 @@ class Plan:
 @lru_cache(1024)
 def plan_of(text: str) -> Plan:
     told = json.loads(text)
-    return Plan(tuple(told["columns"]), tuple(Asked(*each) for each in told["asked"]))
+    return Plan(tuple(told["columns"]), tuple(Constraint(*each) for each in told["asked"]))
 
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
@@ -79,7 +79,7 @@ _BEHIND_NUMBERS = ":"
 _ANY_NUMBER = (-math.inf, math.inf)
 
 
-def wanted(column: ColumnType, op: str, value: Any, literal: bool = False) -> Wanted:
+def matching_values(column: ColumnType, op: str, value: Any, literal: bool = False) -> MatchingValues:
     """What of a column may meet `column op value`. `op` is a comparison, in (with a collection), is, is not,
     is null, is not null, like or glob. `literal`: the value stands in the statement itself."""
     if op in ("is null", "is not null"):
@@ -95,11 +95,11 @@ def wanted(column: ColumnType, op: str, value: Any, literal: bool = False) -> Wa
     return _compared(column, "=" if op == "is" else op, value, literal)
 
 
-def _in(column: ColumnType, values: Collection[Any], literal: bool) -> Wanted:
-    return any_of(wanted(column, "=", value, literal) for value in values)
+def _in(column: ColumnType, values: Collection[Any], literal: bool) -> MatchingValues:
+    return any_of(matching_values(column, "=", value, literal) for value in values)
 
 
-def _compared(column: ColumnType, op: str, value: Any, literal: bool) -> Wanted:
+def _compared(column: ColumnType, op: str, value: Any, literal: bool) -> MatchingValues:
     low, high = value, value
     if column.storage is Storage.NUMBER and isinstance(value, str):
         low, high = _as_number(value)
@@ -147,7 +147,7 @@ def _read_as_number(column: ColumnType, op: str, value: Any, literal: bool) -> b
     return texts and not literal and op in ("<", "<=") and value < _BEHIND_NUMBERS
 
 
-def _beginning(column: ColumnType, op: str, pattern: Any) -> Wanted:
+def _beginning(column: ColumnType, op: str, pattern: Any) -> MatchingValues:
     """The texts that begin like the pattern. LIKE ignores the case of ASCII letters; a beginning ends before
     any other letter, whatever SQLite makes of it."""
     if column.storage is not Storage.TEXT or not isinstance(column.order, Bytes):
@@ -160,8 +160,8 @@ def _beginning(column: ColumnType, op: str, pattern: Any) -> Wanted:
     if not text:
         return VALUES
     if op == "glob":
-        return Wanted((_from_to(text, text),))
-    return Wanted(
+        return MatchingValues((_from_to(text, text),))
+    return MatchingValues(
         tuple(_from_to(head + rest.upper(), head + rest.lower()) for head, rest in _in_any_case(text))
     )
 
@@ -212,7 +212,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def found_again(told: Declared, snapshot: Snapshot) -> Column:
+def current_column(told: Declared, snapshot: Snapshot) -> Column:
     """Where the column is by now. Raises `LamellaError` when SQLite's idea of it is out of date."""
     now = next((column for column in snapshot.columns if column.key == told.key), None)
     if now is not None and column_type(now.type).declared == told.type.declared:
@@ -260,7 +260,7 @@ class Numbered:
 
     id_place: int | None
 
-    def asked(self, place: int) -> int:
+    def constrained_place(self, place: int) -> int:
         return self.id_place if place == ROWID and self.id_place is not None else place
 
     def is_id(self, place: int) -> bool:
@@ -275,7 +275,7 @@ def best_index(info: apsw.IndexInfo, columns: Sequence[Declared], numbered: Numb
         info.set_aConstraintUsage_argvIndex(which, len(asked))
         if each.op == "in":
             info.set_aConstraintUsage_in(which, True)
-    plan = Plan(tuple(sorted(_used(info, len(columns)))), tuple(asked))
+    plan = Plan(tuple(sorted(_columns_read(info, len(columns)))), tuple(asked))
     info.idxStr = plan.to_text()
     _estimate(info, plan, numbered, rows)
     info.orderByConsumed = _in_order(info, numbered)
@@ -284,21 +284,21 @@ def best_index(info: apsw.IndexInfo, columns: Sequence[Declared], numbered: Numb
 
 def _usable(
     info: apsw.IndexInfo, columns: Sequence[Declared], numbered: Numbered
-) -> Iterator[tuple[int, Asked]]:
+) -> Iterator[tuple[int, Constraint]]:
     for which in range(info.nConstraint):
         op = OPERATORS.get(info.get_aConstraint_op(which))
         if op is None or not info.get_aConstraint_usable(which):
             continue
-        place = numbered.asked(info.get_aConstraint_iColumn(which))
+        place = numbered.constrained_place(info.get_aConstraint_iColumn(which))
         is_text = place != ROWID and columns[place].type.storage is Storage.TEXT
         if is_text and op not in WITHOUT_COLLATION and info.get_aConstraint_collation(which) != "BINARY":
             continue
         if op == "=" and info.get_aConstraintUsage_in(which):
             op = "in"
-        yield which, Asked(place, op, info.get_aConstraint_rhs(which) is not None)
+        yield which, Constraint(place, op, info.get_aConstraint_rhs(which) is not None)
 
 
-def _used(info: apsw.IndexInfo, columns: int) -> set[int]:
+def _columns_read(info: apsw.IndexInfo, columns: int) -> set[int]:
     """SQLite has 64 bits to say which columns it reads: the last one stands for all from there on."""
     used = info.colUsed
     return {place for place in used if place < columns} | (set(range(63, columns)) if 63 in used else set())
@@ -334,7 +334,7 @@ class Extent:
     nulls: bool = True
     values: bool = True
 
-    def meets(self, wanted: Wanted) -> bool:
+    def meets(self, wanted: MatchingValues) -> bool:
         if wanted.nulls and self.nulls:
             return True
         return self.values and (

@@ -47,7 +47,7 @@ Range = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MatchingValues:
     """Values inside one of `ranges`, and null if `nulls` says so. May be more than meet the constraint, for
     SQLite looks at every row it is given once more; never less."""
 
@@ -72,16 +72,16 @@ class Wanted:
         return None
 
 
-NOTHING = Wanted(())
-NULLS = Wanted((), nulls=True)
-VALUES = Wanted(((None, None),))
-EVERYTHING = Wanted(((None, None),), nulls=True)
+NOTHING = MatchingValues(())
+NULLS = MatchingValues((), nulls=True)
+VALUES = MatchingValues(((None, None),))
+EVERYTHING = MatchingValues(((None, None),), nulls=True)
 
 
-def any_of(parts: Iterable[Wanted]) -> Wanted:
+def any_of(parts: Iterable[MatchingValues]) -> MatchingValues:
     parts = list(parts)
     ranges = tuple(dict.fromkeys(each for part in parts for each in part.ranges))
-    return Wanted(ranges, any(part.nulls for part in parts))
+    return MatchingValues(ranges, any(part.nulls for part in parts))
 
 
 BEYOND_INTEGERS = 1 << 64
@@ -93,10 +93,10 @@ class Order(ABC):
     it is not known to the last digit."""
 
     @abstractmethod
-    def compared(self, op: str, low: Any, high: Any) -> Wanted: ...
+    def compared(self, op: str, low: Any, high: Any) -> MatchingValues: ...
 
     @abstractmethod
-    def mask(self, values: pa.ChunkedArray, wanted: Wanted) -> np.ndarray:
+    def mask(self, values: pa.ChunkedArray, wanted: MatchingValues) -> np.ndarray:
         """For each value whether it may be wanted; what it says of nulls is undefined."""
 
 
@@ -106,7 +106,7 @@ class Numbers(Order):
     def keys(self, values: pa.ChunkedArray) -> np.ndarray:
         return to_numpy(values)
 
-    def mask(self, values: pa.ChunkedArray, wanted: Wanted) -> np.ndarray:
+    def mask(self, values: pa.ChunkedArray, wanted: MatchingValues) -> np.ndarray:
         return inside(self.keys(values), wanted)
 
 
@@ -117,7 +117,7 @@ class Integers(Numbers):
         found = to_numpy(values)
         return found.view(np.uint8) if found.dtype == bool else found
 
-    def compared(self, op: str, low: int | float, high: int | float) -> Wanted:
+    def compared(self, op: str, low: int | float, high: int | float) -> MatchingValues:
         first, last = _ceil(low), _floor(high)
         if op in ("<", "<="):
             return _whole_between(-math.inf, _ceil(high) - 1 if op == "<" else last)
@@ -142,18 +142,24 @@ class Floats(Numbers):
             return doubles(values)
         return to_numpy(values).astype(np.float64, copy=False)
 
-    def compared(self, op: str, low: int | float, high: int | float) -> Wanted:
+    def compared(self, op: str, low: int | float, high: int | float) -> MatchingValues:
         first, last = float(low), float(high)
         strict = self.exact and first == low == high
         if op in ("<", "<="):
-            return Wanted(((None, math.nextafter(last, -math.inf) if strict and op == "<" else last),))
+            return MatchingValues(
+                ((None, math.nextafter(last, -math.inf) if strict and op == "<" else last),)
+            )
         if op in (">", ">="):
-            return Wanted(((math.nextafter(first, math.inf) if strict and op == ">" else first, None),))
+            return MatchingValues(
+                ((math.nextafter(first, math.inf) if strict and op == ">" else first, None),)
+            )
         if op == "=":
             return _between(first, last)
         if not strict:
             return VALUES
-        return Wanted(((None, math.nextafter(first, -math.inf)), (math.nextafter(first, math.inf), None)))
+        return MatchingValues(
+            ((None, math.nextafter(first, -math.inf)), (math.nextafter(first, math.inf), None))
+        )
 
 
 @dataclass(frozen=True)
@@ -162,7 +168,7 @@ class Bytes(Order):
 
     text: bool = True
 
-    def compared(self, op: str, low: Any, high: Any) -> Wanted:
+    def compared(self, op: str, low: Any, high: Any) -> MatchingValues:
         key = as_bytes(low)
         less: list[Range] = [(None, self._before(key))] if key else []
         more: list[Range] = [(key + b"\0", None)]
@@ -174,7 +180,7 @@ class Bytes(Order):
             ">": more,
             "<>": [*less, *more],
         }
-        return Wanted(tuple(ranges[op]))
+        return MatchingValues(tuple(ranges[op]))
 
     def _before(self, key: bytes) -> bytes:
         """What no lesser text is behind; for bytes, which have no such end, the key itself."""
@@ -182,7 +188,7 @@ class Bytes(Order):
             return key[:-1]
         return key[:-1] + bytes([key[-1] - 1]) + b"\xff" if self.text else key
 
-    def mask(self, values: pa.ChunkedArray, wanted: Wanted) -> np.ndarray:
+    def mask(self, values: pa.ChunkedArray, wanted: MatchingValues) -> np.ndarray:
         plain = values.cast(pa.large_binary())
         points = wanted.points
         if points is not None and len(points) > FEW_RANGES:
@@ -192,7 +198,7 @@ class Bytes(Order):
         return _in_some(plain, wanted) if wanted.ranges else np.zeros(len(plain), bool)
 
 
-def _in_some(plain: pa.ChunkedArray, wanted: Wanted) -> np.ndarray:
+def _in_some(plain: pa.ChunkedArray, wanted: MatchingValues) -> np.ndarray:
     """From the first end to the last lies little where the ranges are the cases of one beginning."""
     lows, highs = zip(*wanted.ranges, strict=True)
     ends = (None if None in lows else min(lows), None if None in highs else max(highs))
@@ -223,7 +229,7 @@ def _byte_strings(keys: list[bytes]) -> pa.Array:
     return pa.Array.from_buffers(pa.large_binary(), len(keys), buffers)
 
 
-def inside(keys: np.ndarray, wanted: Wanted) -> np.ndarray:
+def inside(keys: np.ndarray, wanted: MatchingValues) -> np.ndarray:
     """For each number whether it is in one of the ranges."""
     ranges: list[Range] = list(wanted.ranges)
     points = [low for low, high in ranges if low is not None and low == high]
@@ -241,19 +247,19 @@ def as_bytes(value: str | bytes) -> bytes:
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
 
 
-def _between(low: Any, high: Any) -> Wanted:
-    return Wanted(((low, high),)) if low <= high else NOTHING
+def _between(low: Any, high: Any) -> MatchingValues:
+    return MatchingValues(((low, high),)) if low <= high else NOTHING
 
 
-def _whole_between(low: int | float, high: int | float) -> Wanted:
+def _whole_between(low: int | float, high: int | float) -> MatchingValues:
     """An infinite end is open at its own side and leaves nothing at the other."""
     if low == math.inf or high == -math.inf:
         return NOTHING
     return _open(None if low == -math.inf else low, None if high == math.inf else high)
 
 
-def _open(low: Any, high: Any) -> Wanted:
-    return Wanted(((low, high),)) if low is None or high is None or low <= high else NOTHING
+def _open(low: Any, high: Any) -> MatchingValues:
+    return MatchingValues(((low, high),)) if low is None or high is None or low <= high else NOTHING
 
 
 def _floor(number: int | float) -> int | float:
@@ -279,9 +285,9 @@ class Moments(Numbers):
     form: str
     unit: str = "s"
 
-    def compared(self, op: str, low: str, high: str) -> Wanted:
+    def compared(self, op: str, low: str, high: str) -> MatchingValues:
         """Moments outside the years 1 to 9999, whose texts are in no order, are wanted whatever is asked."""
-        first, last = self._ends()
+        first, last = self._bounds()
         place, met = _place(self, low)
         at_most = min(place if met and op == "<=" else place - 1, last)
         at_least = place + 1 if met and op == ">" else place
@@ -296,7 +302,7 @@ class Moments(Numbers):
         inside = [(a, b) for a, b in ranges if a <= b]
         if inside == [(first, last)]:
             return VALUES
-        return Wanted(((None, first - 1), *inside, (last + 1, None)))
+        return MatchingValues(((None, first - 1), *inside, (last + 1, None)))
 
     def text(self, number: int) -> str:
         """What SQLite sees of a stored number."""
@@ -308,7 +314,7 @@ class Moments(Numbers):
         text = moment[11:] if self.form == "clock" else moment
         return f"{text}.{fraction:0{digits}}" if fraction else text
 
-    def _ends(self) -> tuple[int, int]:
+    def _bounds(self) -> tuple[int, int]:
         second = 10 ** DIGITS[self.unit]
         if self.form == "day":
             return _FIRST_DAY, _LAST_DAY
@@ -320,7 +326,7 @@ class Moments(Numbers):
 @lru_cache(1024)
 def _place(order: Moments, text: str) -> tuple[int, bool]:
     """The first number whose text is not less, or the one behind the last; and whether it is the same."""
-    low, high = order._ends()
+    low, high = order._bounds()
     end = high + 1
     guess = _number(order, text)
     if guess is not None and low <= guess < end and order.text(guess) == text:

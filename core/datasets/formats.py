@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.contents import Contents, foreign_format, look_into
-from lamella.core.datasets.locate import Found, locate
+from lamella.core.datasets.locate import Location, locate
 from lamella.core.datasets.options import Checksums, OpenOptions, Ragged
 from lamella.core.datasets.parquet import ParquetDataset, is_parquet
 from lamella.core.datasets.text.dataset import (
@@ -36,10 +36,10 @@ class Format:
     label: str
     several: bool
     recognises: Callable[[Contents], bool]
-    open: Callable[[Found, OpenOptions], Dataset]
+    open: Callable[[Location, OpenOptions], Dataset]
 
 
-def _open_parquet(found: Found, options: OpenOptions) -> Dataset:
+def _open_parquet(found: Location, options: OpenOptions) -> Dataset:
     return ParquetDataset(found, options.checksums)
 
 
@@ -82,7 +82,7 @@ def _named_parquet(path: Path) -> bool:
     return path.suffix.casefold() in (".parquet", ".parq", ".pq")
 
 
-def data_files(found: Found) -> Found:
+def data_files(found: Location) -> Location:
     """What lies in a folder without notes: texts of one field on one line are no tables."""
     if not found.root.is_dir() or is_parquet(look_into(found.files[0])):
         return found
@@ -101,7 +101,7 @@ def _is_note(path: Path) -> bool:
     return foreign_format(contents) is None and is_note(contents)
 
 
-def common_format(found: Found) -> Format:
+def common_format(found: Location) -> Format:
     """One format for all the files. Where the first is Parquet, opening them shows whether the others are."""
     first = recognise(found.files[0])
     if len(found.files) > 1 and not first.several:
@@ -202,7 +202,7 @@ def sentence(kinds: Sequence[Kind]) -> str:
         if k.path.is_dir()
     ]
     bad = [kind.path.name for kind in kinds if kind.problem is not None]
-    refused = f"{_listed(bad)} cannot be opened" if bad else ""
+    refused = f"{_shortened(bad)} cannot be opened" if bad else ""
     told = "; ".join(part for part in (", ".join(parts), refused) if part)
     return told[:1].upper() + told[1:]
 
@@ -211,5 +211,5 @@ def _number(count: int) -> str:
     return "one" if count == 1 else f"{count:,}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _shortened(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"

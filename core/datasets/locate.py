@@ -14,7 +14,7 @@ _GLOB_SIGNS = frozenset("*?[")
 
 
 @dataclass(frozen=True)
-class Found:
+class Location:
     """`files` in the order of their names; `root` is what the person pointed at."""
 
     root: Path
@@ -22,7 +22,7 @@ class Found:
     files: tuple[Path, ...]
 
 
-def locate(path: str | Path) -> Found:
+def locate(path: str | Path) -> Location:
     """The data files that `path` means; raises `FileProblem` where there are none."""
     root = path_of(path, "the file")
     try:
@@ -71,24 +71,24 @@ def missing(path: Path) -> FileProblem:
     return FileProblem(path, "is not there", fix=fix)
 
 
-def _file(root: Path) -> Found:
+def _file(root: Path) -> Location:
     if not root.is_file():
         raise FileProblem(
             root, "is not a file", "It is a device or a pipe", "Save its content to a file first"
         )
-    return Found(root, root.stem, (root,))
+    return Location(root, root.stem, (root,))
 
 
-def _folder(root: Path) -> Found:
+def _folder(root: Path) -> Location:
     files = _visible(root, root.rglob("*"))
     if not files:
         raise FileProblem(
             root, "holds no data files", "Every file in it is hidden, empty or missing", "Choose another"
         )
-    return Found(root, root.name.removesuffix(".parquet"), files)
+    return Location(root, root.name.removesuffix(".parquet"), files)
 
 
-def _pattern(root: Path) -> Found:
+def _pattern(root: Path) -> Location:
     anchor = Path(*_before_sign(root.parts))
     matches = (Path(match) for match in glob.glob(str(root), recursive=True))  # noqa: PTH207 -- absolute patterns
     files = _visible(anchor, matches)
@@ -96,7 +96,7 @@ def _pattern(root: Path) -> Found:
         raise FileProblem(
             root, "matches no file", fix="Check the pattern: * stands for any name, ** for any folders"
         )
-    return Found(root, anchor.name or root.name, files)
+    return Location(root, anchor.name or root.name, files)
 
 
 def _before_sign(parts: Iterable[str]) -> list[str]:

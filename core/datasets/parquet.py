@@ -15,7 +15,7 @@ import pyarrow as pa
 from lamella.core.arrow.types import common_type
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.contents import Contents, look_into
-from lamella.core.datasets.locate import Found
+from lamella.core.datasets.locate import Location
 from lamella.core.datasets.options import Checksums
 from lamella.core.datasets.partitions import folder_columns, noted_types
 from lamella.core.errors import FileProblem, LamellaError
@@ -148,7 +148,7 @@ class ParquetDataset(Dataset):
 
     format = "Parquet"
 
-    def __init__(self, found: Found, checksums: Checksums = "verify") -> None:
+    def __init__(self, found: Location, checksums: Checksums = "verify") -> None:
         """Small files are checked now, so that damage is told when they are opened."""
         self.name, self.paths = found.name, found.files
         is_verified = checksums == "verify"
@@ -237,7 +237,7 @@ def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:
     )
 
 
-def _snapshot(found: Found, footers: list[Footer]) -> Snapshot:
+def _snapshot(found: Location, footers: list[Footer]) -> Snapshot:
     columns = FileColumns(coarse_int96=_any_in_microseconds(footers))
     names = [columns.take(told) for told in footers]
     stored = columns.unified(footers)

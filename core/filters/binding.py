@@ -27,8 +27,8 @@ from lamella.core.filters.expr import (
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
 from lamella.core.filters.operand import NullOperand
 from lamella.core.filters.operators import OPERATORS, WHOLE, Arity, Operator, Takes, fitting
-from lamella.core.filters.predicate_values import Asked, BadValue, BoundReference, Types, place_in
-from lamella.core.filters.values import told
+from lamella.core.filters.predicate_values import BadValue, BoundReference, TypedPredicate, Types, place_in
+from lamella.core.filters.values import value_text
 
 MOST_WHOLE = 1_000
 """Values in lists and structs that one condition compares with."""
@@ -45,17 +45,17 @@ class Bound(Predicate):
     place: Place = field(default=Place.of("", pa.null()), compare=False)
 
     @cached_property
-    def made(self) -> dict[Any, Any]:
+    def memo(self) -> dict[Any, Any]:
         """What compilers make of many values, by what it is made for: once, not for each block of rows."""
         return {}
 
     @property
     def is_listable(self) -> bool:
         """Whether its values could be given as one list with others."""
-        return self.plain and OPERATORS["in"].fits(self.type)
+        return self.has_only_values and OPERATORS["in"].fits(self.type)
 
     @cached_property
-    def plain(self) -> bool:
+    def has_only_values(self) -> bool:
         """Whether it compares with values alone: no columns, no conditions on items."""
         return not any(issubclass(kind, BoundReference | Filter) for kind in set(map(type, self.exact)))
 
@@ -97,12 +97,14 @@ def _condition(predicate: Predicate, types: Types, name: str) -> Filter:
 
 def _bound(predicate: Predicate, operator: Operator, place: Place, types: Types, name: str) -> Bound:
     if pa.types.is_null(place.type):
-        met = _met_by_null(operator, Asked(predicate, place.type, types, name, bind_to))
-        return _made(place, "is_null" if met else "not_null")
+        met = _met_by_null(operator, TypedPredicate(predicate, place.type, types, name, bind_to))
+        return _bind_place(place, "is_null" if met else "not_null")
     _refuse_unfit(predicate, operator, place.type)
-    shown, exact = Asked(predicate, place.type, types, name, bind_to).read(counted(predicate, operator))
+    shown, exact = TypedPredicate(predicate, place.type, types, name, bind_to).read(
+        counted(predicate, operator)
+    )
     if None in exact:
-        return _made(place, "has_any")
+        return _bind_place(place, "has_any")
     return Bound(predicate.column, operator.id, shown, predicate.ignore_case, place.type, exact, place)
 
 
@@ -142,11 +144,11 @@ def _together(operator: str, conditions: list[Bound]) -> Filter:
     return replace(first, operator=operator, values=values, exact=exact)
 
 
-def _made(place: Place, operator: str) -> Bound:
+def _bind_place(place: Place, operator: str) -> Bound:
     return Bound(place.name, operator, type=place.type, place=place)
 
 
-def _met_by_null(operator: Operator, asked: Asked) -> bool:
+def _met_by_null(operator: Operator, asked: TypedPredicate) -> bool:
     """All rows of a column of nulls alone meet it, or none."""
     values = counted(asked.predicate, operator)
     for value in values:
@@ -192,12 +194,12 @@ def _equal(predicate: Predicate, place: Place, value: Any, types: Types, name: s
             "Rename that column",
         )
     if value is None and place.name != predicate.column:
-        yield _made(place, "is_null")
+        yield _bind_place(place, "is_null")
     elif pa.types.is_null(place.type):
-        yield _made(place, "not_null")
+        yield _bind_place(place, "not_null")
     elif isinstance(value, Struct) and pa.types.is_struct(place.type):
         _refuse_other_fields(predicate, place, value)
-        yield _made(place, "not_null")
+        yield _bind_place(place, "not_null")
         given = dict(value)
         for field in place.type:
             yield from _equal(predicate, place.inside(field), given.get(field.name), types, name)
@@ -206,7 +208,7 @@ def _equal(predicate: Predicate, place: Place, value: Any, types: Types, name: s
         for number, item in enumerate(value):
             yield from _equal(predicate, place.item(number), item, types, name)
     elif is_whole(value) or kind_of(place.type) in NESTED:
-        what = f"Column '{place.name}' ({place.type}) cannot be compared with {told(value)}"
+        what = f"Column '{place.name}' ({place.type}) cannot be compared with {value_text(value)}"
         raise BadValue(value, what, "one is a list or a struct, and the other is not of that kind")
     else:
         yield _bound(Predicate(place.name, "eq", (value,)), OPERATORS["eq"], place, types, name)

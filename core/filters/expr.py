@@ -82,10 +82,10 @@ class Predicate(Filter):
             raise BadFilter(f"Conditions on items are nested more than {DEEPEST} deep", fix="Ask of fewer")
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._asked == other._asked
+        return type(other) is type(self) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash(self._asked)
+        return hash(self._identity)
 
     @cached_property
     def _depth(self) -> int:
@@ -94,10 +94,10 @@ class Predicate(Filter):
         return 1 + max((node._depth for node in inside if isinstance(node, Predicate)), default=-1)
 
     @cached_property
-    def _asked(self) -> tuple[object, ...]:
+    def _identity(self) -> tuple[object, ...]:
         values = self.values
         if not _TOLD_BY_EQUALITY.issuperset(map(type, values)):
-            values = tuple(map(_told_apart, values))
+            values = tuple(map(_comparison_key, values))
         return self.column, self.operator, values, tuple(map(type, self.values)), self.ignore_case
 
 
@@ -169,7 +169,7 @@ _AS_GIVEN = frozenset({str, bytes, bool, int})
 _TOLD_BY_EQUALITY = frozenset({str, bytes, bool, int, float})
 
 
-def _told_apart(value: Any) -> object:
+def _comparison_key(value: Any) -> object:
     """Times before and after clocks are set back are equal to Python, and some values cannot be compared."""
     if isinstance(value, Filter | Reference) or type(value) in _TOLD_BY_EQUALITY:
         return value

@@ -109,7 +109,7 @@ WORDS: dict[str, Callable[[pa.DataType], bool]] = {
 }
 
 
-def asked_types(word: str, type_: pa.DataType) -> tuple[bool, bool]:
+def type_test(word: str, type_: pa.DataType) -> tuple[bool, bool]:
     """Whether values of this type are asked for, and whether null is. Raises ValueError."""
     if word not in WORDS and word != NULL:
         guesses = nearest(word, [*WORDS, NULL])

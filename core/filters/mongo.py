@@ -362,11 +362,11 @@ def _operand(value: Any) -> Any:
 
 
 def _write_pattern(make: Callable[[str], str]) -> Callable[[Predicate, Sequence[Any]], Query]:
-    def written(predicate: Predicate, values: Sequence[Any]) -> Query:
+    def write(predicate: Predicate, values: Sequence[Any]) -> Query:
         options = {"$options": "i"} if predicate.ignore_case else {}
         return {"$regex": make(values[0]), **options}
 
-    return written
+    return write
 
 
 def _write_equal(predicate: Predicate, values: Sequence[Any]) -> Query:

@@ -14,9 +14,9 @@ from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.nested import Place, names_within, place_of
 from lamella.core.errors import BadFilter, UnknownColumn, shown
 from lamella.core.filters.expr import Filter, Predicate, Reference, item_types
-from lamella.core.filters.kinds import NESTED, Kind, asked_types, kind_of, refusal
+from lamella.core.filters.kinds import NESTED, Kind, kind_of, refusal, type_test
 from lamella.core.filters.operators import EQUALITIES, OPERATORS, Takes
-from lamella.core.filters.values import Value, are_exact, convert, number_text, told
+from lamella.core.filters.values import Value, are_exact, convert, number_text, value_text
 
 ESCAPE = "\\"
 
@@ -62,7 +62,7 @@ class BoundReference:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TypedPredicate:
     """A predicate on a column of type `type`, among columns of `types` in the dataset `name`. `bind` binds
     conditions on items."""
 
@@ -83,7 +83,7 @@ class Asked:
         return tuple(value.shown for value in read), tuple(value.exact for value in read)
 
     def refused(self, value: Any, why: str) -> BadFilter:
-        what = f"Column '{self.predicate.column}' ({self.type}) cannot be compared with {told(value)}"
+        what = f"Column '{self.predicate.column}' ({self.type}) cannot be compared with {value_text(value)}"
         return BadValue(value, what, why)
 
 
@@ -115,11 +115,11 @@ def _refuse_inside_items(types: Types, column: str) -> None:
         )
 
 
-def _values(asked: Asked, values: Sequence[Any]) -> list[Value]:
+def _values(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     return [_value(asked, value, asked.type) for value in values]
 
 
-def _value(asked: Asked, value: Any, type_: pa.DataType) -> Value:
+def _value(asked: TypedPredicate, value: Any, type_: pa.DataType) -> Value:
     if isinstance(value, Reference | Filter):
         raise _misplaced(asked, value)
     if kind_of(type_) is Kind.TEXT and asked.predicate.operator in EQUALITIES:
@@ -132,7 +132,7 @@ def _value(asked: Asked, value: Any, type_: pa.DataType) -> Value:
         raise asked.refused(value, str(error)) from error
 
 
-def _misplaced(asked: Asked, value: Reference | Filter) -> BadFilter:
+def _misplaced(asked: TypedPredicate, value: Reference | Filter) -> BadFilter:
     operator = OPERATORS[asked.predicate.operator]
     told = f"column '{value.name}'" if isinstance(value, Reference) else "a condition"
     others = ", ".join(other.id for other in OPERATORS.values() if other.takes is Takes.COLUMNS)
@@ -143,14 +143,14 @@ def _misplaced(asked: Asked, value: Reference | Filter) -> BadFilter:
     )
 
 
-def _values_or_columns(asked: Asked, values: Sequence[Any]) -> list[Value]:
+def _values_or_columns(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     return [
         _reference(asked, value) if isinstance(value, Reference) else _value(asked, value, asked.type)
         for value in values
     ]
 
 
-def _reference(asked: Asked, given: Reference) -> Value:
+def _reference(asked: TypedPredicate, given: Reference) -> Value:
     other = place_in(asked.types, given.name, asked.name)
     why = refusal(asked.type, other.type)
     if why is not None:
@@ -163,7 +163,7 @@ def _reference(asked: Asked, given: Reference) -> Value:
     return Value(given, BoundReference(other))
 
 
-def _pattern(asked: Asked, values: Sequence[Any]) -> list[Value]:
+def _pattern(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     read = _values(asked, values)
     check_pattern(asked.predicate)
     return read
@@ -208,7 +208,7 @@ def _open_group(pattern: str) -> int:
     return opened[-1] if opened else -1
 
 
-def _items(asked: Asked, values: Sequence[Any]) -> list[Value]:
+def _items(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     item = asked.type.value_type
     if pa.types.is_null(item):
         return [Value(value, None) for value in values]
@@ -221,14 +221,14 @@ def _items(asked: Asked, values: Sequence[Any]) -> list[Value]:
     return [_value(asked, value, item) for value in values]
 
 
-def _count(asked: Asked, values: Sequence[Any]) -> list[Value]:
+def _count(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     size = _whole_number(asked, values[0])
     if size < 0:
         raise asked.refused(size, "No list has fewer than 0 items")
     return [Value(size, size)]
 
 
-def _division(asked: Asked, values: Sequence[Any]) -> list[Value]:
+def _division(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     divisor, remainder = (_whole_number(asked, value) for value in values)
     if divisor == 0:
         raise BadFilter(
@@ -239,25 +239,25 @@ def _division(asked: Asked, values: Sequence[Any]) -> list[Value]:
     return [Value(divisor, abs(divisor)), Value(remainder, remainder)]
 
 
-def _whole_number(asked: Asked, value: Any) -> int:
+def _whole_number(asked: TypedPredicate, value: Any) -> int:
     exact = _value(asked, value, pa.int64()).exact
     if not isinstance(exact, int):
         raise asked.refused(value, f"'{asked.predicate.operator}' takes whole numbers")
     return exact
 
 
-def _types(asked: Asked, values: Sequence[Any]) -> list[Value]:
+def _types(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     column = asked.predicate.column
     if not values:
         raise BadFilter(f"Column '{column}' is asked for no type", fix="Name one, such as 'number' or 'text'")
     try:
-        met = [asked_types(word if isinstance(word, str) else shown(word), asked.type) for word in values]
+        met = [type_test(word if isinstance(word, str) else shown(word), asked.type) for word in values]
     except ValueError as error:
         raise BadFilter(f"Column '{column}' cannot be asked for its type", str(error)) from error
     return [Value(word, answer) for word, answer in zip(values, met, strict=True)]
 
 
-def _filter(asked: Asked, values: Sequence[Any]) -> list[Value]:
+def _filter(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     (where,) = values
     if not isinstance(where, Filter):
         raise asked.refused(where, "'elem_match' takes a condition on the items, such as col('item') > 5")
@@ -266,7 +266,7 @@ def _filter(asked: Asked, values: Sequence[Any]) -> list[Value]:
 
 
 _OF_THE_COLUMN = (Takes.VALUES, Takes.COLUMNS)
-_READERS: dict[Takes, Callable[[Asked, Sequence[Any]], list[Value]]] = {
+_READERS: dict[Takes, Callable[[TypedPredicate, Sequence[Any]], list[Value]]] = {
     Takes.VALUES: _values,
     Takes.COLUMNS: _values_or_columns,
     Takes.PATTERN: _pattern,

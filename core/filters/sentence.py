@@ -36,13 +36,13 @@ def condition(predicate: Predicate) -> str:
     words = operator.sentence.format(
         *values if operator.arity is not Arity.MANY else (),
         wording=operator.wording(_kind(predicate)),
-        all=listed(values, more) if values else "one of no values",
-        each=listed(values, more, "and") if values else "all of no values",
+        all=word_list(values, more) if values else "one of no values",
+        each=word_list(values, more, "and") if values else "all of no values",
     )
     return f"{_name(predicate.column)} {words}" + (" in any case" if predicate.ignore_case else "")
 
 
-def listed(words: Sequence[str], more: int = 0, last: str = "or") -> str:
+def word_list(words: Sequence[str], more: int = 0, last: str = "or") -> str:
     """`AA, DL or UA`; `more` is how many values were left out when above 1."""
     if more > 1:
         return ", ".join(words[:MOST_VALUES]) + f" {last} {more:,} more"

@@ -209,7 +209,7 @@ FEW_WANTED = 4
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ValueSet:
     """Values of Arrow that a condition asks for. NaN is told apart: a set takes one with a sign for another
     than one without."""
 
@@ -237,13 +237,13 @@ class ArrowOperand(Operand[pa.BooleanArray]):
             return self._compare(how, self._folded(value))
         if self._kind is Kind.FLOAT:
             return self._compare_float(how, value)
-        narrowed = self._once((how, value), lambda: narrow(how, value, *value_range(self._type)))
+        narrowed = self._memoized((how, value), lambda: narrow(how, value, *value_range(self._type)))
         return self.always(narrowed) if isinstance(narrowed, bool) else self._compare(*narrowed)
 
     def one_of(self, values: Sequence[Any]) -> pa.BooleanArray:
         if not values:
             return self.always(False)
-        wanted = self._once("one of", lambda: self._wanted(values))
+        wanted = self._memoized("one of", lambda: self._value_set(values))
         found = self._among(wanted.values)
         return pc.or_(found, self._is_nan) if wanted.nan else found
 
@@ -315,10 +315,10 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         return pc.utf8_lower(array_of([value], pa.large_string()))[0].as_py()
 
     def _compare(self, how: str, value: Any) -> pa.BooleanArray:
-        compared = self._once(("scalar", value), lambda: scalar_of(value, self._array.type))
+        compared = self._memoized(("scalar", value), lambda: scalar_of(value, self._array.type))
         return _sure(_COMPARISONS[how](self._array, compared))
 
-    def _once(self, wanted: Hashable, make: Callable[[], T]) -> T:
+    def _memoized(self, wanted: Hashable, make: Callable[[], T]) -> T:
         """What is made of a condition's values for columns of this type: once, not for each block of rows."""
         key = (wanted, self._type)
         if key not in self._made:
@@ -326,20 +326,20 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         made: T = self._made[key]
         return made
 
-    def _wanted(self, values: Sequence[Any]) -> Wanted:
+    def _value_set(self, values: Sequence[Any]) -> ValueSet:
         if self._kind in AS_THEY_ARE:
             folded = [self._folded(value) for value in values] if self._ignore_case else values
-            return Wanted(array_of(folded, self._array.type))
+            return ValueSet(array_of(folded, self._array.type))
         if self._kind is Kind.FLOAT:
             return self._wanted_floats(values)
-        return Wanted(array_of(narrow_each(values, *value_range(self._type)), self._array.type))
+        return ValueSet(array_of(narrow_each(values, *value_range(self._type)), self._array.type))
 
-    def _wanted_floats(self, values: Sequence[Any]) -> Wanted:
+    def _wanted_floats(self, values: Sequence[Any]) -> ValueSet:
         narrowed = (narrow_float("eq", value, float_width(self._type)) for value in values)
         numbers = [found[1] for found in narrowed if not isinstance(found, bool)]
         plain = [number for number in numbers if not math.isnan(number)]
         zeros = [-0.0, 0.0] if 0.0 in plain else []
-        return Wanted(array_of(plain + zeros, self._array.type), len(plain) < len(numbers))
+        return ValueSet(array_of(plain + zeros, self._array.type), len(plain) < len(numbers))
 
     def _compare_float(self, how: str, value: Any) -> pa.BooleanArray:
         narrowed = narrow_float(how, value, float_width(self._type))
@@ -436,10 +436,10 @@ def _met(
 
 def _test(predicate: Bound, array: pa.Array, find: Find) -> pa.BooleanArray:
     operator = OPERATORS[predicate.operator]
-    if predicate.plain:
+    if predicate.has_only_values:
         if isinstance(array, pa.DictionaryArray):
             return _test_dictionary(predicate, array, find)
-        operand = ArrowOperand(array, predicate.ignore_case, predicate.made)
+        operand = ArrowOperand(array, predicate.ignore_case, predicate.memo)
         return operator.test(operand, predicate.exact)
 
     def value(exact: Any) -> Any:

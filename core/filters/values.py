@@ -102,7 +102,7 @@ def value_range(type_: pa.DataType) -> tuple[int, int]:
     return range_of(plain)
 
 
-def told(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value in a message: the constants as conditions spell them, not as Python does; a long one is cut."""
     if value is None:
         return "null"
@@ -115,7 +115,7 @@ def _number(value: Any, type_: pa.DataType) -> Value:
     if isinstance(value, str):
         value = _number_from_text(value)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
-        raise ValueError(f"{told(value)} is not a number")
+        raise ValueError(f"{value_text(value)} is not a number")
     if isinstance(value, Decimal) and not value.is_finite():
         value = float(value)
     if types.is_integer(type_) and isinstance(value, float) and value.is_integer():
@@ -139,7 +139,7 @@ def _number_from_text(text: str) -> int | float | Decimal:
     try:
         value = Decimal(text.strip())
     except InvalidOperation:
-        raise ValueError(f"{told(text)} is not a number") from None
+        raise ValueError(f"{value_text(text)} is not a number") from None
     if not value.is_finite():
         return float(value)
     if value and (abs(value.adjusted()) > MOST_DIGITS or len(text) > MOST_DIGITS):
@@ -164,7 +164,7 @@ def _integer(value: Any, type_: pa.DataType) -> Value:
 
 def _text(value: Any, _type: pa.DataType) -> Value:
     if not isinstance(value, str):
-        raise ValueError(f"{told(value)} is not text; write it in quotes")
+        raise ValueError(f"{value_text(value)} is not text; write it in quotes")
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -184,7 +184,7 @@ def _binary(value: Any, type_: pa.DataType) -> Value:
     if isinstance(value, str):
         value = _bytes_from_text(value, type_)
     if not isinstance(value, bytes | bytearray | memoryview):
-        raise ValueError(f"{told(value)} is not binary data")
+        raise ValueError(f"{value_text(value)} is not binary data")
     return Value(bytes(value), bytes(value))
 
 
@@ -209,10 +209,10 @@ def _boolean(value: Any, _type: pa.DataType) -> Value:
     if isinstance(value, str):
         word = value.strip().casefold()
         if word not in _WORDS:
-            raise ValueError(f"{told(value)} is neither true nor false")
+            raise ValueError(f"{value_text(value)} is neither true nor false")
         value = _WORDS[word]
     if not isinstance(value, bool):
-        raise ValueError(f"{told(value)} is neither true nor false")
+        raise ValueError(f"{value_text(value)} is neither true nor false")
     return Value(value, value)
 
 
@@ -231,7 +231,7 @@ def _moment(value: Any, type_: pa.DataType) -> Value:
         moment = value  # type: ignore[assignment]
         shown = value.isoformat(sep=" ") if extra_ns and isinstance(value, dt.datetime) else value
     else:
-        raise ValueError(f"{told(value)} is not a date")
+        raise ValueError(f"{value_text(value)} is not a date")
     return Value(shown, _count(moment_ns(moment, zone) + extra_ns, type_))
 
 
@@ -248,7 +248,7 @@ def _clock(value: Any, type_: pa.DataType) -> Value:
         clock, ns = time_from_text(value.strip())
         return Value(value.strip() if ns % 1000 else clock, _count(ns, type_))
     if not isinstance(value, dt.time) or value.tzinfo is not None:
-        raise ValueError(f"{told(value)} is not a time of day without a zone")
+        raise ValueError(f"{value_text(value)} is not a time of day without a zone")
     return Value(value, _count(time_ns(value), type_))
 
 
@@ -256,7 +256,7 @@ def _span(value: Any, type_: pa.DataType) -> Value:
     if isinstance(value, str):
         return Value(value.strip(), _count(span_from_text(value), type_))
     if not isinstance(value, dt.timedelta):
-        raise ValueError(f"{told(value)} is not a span of time")
+        raise ValueError(f"{value_text(value)} is not a span of time")
     ns = span_ns(value)
     return Value(span_text(ns) if ns % 1000 else value, _count(ns, type_))
 

@@ -18,7 +18,7 @@ from lamella.core.index.open_indexes import FileIndex, file_indexes, indexed_col
 from lamella.core.index.runs import NotServed, Runs, Sought
 from lamella.core.index.sorted import Sorted, Span, can_be_ordered, ranks
 from lamella.core.scan.read import changed_cells, in_memory, take_rows
-from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, SortKey, chosen
+from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, SortKey, project
 
 FEW_ROWS = 256
 SHARE = 8
@@ -62,7 +62,7 @@ def index_name(column: Column) -> str:
 
 def meeting(snapshot: Snapshot, positions: np.ndarray, condition: Filter) -> np.ndarray:
     """Whether the rows at these positions meet a condition, looked at one by one."""
-    columns = chosen(snapshot, columns_read(condition))
+    columns = project(snapshot, columns_read(condition))
     return to_numpy(mask(condition, take_rows(snapshot, positions, columns)))
 
 

@@ -16,7 +16,7 @@ from lamella.core.query.find import search
 from lamella.core.query.pruning import Found, Reads, files_of, found_in, may_meet
 from lamella.core.query.query import Query
 from lamella.core.scan.read import live_positions, pieces
-from lamella.core.scan.snapshot import Snapshot, chosen
+from lamella.core.scan.snapshot import Snapshot, project
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _columns_read(snapshot: Snapshot, query: Query) -> set[int]:
     used = [key.column for key in query.sort]
     if query.where is not None:
         used += columns_read(bind(query.where, snapshot.schema, snapshot.name))
-    named = (*chosen(snapshot, used), *chosen(snapshot, query.columns))
+    named = (*project(snapshot, used), *project(snapshot, query.columns))
     return {column.key for column in named}
 
 

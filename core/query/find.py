@@ -40,7 +40,7 @@ from lamella.core.scan.read import (
     take_rows,
     with_changes,
 )
-from lamella.core.scan.snapshot import Column, Snapshot, SortKey, chosen
+from lamella.core.scan.snapshot import Column, Snapshot, SortKey, project
 from lamella.core.validation import count_of, names_of
 
 
@@ -111,7 +111,7 @@ def search_by_mask(
     """The same, and which row groups were looked at for it, be they decoded now or kept from before."""
     bound = bind(where, snapshot.schema, snapshot.name)
     counted_by = [column.name for column in snapshot.columns[:1]]  # where the filter asks nothing of rows
-    columns = chosen(snapshot, columns_read(bound) or counted_by)
+    columns = project(snapshot, columns_read(bound) or counted_by)
     found, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
     rows_at_once = ROWS_AT_ONCE if enough is None else enough
     pieces = runs(
@@ -135,7 +135,7 @@ def _blocks(
     """The columns from position `first` on: a few rows at first, then more and more."""
     rows = max(rows, FEWEST_ROWS)
     for piece in pieces:
-        chunks = piece.stored(snapshot, columns, cache)
+        chunks = piece.stored_chunks(snapshot, columns, cache)
         low = max(first, piece.first)
         while low < piece.stop:
             high = min(low + rows, piece.stop)
@@ -219,7 +219,7 @@ def _reads_of_search(snapshot: Snapshot, row_groups: int) -> Reads:
 def _sorted_here(
     snapshot: Snapshot, own: duckdb.DuckDBPyConnection, where: Filter | None, key: SortKey, job: Job
 ) -> np.ndarray:
-    (column,) = chosen(snapshot, [key.column])
+    (column,) = project(snapshot, [key.column])
     values = [exp.column(POSITION, quoted=True), exp.column(identifier(column), quoted=True)]
     query = _select(snapshot, own, values, where, (), job, also=[key.column])
     reader = own.sql(query.sql("duckdb")).to_arrow_reader(ROWS_A_BATCH)
@@ -239,7 +239,7 @@ def _select(
     bound = bind(where, snapshot.schema, snapshot.name) if where is not None else None
     filtered = columns_read(bound) if bound is not None else []
     used = dict.fromkeys([*filtered, *(key.column for key in sort), *also])
-    columns = chosen(snapshot, used)
+    columns = project(snapshot, used)
     query = exp.select(*values).from_(relation(snapshot, columns, own, job=job))
     if bound is not None:
         query = query.where(to_sql(bound, {c.name: identifier(c) for c in columns}))
@@ -331,7 +331,7 @@ def answer(
     within: np.ndarray | None = None,
 ) -> pa.Table:
     """The rows a query asks for. `within`: of these live positions, ascending, alone."""
-    job, columns = job or Job(), chosen(snapshot, query.columns, flatten)
+    job, columns = job or Job(), project(snapshot, query.columns, flatten)
     found = looked_for(snapshot, query, job, within)
     if found is not None:
         return take_rows(snapshot, found, columns)
@@ -359,7 +359,7 @@ def stream(
     within: np.ndarray | None = None,
 ) -> pa.RecordBatchReader:
     """The same in bounded memory, but for eight bytes for each row that a filter or a sort finds."""
-    job, columns = job or Job(), chosen(snapshot, query.columns, flatten)
+    job, columns = job or Job(), project(snapshot, query.columns, flatten)
     if query.where is None and not query.sort and within is None:
         return stream_columns(snapshot, columns, job)
     found = find_rows(snapshot, query.where, query.sort, job, within)
@@ -438,7 +438,7 @@ def sort_keys(snapshot: Snapshot, names: Iterable[str] | None) -> tuple[SortKey,
         SortKey(name) if name in known else SortKey(name.removeprefix("-"), name.startswith("-"))
         for name in (() if names is None else names_of(names, f"{snapshot.name}: sort"))
     )
-    chosen(snapshot, (key.column for key in keys))
+    project(snapshot, (key.column for key in keys))
     return keys
 
 

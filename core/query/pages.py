@@ -27,7 +27,7 @@ from lamella.core.query.fields import alias, cast, column, every, number, paren,
 from lamella.core.query.find import find_by_index, find_rows
 from lamella.core.query.plan import Needed, Node, Order, Running
 from lamella.core.scan.read import cells_at, live_positions, read_rows, take_rows
-from lamella.core.scan.snapshot import Column, Snapshot, SortKey, chosen, named
+from lamella.core.scan.snapshot import Column, Snapshot, SortKey, named, project
 
 _SORT = b"sort"
 
@@ -42,7 +42,7 @@ class Cursor:
 
 def written(snapshot: Snapshot, position: int, id_column: Column, keys: Sequence[SortKey]) -> str:
     """The cursor of the row at a live position."""
-    columns = (id_column, *chosen(snapshot, (key.column for key in keys)))
+    columns = (id_column, *project(snapshot, (key.column for key in keys)))
     rows = take_rows(snapshot, np.array([position]), columns)
     rows = rows.rename_columns([str(i) for i in range(len(columns))])
     sink = pa.BufferOutputStream()
@@ -179,7 +179,7 @@ class Asked:
 
     def _place(self, order: np.ndarray, cursor: Cursor) -> int:
         """How many rows of `order` come no later than the cursor's: a binary search."""
-        columns = chosen(self.snapshot, (key.column for key in self.keys))
+        columns = project(self.snapshot, (key.column for key in self.keys))
         behind = self.behind(cursor.row_id)
         low, high = 0, len(order)
         while low < high:

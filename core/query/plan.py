@@ -27,7 +27,7 @@ from lamella.core.query.duckdb_types import holds
 from lamella.core.query.fields import Field, Fields, alias, cast_to, column, every, func, leaf, number, paren
 from lamella.core.query.find import find_by_index, pays
 from lamella.core.query.steps import Aggregates
-from lamella.core.scan.snapshot import Column, Snapshot, chosen
+from lamella.core.scan.snapshot import Column, Snapshot, project
 
 Needed = frozenset[str]
 
@@ -332,4 +332,4 @@ class Scan(Node):
     def _filtered(self) -> Sequence[Column]:
         from lamella.core.query.functions.table import columns_of
 
-        return chosen(self.snapshot, columns_of(self._bound())) if self.where else ()
+        return project(self.snapshot, columns_of(self._bound())) if self.where else ()

@@ -24,7 +24,7 @@ from lamella.core.filters.predicate_values import ESCAPE
 from lamella.core.filters.values import Narrowed, narrow, narrow_each, value_range
 from lamella.core.scan.parquet_file import Footer, unchanged
 from lamella.core.scan.read import Piece, changed_cells
-from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, chosen
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, project
 
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
@@ -132,7 +132,7 @@ class Might:
 
 def may_meet(snapshot: Snapshot, bound: Filter) -> Callable[[Piece], bool]:
     """Whether rows of a piece may meet the filter; those with pending cells of its columns always may."""
-    columns = {column.name: column for column in chosen(snapshot, columns_read(bound))}
+    columns = {column.name: column for column in project(snapshot, columns_read(bound))}
 
     @lru_cache(1)  # the pieces of a file follow each other
     def extents(segment: FileSegment) -> dict[str, list[Extent]]:
@@ -162,7 +162,7 @@ def _might(bound: Filter, extents: dict[str, Extent]) -> Might:
         if not isinstance(condition, Bound) or condition.ignore_case:
             return Might()
         extent = extents.get(condition.place.name, UNKNOWN)
-        operand = StatisticsOperand(extent, condition.place.type, condition.made)
+        operand = StatisticsOperand(extent, condition.place.type, condition.memo)
         try:
             made: Might = OPERATORS[condition.operator].test(cast(Operand[Might], operand), condition.exact)
         except NotTold:

@@ -21,7 +21,7 @@ from lamella.core.query.find import find_positions
 from lamella.core.query.pruning import Found
 from lamella.core.query.query import Query
 from lamella.core.scan.read import live_positions, patch_scattered, piece_at, read_rows, schema_of, take_rows
-from lamella.core.scan.snapshot import Column, Snapshot, chosen
+from lamella.core.scan.snapshot import Column, Snapshot, project
 
 DECODED_CELLS = 8_000_000
 
@@ -103,11 +103,11 @@ class View:
 
     @property
     def schema(self) -> pa.Schema:
-        return schema_of(chosen(self.snapshot, self.query.columns))
+        return schema_of(project(self.snapshot, self.query.columns))
 
     def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
         """`count` rows from row `offset` of the answer, fewer at its end; any column may be named."""
-        fields = chosen(self.snapshot, self.query.columns if columns is None else columns)
+        fields = project(self.snapshot, self.query.columns if columns is None else columns)
         if self._positions is None:
             return fetch_next(self.snapshot, offset, count, fields)
         return fetch(self.snapshot, np.asarray(self._positions[offset : offset + count]), fields)

@@ -52,7 +52,7 @@ class RelationCheck:
             return (f"{relation.name}: {relation.problem}",)
         if not self.dangling:
             return ()
-        shown = ", ".join(f"{_told(each.key)} (_id {each.row_id})" for each in self.examples)
+        shown = ", ".join(f"{_key_text(each.key)} (_id {each.row_id})" for each in self.examples)
         return (
             f"{relation.name}: {self.dangling:,} of {self.rows:,} rows of {relation.from_table} point at"
             f" nothing in {relation.to_table}, such as {shown}",
@@ -85,7 +85,7 @@ def check(relation: Relation, one: Snapshot, other: Snapshot, job: Job) -> Relat
 def _with(so_far: RelationCheck, keys: Keys, rows: pa.Table) -> RelationCheck:
     *values, ids = rows.columns
     valid = valid_in_all(values)
-    valid[keys.found(values)[0]] = False
+    valid[keys.match(values)[0]] = False
     lost = np.flatnonzero(valid)
     unset = rows.num_rows - int(valid_in_all(values).sum())
     return replace(
@@ -117,5 +117,5 @@ def _all_values(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> list
     return list(pa.concat_tables([empty, *read]).columns)
 
 
-def _told(key: tuple[Any, ...]) -> str:
+def _key_text(key: tuple[Any, ...]) -> str:
     return repr(key[0]) if len(key) == 1 else repr(key)

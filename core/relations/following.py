@@ -63,17 +63,17 @@ class Keys:
     def _codes(self) -> KeyCodes:
         return KeyCodes(self._values)
 
-    def found(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
+    def match(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
         """The rows that have a key, and the number of the first such key."""
         same = [brought(values, kind) for values, kind in zip(columns, self._kinds, strict=True)]
-        rows, numbers = self._codes.found(same)
+        rows, numbers = self._codes.match(same)
         return rows, self._rows[numbers]
 
     def condition(self) -> Filter | None:
         """What every row that has a key meets, if not only those; None where that cannot be said in short."""
         if len(self._rows) > MOST_LISTED or not all(OPERATORS["eq"].fits(c.type) for c in self._columns):
             return None
-        if not all(map(_can_be_told, self._values)):
+        if not all(map(_fits_conditions, self._values)):
             return None
         return all_of(is_one_of(c, v) for c, v in zip(self._columns, self._values, strict=True))
 
@@ -81,7 +81,7 @@ class Keys:
         """The live rows of `snapshot` that have a key in the columns, and meet `where`."""
         positions, numbers = [EMPTY], [EMPTY]
         for at, rows in self._candidates(snapshot, where, job) if len(self._rows) else ():
-            found, keys = self.found(rows.columns)
+            found, keys = self.match(rows.columns)
             positions.append(at[found])
             numbers.append(keys)
         return Matched(np.concatenate(positions), np.concatenate(numbers))
@@ -115,7 +115,7 @@ def key_rows(
     """Positions and values of all live rows, a row group at a time; what is decoded is kept."""
     for piece in pieces(snapshot, 0, snapshot.num_positions):
         job.check()
-        chunks = piece.stored(snapshot, columns)
+        chunks = piece.stored_chunks(snapshot, columns)
         live = without(np.arange(piece.first, piece.stop), snapshot.deleted)
         yield live, finish(snapshot, piece.first, piece.stop, columns, chunks)
 
@@ -133,7 +133,7 @@ def _those(values: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
     return values if len(rows) == len(values) else take(values, rows)
 
 
-def _can_be_told(values: pa.ChunkedArray) -> bool:
+def _fits_conditions(values: pa.ChunkedArray) -> bool:
     """Conditions take no day beyond the years 1 to 9999. None is among nanoseconds, for which there is no
     Python value but pandas'."""
     kind = kind_of(values.type)
@@ -147,21 +147,21 @@ COUNT = "count"
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class RowSelection:
     """Rows of a table: those that meet `where`, of the live positions `within` where they are known."""
 
     where: Filter | None = None
     within: np.ndarray | None = None
 
-    def and_meeting(self, where: Filter | None) -> Chosen:
+    def and_meeting(self, where: Filter | None) -> RowSelection:
         both = [each for each in (self.where, where) if each is not None]
-        return Chosen(all_of(both) if both else None, self.within)
+        return RowSelection(all_of(both) if both else None, self.within)
 
 
-def related(link: Link, state: IdentifiedRows, row_id: int, other: IdentifiedRows, job: Job) -> Chosen:
+def related(link: Link, state: IdentifiedRows, row_id: int, other: IdentifiedRows, job: Job) -> RowSelection:
     """The rows of `other` that are related to this row. Raises `UnknownRow`."""
     if link.other_columns != (ID,):
-        return Chosen(condition(link, state, row_id, other, job))
+        return RowSelection(condition(link, state, row_id, other, job))
     return of_keys([_key(cell) for cell in _cells(link, state, row_id)], link.other_columns, other, job)
 
 
@@ -176,13 +176,13 @@ def condition(link: Link, state: IdentifiedRows, row_id: int, other: IdentifiedR
 
 def of_keys(
     values: Sequence[pa.ChunkedArray], names: Sequence[str], other: IdentifiedRows, job: Job
-) -> Chosen:
+) -> RowSelection:
     """The rows of `other` that have one of the keys in the columns of these names."""
     if tuple(names) == (ID,) and pa.types.is_signed_integer(values[0].type):
         ids = to_numpy(values[0].drop_null()).astype(np.int64)
         positions = distinct(other.locate(ids))
-        return Chosen(within=positions[positions >= 0])
-    return Chosen(_condition(values, names, other, job))
+        return RowSelection(within=positions[positions >= 0])
+    return RowSelection(_condition(values, names, other, job))
 
 
 def _condition(

@@ -22,7 +22,15 @@ from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
 from lamella.core.jobs import Job
 from lamella.core.query.find import answer, asked, find_rows
 from lamella.core.relations.checking import RelationCheck
-from lamella.core.relations.following import COUNT, Chosen, Keys, condition, counts, of_keys, valid_in_all
+from lamella.core.relations.following import (
+    COUNT,
+    Keys,
+    RowSelection,
+    condition,
+    counts,
+    of_keys,
+    valid_in_all,
+)
 from lamella.core.relations.relation import Relation
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.row_ids import IdentifiedRows
@@ -127,7 +135,7 @@ class Edges:
         table, work, ways = self.table, job or Job(), self._ways(direction)
         edges, nodes = table.state(), self.store[ways[0][1].to_table].state()
         query = asked(nodes.snapshot, columns, None, sort, limit, offset)
-        far: list[Chosen] = []
+        far: list[RowSelection] = []
         for near, other in ways:
             chosen = _met(table, where, self._beginning(near, row_id, edges, work))
             positions = find_rows(edges.snapshot, chosen, (), work)
@@ -150,7 +158,7 @@ class Edges:
         edges = table.snapshot()
         found = [
             counts(
-                near.seen("in"),
+                near.link("in"),
                 self.store[near.to_table].state(),
                 row_ids,
                 edges,
@@ -191,7 +199,7 @@ class Edges:
 
     def _beginning(self, near: Relation, row_id: int, edges: IdentifiedRows, job: Job) -> Filter:
         nodes = self.store[near.to_table].state()
-        return condition(near.seen("in"), nodes, row_id, edges, job)
+        return condition(near.link("in"), nodes, row_id, edges, job)
 
     def _ways(self, direction: Way) -> list[tuple[Relation, Relation]]:
         """The near and the far end of the edges that are meant."""
@@ -221,7 +229,7 @@ def _whole(far: Relation) -> list[Filter]:
     return [Predicate(name, "not_null") for name in far.from_columns if name != ID]
 
 
-def _either(chosen: Sequence[Chosen], nodes: IdentifiedRows, job: Job) -> np.ndarray:
+def _either(chosen: Sequence[RowSelection], nodes: IdentifiedRows, job: Job) -> np.ndarray:
     """Ascending positions of the rows that are chosen by one of them."""
     return union(*(find_rows(nodes.snapshot, one.where, (), job, one.within) for one in chosen))
 
@@ -311,7 +319,7 @@ class Nodes:
     def pointed_at(self, rows: pa.Table, end: Relation, missing: Missing) -> list[Hashable | None]:
         """The node that each edge leads to; None for what is no edge, or left out."""
         values = _columns(rows, end.from_columns)
-        found, places = Keys(_columns(self._rows, end.to_columns), _described(values)).found(values)
+        found, places = Keys(_columns(self._rows, end.to_columns), _described(values)).match(values)
         labels: list[Hashable | None] = [None] * rows.num_rows
         for row, place in zip(found.tolist(), places.tolist(), strict=True):
             labels[row] = self._labels[place]

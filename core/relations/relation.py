@@ -52,7 +52,7 @@ class Relation:
     def within_one_table(self) -> bool:
         return self.from_table == self.to_table
 
-    def seen(self, direction: Direction) -> Link:
+    def link(self, direction: Direction) -> Link:
         """From the table that points ("out"), or from the one that is pointed at."""
         if direction == "out":
             return Link(
@@ -93,7 +93,7 @@ _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 @lru_cache(4096)
 def meeting_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     """The type in which keys of the two are compared, or None where they mean different things."""
-    a, b = _plain(a), _plain(b)
+    a, b = _value_type(a), _value_type(b)
     if is_.is_nested(a) or is_.is_nested(b):
         return None
     if is_.is_null(a) or is_.is_null(b) or a.equals(b):
@@ -122,7 +122,7 @@ def brought(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return values.cast(kind)
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def _value_type(kind: pa.DataType) -> pa.DataType:
     """What a dictionary or an extension type holds."""
     if isinstance(kind, pa.BaseExtensionType):
         return kind.storage_type
@@ -207,12 +207,14 @@ def refuse_apart(store: str, one: End, other: End) -> None:
     of one column can ever be equal to one of the other."""
     if len(one.columns) != len(other.columns):
         raise BadData(
-            f"store {store}: {_shown(one)} cannot point at {_shown(other)}",
+            f"store {store}: {_column_list(one)} cannot point at {_column_list(other)}",
             f"that is {len(one.columns)} columns at {len(other.columns)}",
             "Give as many columns at both ends, in the same order",
         )
     if one == other:
-        raise BadData(f"store {store}: {_shown(one)} would point at itself", fix="Name two different columns")
+        raise BadData(
+            f"store {store}: {_column_list(one)} would point at itself", fix="Name two different columns"
+        )
     for a, b in zip(one.columns, other.columns, strict=True):
         told = apart(one.table, a, other.table, b)
         if told:
@@ -280,5 +282,5 @@ def _with_column(text: str, tables: Mapping[str, Source]) -> str:
     return f"{holders[0]}.{text}" if holders else "table.column"
 
 
-def _shown(end: End) -> str:
+def _column_list(end: End) -> str:
     return ", ".join(f"{end.table}.{name}" for name in end.names)

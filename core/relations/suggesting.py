@@ -95,7 +95,7 @@ class Suggestion:
     """A relation that nobody declared yet. `score` is from 0 to 1, `reasons` are what it is made of.
 
     `share` is how many of the different keys in a sample were found in the other table, from 0 to 1.
-    `store.relate(*suggestion.ends)` declares it.
+    `store.relate(*suggestion.endpoints)` declares it.
     """
 
     from_table: str
@@ -107,14 +107,14 @@ class Suggestion:
     reasons: tuple[str, ...]
 
     @property
-    def ends(self) -> tuple[list[str], list[str]]:
+    def endpoints(self) -> tuple[list[str], list[str]]:
         return (
             [f"{self.from_table}.{name}" for name in self.from_columns],
             [f"{self.to_table}.{name}" for name in self.to_columns],
         )
 
     def __str__(self) -> str:
-        one, other = (", ".join(end) for end in self.ends)
+        one, other = (", ".join(end) for end in self.endpoints)
         return f"{one} → {other} ({self.score:.0%}: {'; '.join(self.reasons)})"
 
 
@@ -130,7 +130,7 @@ def suggestions(
         single = _best_by_column(_of_one_column(one, other))
         found += single or _best_by_column(_of_several(one, other))
     chosen: dict[frozenset[tuple[str, tuple[str, ...]]], Suggestion] = {}
-    for each in sorted(found, key=lambda s: (-s.score, s.ends)):
+    for each in sorted(found, key=lambda s: (-s.score, s.endpoints)):
         ends = _both_ways(each.from_table, each.from_columns, each.to_table, each.to_columns)
         if ends not in known:
             chosen.setdefault(ends, each)
@@ -213,7 +213,7 @@ def _of_one_column(one: Looked, other: Looked) -> Iterator[Suggestion]:
             speaking = kind_of(target.type) in _SPEAKING
             if name < LEAST_SCORE and not speaking:
                 continue
-            share, count = _found(one, [column], other, [target])
+            share, count = _overlap(one, [column], other, [target])
             if share < LEAST_SHARE or (name < LEAST_SCORE and count < TELLING):
                 continue
             score = share * (0.7 + 0.3 * name if speaking else name)
@@ -235,7 +235,7 @@ def _of_several(one: Looked, other: Looked) -> Iterator[Suggestion]:
     key = _telling(other, [target for _, target in shared])
     columns = [column for column, target in shared if target in key]
     if len(key) > 1:
-        share, count = _found(one, columns, other, key)
+        share, count = _overlap(one, columns, other, key)
         if share >= LEAST_SHARE:
             reason = f"the columns {', '.join(c.name for c in key)} are in both tables"
             yield _suggestion(one, columns, other, key, 0.9 * share, share, count, [reason])
@@ -253,7 +253,7 @@ def _telling(table: Looked, columns: list[Column]) -> list[Column]:
     return columns
 
 
-def _found(
+def _overlap(
     one: Looked, columns: Sequence[Column], other: Looked, targets: Sequence[Column]
 ) -> tuple[float, int]:  # fmt: skip
     """How many of the different keys in the sample of `one` are in `other`, and how many keys those are."""
@@ -265,7 +265,7 @@ def _found(
     keys = Keys([take(values, distinct) for values in sampled], targets)
     met = np.zeros(len(distinct), bool)
     for rows in other.rows(targets):
-        met[keys.found(rows.columns)[1]] = True
+        met[keys.match(rows.columns)[1]] = True
     return float(met.mean()), len(distinct)
 
 

@@ -44,7 +44,7 @@ class Gaps:
         return live
 
     @cached_property
-    def _kept(self) -> list[tuple[int, int]]:
+    def _kept_ranges(self) -> list[tuple[int, int]]:
         """First and stop of what lies between the rows."""
         firsts, stops = np.append(0, self._gone + 1), np.append(self._gone, self._rows)
         return [(a, b) for a, b in zip(firsts.tolist(), stops.tolist(), strict=True) if a < b]
@@ -57,7 +57,7 @@ class Gaps:
         if len(self._gone) <= FEW_GAPS and not pa.types.is_nested(
             chunk.type
         ):  # pyarrow casts slices of structs wrongly
-            parts = [part for low, high in self._kept for part in chunk.slice(low, high - low).chunks]
+            parts = [part for low, high in self._kept_ranges for part in chunk.slice(low, high - low).chunks]
             return pa.chunked_array(parts, chunk.type)
         if chunk.type in _VIEWS:
             return take(chunk, np.flatnonzero(self._live))

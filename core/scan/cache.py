@@ -36,7 +36,7 @@ class LruCache(Generic[K, V]):
 
     def get(self, keys: Iterable[K]) -> list[V | None]:
         with self._lock:
-            return [self._used(key) for key in keys]
+            return [self._touch(key) for key in keys]
 
     def put(self, entries: Iterable[tuple[K, V]]) -> None:
         """A value that would take more than half of the room is not kept."""
@@ -53,7 +53,7 @@ class LruCache(Generic[K, V]):
             self.max_bytes = max_bytes
             self._make_room()
 
-    def _used(self, key: K) -> V | None:
+    def _touch(self, key: K) -> V | None:
         value = self._held.get(key)
         if value is not None:
             self._held.move_to_end(key)

@@ -55,7 +55,7 @@ def each(
         walk.run(begun, alone=threads <= 1)
     finally:
         walk.end()
-    return walk.answers()
+    return walk.results()
 
 
 class _Walk(Generic[Task, Answer]):
@@ -95,7 +95,7 @@ class _Walk(Generic[Task, Answer]):
         with self._changed:
             self._changed.wait_for(lambda: self._helping == 0)
 
-    def answers(self) -> list[Answer]:
+    def results(self) -> list[Answer]:
         """Once: a helper that comes too late may know the walk for long."""
         if self._error is not None:
             raise self._error

@@ -551,7 +551,7 @@ class OpenFile:
         try:
             threads = self.alone and len(names) > (2 if coded else 1)
             verifying = told.needs_verifying(row_groups, names)
-            file = self._opened(told, coded, verifying)
+            file = self._reader(told, coded, verifying)
             rows = file.read_row_groups(list(row_groups), columns=names, use_threads=threads)
         except pa.ArrowNotImplementedError as error:
             if len(row_groups) == 1:
@@ -564,7 +564,7 @@ class OpenFile:
             told.record.note_verified(row_groups, names)
         return rows
 
-    def _opened(self, told: Footer, coded: Sequence[str], verifying: bool) -> pq.ParquetFile:
+    def _reader(self, told: Footer, coded: Sequence[str], verifying: bool) -> pq.ParquetFile:
         """A file that verifies pages stays open where none is to be verified: to open another costs more."""
         same = self._file is not None and self._told is told and self._coded.issuperset(coded)
         if self._file is None or not same or (verifying and not self._verifies):

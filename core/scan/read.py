@@ -19,7 +19,7 @@ from lamella.core.scan.overlay import Changed
 from lamella.core.scan.parallel import cells_at_once, each, rows_at_once
 from lamella.core.scan.parquet_file import OpenFile, unchanged
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
-from lamella.core.scan.take import take_each, taken
+from lamella.core.scan.take import stored_values, take_each
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Piece:
     first: int
     stop: int
 
-    def stored(
+    def stored_chunks(
         self, snapshot: Snapshot, columns: Sequence[Column], into: ChunkCache | None = cache
     ) -> list[pa.ChunkedArray]:
         """Like `chunks`, but a column that pending changes cover whole is not decoded first."""
@@ -179,7 +179,8 @@ def read_range(snapshot: Snapshot, first: int, stop: int, columns: Sequence[Colu
     for piece in pieces(snapshot, first, stop):
         low, high = max(first, piece.first), min(stop, piece.stop)
         cut = [
-            chunk.slice(low - piece.first, high - low) for chunk in piece.stored(snapshot, columns, browsed)
+            chunk.slice(low - piece.first, high - low)
+            for chunk in piece.stored_chunks(snapshot, columns, browsed)
         ]
         tables.append(finish(snapshot, low, high, columns, cut))
     return _together(tables, columns)
@@ -288,7 +289,7 @@ def _take_from(snapshot: Snapshot, number: int, positions: np.ndarray, columns: 
     """The rows at ascending positions, all of them in segment `number`."""
     segment, places = snapshot.segments[number], positions - snapshot.segment_starts[number]
     if isinstance(segment, FileSegment):
-        stored = taken(segment, places, columns)
+        stored = stored_values(segment, places, columns)
     else:
         stored = take_each(in_memory(segment, columns).columns, places)
     changed = [patch_scattered(snapshot, c, positions, held) for c, held in zip(columns, stored, strict=True)]

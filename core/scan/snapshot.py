@@ -147,7 +147,7 @@ class Snapshot:
         return self.columns if names is None else tuple(self.column(n) for n in names)
 
 
-def chosen(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = False) -> tuple[Column, ...]:
+def project(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = False) -> tuple[Column, ...]:
     """The columns, or fields inside them, of these names; all columns for None.
 
     A column whose own name holds dots comes before a path. `flatten` puts the fields of a struct in its place

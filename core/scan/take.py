@@ -31,11 +31,13 @@ _asked: set[ChunkKey] = set()
 _asked_lock = threading.Lock()
 
 
-def taken(segment: FileSegment, places: np.ndarray, columns: Sequence[Column]) -> list[pa.ChunkedArray]:
+def stored_values(
+    segment: FileSegment, places: np.ndarray, columns: Sequence[Column]
+) -> list[pa.ChunkedArray]:
     """The values in these ascending rows, as they are stored; null where the file lacks a column."""
     told = unchanged(segment)
     leaves = [leaf_of(segment, told, column) for column in columns]
-    found = _found(told, places, [leaf for leaf in dict.fromkeys(leaves) if leaf is not None])
+    found = _leaf_values(told, places, [leaf for leaf in dict.fromkeys(leaves) if leaf is not None])
     return [
         typed(None if leaf is None else found[leaf], column, len(places), segment)
         for leaf, column in zip(leaves, columns, strict=True)
@@ -78,13 +80,13 @@ class _Slab:
     again: set[ChunkKey]
 
 
-def _found(told: Footer, places: np.ndarray, leaves: Sequence[Leaf]) -> dict[Leaf, pa.ChunkedArray]:
+def _leaf_values(told: Footer, places: np.ndarray, leaves: Sequence[Leaf]) -> dict[Leaf, pa.ChunkedArray]:
     key = (told, len(places), hash(places.tobytes()))
     kept = few_rows.get([key])[0]
     found = dict(kept.columns) if kept is not None and np.array_equal(kept.places, places) else {}
     missing = [leaf for leaf in leaves if leaf not in found]
     if missing:
-        found.update(_Taking(told, missing).taken(places))
+        found.update(_Taking(told, missing).take(places))
         if len(places) * FEW_SHARE <= told.num_rows:
             few_rows.put([(key, KeptRows(places, found))])
     return found
@@ -113,14 +115,14 @@ class _Taking:
         self._told, self._leaves = told, leaves
         self._lock, self._room = threading.Lock(), MOST_KEPT_BYTES
 
-    def taken(self, places: np.ndarray) -> dict[Leaf, pa.ChunkedArray]:
+    def take(self, places: np.ndarray) -> dict[Leaf, pa.ChunkedArray]:
         """The values of these ascending rows."""
         sizes, columns = self._told.row_group_sizes, len(self._leaves)
         held_by = self._told.row_group_starts.searchsorted(places, side="right") - 1
         groups: list[int] = np.flatnonzero(np.bincount(held_by)).tolist()
         cells = cells_at_once(sum(sizes[group] for group in groups) * columns, MOST_CELLS)
         runs = list(_runs(self._told, places, groups, rows_at_once(cells, columns)))
-        parts: list[dict[Leaf, list[pa.Array]]] = [self._held(run) for run in runs]
+        parts: list[dict[Leaf, list[pa.Array]]] = [self._cached(run) for run in runs]
         slabs = [
             slab
             for number, (run, held) in enumerate(zip(runs, parts, strict=True))
@@ -131,7 +133,7 @@ class _Taking:
             parts[slab.number].update(zip(slab.leaves, chunks, strict=True))
         return {leaf: pa.chunked_array([a for part in parts for a in part[leaf]]) for leaf in self._leaves}
 
-    def _held(self, run: _Run) -> dict[Leaf, list[pa.Array]]:
+    def _cached(self, run: _Run) -> dict[Leaf, list[pa.Array]]:
         """The rows of those columns that the cache has for each of the row groups."""
         held = [cache.get((self._told, group, leaf) for leaf in self._leaves) for group in run.row_groups]
         whole = [i for i in range(len(self._leaves)) if all(chunks[i] is not None for chunks in held)]
@@ -148,7 +150,7 @@ class _Taking:
         for first in range(0, len(missing), width):
             leaves = missing[first : first + width]
             keys = {(self._told, group, leaf) for group in run.row_groups for leaf in leaves}
-            yield _Slab(number, run.row_groups, places, leaves, _asked_before(keys))
+            yield _Slab(number, run.row_groups, places, leaves, _requested_before(keys))
 
     def _decoded(self, slab: _Slab, file: OpenFile) -> list[pa.ChunkedArray]:
         chunks = decode(self._told, slab.row_groups, slab.leaves, file)
@@ -167,7 +169,7 @@ class _Taking:
             return True
 
 
-def _asked_before(keys: set[ChunkKey]) -> set[ChunkKey]:
+def _requested_before(keys: set[ChunkKey]) -> set[ChunkKey]:
     """Those of the keys that were asked for before; all of them are from now on."""
     with _asked_lock:
         again = keys & _asked
@@ -195,7 +197,7 @@ class KeyCodes:
         """For each key the number of the first one that is equal to it."""
         return to_numpy(pc.index_in(self._keys, value_set=self._keys)).astype(np.int64)
 
-    def found(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
+    def match(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
         """The rows that have a key, and the number of the first key that each has. The columns are of the
         keys' types."""
         code = _comparable(columns[0])

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lamella.core.arrow.arrays import in_one, take, to_numpy
-from lamella.core.arrow.from_python import Given, aligned, fitted, taken, together, unified
+from lamella.core.arrow.from_python import PartialRows, aligned, fitted, rows_at, together, unified
 from lamella.core.arrow.ingest import IntegerRow, as_block
 from lamella.core.arrow.sorted_ids import without
 from lamella.core.arrow.types import ID, exact_cast
@@ -48,7 +48,7 @@ from lamella.core.validation import text_of
 TakeIds = Callable[[int], int]
 
 
-def updated(state: State, rows: Given, on: Sequence[str], take_ids: TakeIds, message: str) -> Change:
+def updated(state: State, rows: PartialRows, on: Sequence[str], take_ids: TakeIds, message: str) -> Change:
     """Rows found by `on` get the other columns' values, those that each of `rows` has."""
     data = rows.table
     refuse_keys(state.snapshot.name, on)
@@ -56,7 +56,7 @@ def updated(state: State, rows: Given, on: Sequence[str], take_ids: TakeIds, mes
         return Change(message, state.columns)
     refuse_missing_keys(state.snapshot.name, rows, on)
     ids, places = _found_rows(state, data, on)
-    found = whole_values(state, ids, rows.without({*on, ID}).taken(places))
+    found = whole_values(state, ids, rows.without({*on, ID}).take(places))
     plan, values = fit_to_columns(state, found.table, take_ids)
     if not plan.columns:
         return Change(message, state.columns)
@@ -102,7 +102,7 @@ def replaced(
     return Change(message, plan.applied(state.columns), cells=Cells(ids[places], cells))
 
 
-def whole_values(state: State, ids: np.ndarray, rows: Given) -> Given:
+def whole_values(state: State, ids: np.ndarray, rows: PartialRows) -> PartialRows:
     """`rows` for those of `ids` (ascending), with columns that are whole: fields of structs that are not
     given as the table holds them, and the values of dotted keys inside their columns."""
     if not rows.documents and not any("." in name for name in rows.table.column_names):
@@ -172,7 +172,7 @@ def completed(
     return values
 
 
-def refuse_missing_keys(name: str, rows: Given, on: Sequence[str]) -> None:
+def refuse_missing_keys(name: str, rows: PartialRows, on: Sequence[str]) -> None:
     missing = [key for key in on if rows.table.schema.get_field_index(key) < 0]
     if missing:
         raise BadData(
@@ -220,7 +220,7 @@ def _ascending_order(ids: np.ndarray) -> np.ndarray:
 
 def upserted(
     state: State,
-    rows: Given,
+    rows: PartialRows,
     on: Sequence[str],
     set_on_insert: Mapping[str, Any],
     take_ids: TakeIds,
@@ -237,28 +237,28 @@ def upserted(
     found = matches(state, keys)
     if len(found.unknown):
         data = _with_constants(data, set_on_insert)
-    rows, found = _whole_rows(state, Given(data, rows.left_out, rows.documents), found, set_on_insert)
+    rows, found = _whole_rows(state, PartialRows(data, rows.left_out, rows.documents), found, set_on_insert)
     plan, values = fit_to_columns(state, rows.table, take_ids)
-    cells = _cells(state, plan, Given(values, rows.left_out), found, {*on, *set_on_insert})
+    cells = _cells(state, plan, PartialRows(values, rows.left_out), found, {*on, *set_on_insert})
     change = Change(message, plan.applied(state.columns), cells=cells)
-    return _with_rows(change, plan, taken(values, found.unknown)) if len(found.unknown) else change
+    return _with_rows(change, plan, rows_at(values, found.unknown)) if len(found.unknown) else change
 
 
 def _whole_rows(
-    state: State, rows: Given, found: Matches, set_on_insert: Mapping[str, Any]
-) -> tuple[Given, Matches]:
+    state: State, rows: PartialRows, found: Matches, set_on_insert: Mapping[str, Any]
+) -> tuple[PartialRows, Matches]:
     """`rows` with columns that are whole, those that are found before those that are new, and where they are
     then. What is given in part is laid over what the rows found hold."""
     types = {c.name: c.type for c in state.columns}
     if not parts_of(rows, types):
         return rows, found
-    known = whole_values(state, found.ids, rows.taken(found.keys).without(set_on_insert))
-    new = rows.taken(found.unknown)
+    known = whole_values(state, found.ids, rows.take(found.keys).without(set_on_insert))
+    new = rows.take(found.unknown)
     made = with_paths_inside(new.table, types, state.snapshot.name)
     table = together([as_block(known.table), as_block(made)])
     count, more = len(found.ids), len(found.unknown)
     lacks = {n: np.concatenate([left_out, np.zeros(more, bool)]) for n, left_out in known.left_out.items()}
-    return Given(table, lacks), Matches(found.ids, np.arange(count), np.arange(count, count + more))
+    return PartialRows(table, lacks), Matches(found.ids, np.arange(count), np.arange(count, count + more))
 
 
 def inserted_instead(
@@ -327,13 +327,15 @@ def _with_constants(data: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
     return data
 
 
-def _cells(state: State, plan: ColumnPlan, rows: Given, found: Matches, others: set[str]) -> Cells | None:
+def _cells(
+    state: State, plan: ColumnPlan, rows: PartialRows, found: Matches, others: set[str]
+) -> Cells | None:
     """What the rows found are given, without the columns that found them and those for new rows."""
     ids, places = found.ids, found.keys
     if not len(ids) or others.issuperset(c.name for c in plan.columns):
         return None
     left_out = {n: lacks[places] for n, lacks in rows.left_out.items() if n not in others}
-    values = completed(state, ids, plan, taken(rows.table, places), left_out)
+    values = completed(state, ids, plan, rows_at(rows.table, places), left_out)
     kept = {c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns) if c.name not in others}
     return Cells(ids, kept)
 

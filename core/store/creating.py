@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.from_python import blocks
-from lamella.core.arrow.ingest import Block, without_columns
+from lamella.core.arrow.ingest import RowBatch, without_columns
 from lamella.core.arrow.types import ID
 from lamella.core.errors import FileProblem, StoreProblem, UnknownTable
 from lamella.core.jobs import Job
@@ -60,7 +60,7 @@ def taken(catalog: Catalog, name: str) -> StoreProblem:
     )
 
 
-def _staged(name: str, data: Iterator[Block], staging: Staging, job: Job, message: str) -> Change:
+def _staged(name: str, data: Iterator[RowBatch], staging: Staging, job: Job, message: str) -> Change:
     first = next(data, None)
     change = _rows_staged(
         name, data if first is None else itertools.chain([first], data), staging, job, message
@@ -71,7 +71,7 @@ def _staged(name: str, data: Iterator[Block], staging: Staging, job: Job, messag
     return metadata.with_nulls_noted(replace(change, metadata=noted), noted)
 
 
-def _rows_staged(name: str, data: Iterator[Block], staging: Staging, job: Job, message: str) -> Change:
+def _rows_staged(name: str, data: Iterator[RowBatch], staging: Staging, job: Job, message: str) -> Change:
     column_ids, row_ids = itertools.count(1), itertools.count(0, ROWS_A_GROUP)
     few, rows = few_or_many(data)
     if few is None:
@@ -82,7 +82,7 @@ def _rows_staged(name: str, data: Iterator[Block], staging: Staging, job: Job, m
     return few_change(plan, plan.columns, stored_as(few, plan.columns), message)
 
 
-def _without_ids(data: Iterator[Block]) -> Iterator[Block]:
+def _without_ids(data: Iterator[RowBatch]) -> Iterator[RowBatch]:
     """Rows of a table, as they were read, bring the numbers that it gave them; a new table gives others. What
     else is called so stays, and is refused."""
     for block in data:
@@ -92,7 +92,7 @@ def _without_ids(data: Iterator[Block]) -> Iterator[Block]:
             continue
         rows = block.table().drop_columns([ID])
         rows = rows if rows.num_columns else without_columns(block.num_rows)
-        yield Block(rows.schema, block.num_rows, partial(_itself, rows), block.checked)
+        yield RowBatch(rows.schema, block.num_rows, partial(_itself, rows), block.checked)
 
 
 def _are_given(ids: pa.ChunkedArray) -> bool:

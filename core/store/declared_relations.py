@@ -168,7 +168,7 @@ class DeclaredRelations:
 
 
 def _links(relation: Relation, table: str, other: str) -> list[Link]:
-    links = [relation.seen(direction) for direction in DIRECTIONS]
+    links = [relation.link(direction) for direction in DIRECTIONS]
     return [link for link in links if (link.table, link.other) == (table, other)]
 
 

@@ -13,7 +13,7 @@ from pyarrow import types
 
 from lamella.core.arrow.arrays import from_values, in_one, take, to_numpy
 from lamella.core.arrow.documents import folded
-from lamella.core.arrow.ingest import Block, as_block
+from lamella.core.arrow.ingest import RowBatch, as_block
 from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import ID, common_type, exact_cast, inexact, stored_type, wider_type
 from lamella.core.errors import BadData, TypeConflict
@@ -73,7 +73,7 @@ class KnownPlans:
 
 
 def plan_columns(
-    table: str, have: tuple[Column, ...], arriving: Block, take_ids: Callable[[int], int]
+    table: str, have: tuple[Column, ...], arriving: RowBatch, take_ids: Callable[[int], int]
 ) -> ColumnPlan:
     """Raises `TypeConflict` naming the first column whose types have nothing in common, and a value of it;
     `BadData` for one that is nested too deep.
@@ -141,7 +141,7 @@ def as_keys(table: str, rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
     return stored_as(rows, columns)
 
 
-def _met(table: str, column: Column, arriving: Block) -> Column:
+def _met(table: str, column: Column, arriving: RowBatch) -> Column:
     kind = arriving.schema.field(column.name).type
     wider = wider_type(column.type, kind)
     if wider is None:

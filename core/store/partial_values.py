@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
 from lamella.core.arrow.documents import whole
-from lamella.core.arrow.from_python import Given
+from lamella.core.arrow.from_python import PartialRows
 from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import REST, REST_FIELD, wider_type
 from lamella.core.errors import BadData
@@ -52,7 +52,7 @@ def refuse_overlaps(table: str, names: Sequence[str], others: Sequence[str], typ
             raise _given_twice(table, *paths)
 
 
-def merge_parts(rows: Given, held: Mapping[str, pa.Array], types: Types, table: str) -> Given:
+def merge_parts(rows: PartialRows, held: Mapping[str, pa.Array], types: Types, table: str) -> PartialRows:
     """`rows` with columns that are whole: what is given in part goes over the values `held`.
 
     `held` are the values of the columns of `parts_of`, row by row; `types` those of the table's columns.
@@ -64,7 +64,7 @@ def merge_parts(rows: Given, held: Mapping[str, pa.Array], types: Types, table: 
     return merging.done()
 
 
-def parts_of(rows: Given, types: Types) -> list[str]:
+def parts_of(rows: PartialRows, types: Types) -> list[str]:
     """The columns that rows give in part."""
     found = [name for name in rows.documents if name in types and pa.types.is_struct(types[name])]
     inside = (path_inside(name, types) for name in rows.table.column_names if "." in name)
@@ -76,7 +76,7 @@ def with_paths_inside(rows: pa.Table, types: Types, table: str) -> pa.Table:
     if not names_inside(rows.column_names, types):
         return rows
     left_out = {name: to_numpy(rows.column(name).is_null()) for name in rows.column_names}
-    given = Given(rows, left_out)
+    given = PartialRows(rows, left_out)
     held = {name: pa.nulls(rows.num_rows, types[name]) for name in parts_of(given, types)}
     return merge_parts(given, held, types, table).table
 
@@ -109,7 +109,7 @@ class _Part:
 
 
 class _Merge:
-    def __init__(self, rows: Given, held: Mapping[str, pa.Array], types: Types, table: str) -> None:
+    def __init__(self, rows: PartialRows, held: Mapping[str, pa.Array], types: Types, table: str) -> None:
         self._rows, self._held, self._types, self._table = rows, held, types, table
         self._columns: dict[str, pa.ChunkedArray] = {}
         self._left_out: dict[str, np.ndarray] = {}
@@ -137,7 +137,7 @@ class _Merge:
                 raise _given_twice(self._table, other.path, path)
         self._parts.append(part)
 
-    def done(self) -> Given:
+    def done(self) -> PartialRows:
         merged: dict[str, pa.Array] = {}
         for part in sorted(self._parts, key=lambda part: len(part.path.steps)):
             name = part.path.column
@@ -147,7 +147,7 @@ class _Merge:
                 what = f"{self._table}: column '{part.path.text}': {refusal.reason}"
                 raise BadData(what, fix=refusal.fix) from refusal
         columns = self._columns | merged
-        return Given(pa.Table.from_arrays(list(columns.values()), names=list(columns)), self._left_out)
+        return PartialRows(pa.Table.from_arrays(list(columns.values()), names=list(columns)), self._left_out)
 
 
 def merged_structs(held: pa.Array, values: pa.Array, documents: Sequence[Any]) -> pa.Array:

@@ -99,7 +99,7 @@ def matches(state: State, keys: pa.Table) -> Matches:
     indexed = _rows_by_index(state, columns, keys)
     for table in _live_rows(state, columns) if indexed is None else [indexed]:
         values = [c.cast(k) for c, k in zip(table.columns, keys.schema.types, strict=False)]
-        rows, numbers = codes.found(values)
+        rows, numbers = codes.match(values)
         ids.append(to_numpy(table.columns[-1])[rows])
         found.append(numbers)
     matched = np.concatenate(found)
@@ -132,7 +132,7 @@ def _live_rows(state: State, columns: Sequence[Column]) -> Iterator[pa.Table]:
     snapshot, wanted = state.snapshot, [*columns, ID_COLUMN]
     gathered: list[pa.Table] = []
     for piece in pieces(snapshot, 0, snapshot.num_positions):
-        chunks = piece.stored(snapshot, wanted)
+        chunks = piece.stored_chunks(snapshot, wanted)
         gathered.append(finish(snapshot, piece.first, piece.stop, wanted, chunks))
         if sum(table.num_rows for table in gathered) >= ROWS_AT_ONCE:
             yield pa.concat_tables(gathered)

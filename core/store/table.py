@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.arrow.from_python import blocks, given, given_in, is_given_by_key, repeatable
+from lamella.core.arrow.from_python import blocks, is_given_by_key, partial_rows, partial_rows_of, repeatable
 from lamella.core.arrow.ingest import KeptBlocks
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData
@@ -79,7 +79,7 @@ class TableChanges(TableHandle):
                 return done
         all_blocks = coming.all()
         one = all_blocks[0].integers if len(all_blocks) == 1 and keys == [ID] else None
-        rows = cache(lambda: given_in(all_blocks, found))
+        rows = cache(lambda: partial_rows_of(all_blocks, found))
 
         def build(state: State) -> Change:
             change = None if one is None else integers_updated(state, one, said)
@@ -105,7 +105,7 @@ class TableChanges(TableHandle):
         Raises `BadData` for a key given twice, `UnknownColumn` for a key column the table lacks; nothing
         changes then.
         """
-        rows, keys = given(data), self._names(on)
+        rows, keys = partial_rows(data), self._names(on)
 
         def build(state: State) -> Change:
             ids = self._writer.take_column_ids

@@ -9,7 +9,7 @@ from typing import Any
 from lamella.core.errors import BadData, ReadOnlyStore
 from lamella.core.index.registry import Index, Options, entry_of, index_of, kind_of
 from lamella.core.jobs import Job
-from lamella.core.scan.snapshot import Column, chosen
+from lamella.core.scan.snapshot import Column, project
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.folder import disk_problems
 from lamella.core.store.table_rows import TableHandle
@@ -157,7 +157,7 @@ class TableIndexes(TableHandle):
 def _own(state: State, name: str) -> Column:
     """Raises `UnknownColumn`; `BadData` for a field inside a column, and for `_id`, by which rows are found
     anyway."""
-    (column,) = chosen(state.snapshot, [name])
+    (column,) = project(state.snapshot, [name])
     if column.path:
         raise BadData(
             f"{state.row.name}: '{name}' cannot have an index",

@@ -20,7 +20,7 @@ from lamella.core.query.pages import Asked, Page
 from lamella.core.query.source import Keys, Source, When
 from lamella.core.scan.read import row_at, schema_of
 from lamella.core.scan.row_ids import ID_COLUMN, ids_at, ids_of, known_ids
-from lamella.core.scan.snapshot import Snapshot, chosen
+from lamella.core.scan.snapshot import Snapshot, project
 from lamella.core.store.table_version import Reader, State
 from lamella.core.store.writing import TableWriter
 from lamella.core.validation import count_of, names_of
@@ -131,7 +131,7 @@ class RowsById(Dataset):
         rows = count_of(size, f"{name}: a page of", least=1)
         named = None if columns is None else names_of(columns, f"{name}: columns")
         asked = Asked(
-            state.snapshot, chosen(state.snapshot, named, flatten),
+            state.snapshot, project(state.snapshot, named, flatten),
             condition_of(where, f"{name}: where", state.snapshot),
             local.sort_keys(state.snapshot, sort), ID_COLUMN,
             lambda row_id: state.ranges.behind(state.snapshot, row_id),

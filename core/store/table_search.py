@@ -22,7 +22,7 @@ from lamella.core.query import find as local
 from lamella.core.query.source import When
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, ids_at
-from lamella.core.scan.snapshot import Column, Snapshot, chosen
+from lamella.core.scan.snapshot import Column, Snapshot, project
 from lamella.core.store.table_rows import TableHandle
 from lamella.core.store.table_version import State
 from lamella.core.validation import MOST_ROWS, count_of, names_of, text_of
@@ -75,7 +75,7 @@ class TableSearch(TableHandle):
         count = MOST_ROWS if limit is None else count_of(limit, f"{name}: limit")
         first = count_of(offset, f"{name}: offset")
         named = None if columns is None else names_of(columns, f"{name}: columns")
-        wanted = [c for c in chosen(snapshot, named) if c.key != ID_COLUMN.key]
+        wanted = [c for c in project(snapshot, named) if c.key != ID_COLUMN.key]
         indexes = self._fulltext(snapshot, on, earlier=as_of is not None)
         asked = _asked(snapshot, text_of(text, f"{name}: the search text"), indexes)
         how = _highlight(asked, highlight)

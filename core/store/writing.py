@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, to_numpy
 from lamella.core.arrow.from_python import together, unified
-from lamella.core.arrow.ingest import Block, KeptBlocks, as_block
+from lamella.core.arrow.ingest import KeptBlocks, RowBatch, as_block
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
@@ -56,12 +56,12 @@ TakeIds = Callable[[int], int]
 Columns = tuple[Column, ...]
 
 
-def few_or_many(blocks: Iterator[Block]) -> tuple[pa.Table | None, Iterator[Block]]:
+def few_or_many(blocks: Iterator[RowBatch]) -> tuple[pa.Table | None, Iterator[RowBatch]]:
     """All the rows as one table if they are few, else None; and an iterator over all of them.
 
     The first thousands are looked at together, so that files are not begun with types that are too narrow.
     """
-    head: list[Block] = []
+    head: list[RowBatch] = []
     while sum(b.num_rows for b in head) <= FIRST_ROWS and (block := next(blocks, None)) is not None:
         head.append(block)
     if sum(b.num_rows for b in head) <= FEW_ROWS:
@@ -82,7 +82,7 @@ def has_many_rows(change: Change) -> bool:
     return change.rows is not None and change.rows[1] > FEW_ROWS
 
 
-def rows_of(change: Change) -> Block:
+def rows_of(change: Change) -> RowBatch:
     """The new rows of a change, under their columns' names."""
     values, _count = change.rows or ({}, 0)
     names = {c.key: c.name for c in change.columns}
@@ -100,7 +100,7 @@ class Intake:
         self._widened: dict[int, Column] = {}
         self._ids = range(0)
 
-    def change(self, blocks: Iterable[Block], staging: Staging, message: str, job: Job) -> Change:
+    def change(self, blocks: Iterable[RowBatch], staging: Staging, message: str, job: Job) -> Change:
         """Raises `BadData` where a column widened and a value that was written before does not fit."""
         done = 0
         with Encoder(FileSeries(staging, end_at_gaps=True)) as encoder:
@@ -112,7 +112,7 @@ class Intake:
         refuse_misfits(files, self._widened.values())
         return Change(message, self.columns, files=files, inserted=done, unused_ids=self._ids)
 
-    def _add(self, block: Block, encoder: Encoder) -> None:
+    def _add(self, block: RowBatch, encoder: Encoder) -> None:
         fitting = self._met(block)
         columns, start = self._file_columns, 0
         while start < fitting.num_rows:
@@ -121,7 +121,7 @@ class Intake:
             encoder.add((ID_COLUMN, *columns), len(ids), make)
             start += len(ids)
 
-    def _met(self, block: Block) -> Block:
+    def _met(self, block: RowBatch) -> RowBatch:
         """The block, in the types of older columns where its values fit them; columns widen for the rest."""
         known = {c.name: c.type for c in self._file_columns}
         if all(known.get(field.name) == field.type for field in block.schema):
@@ -156,14 +156,14 @@ def refuse_ids(table: str, schema: pa.Schema) -> None:
         )
 
 
-def _narrowed(block: Block, have: Columns) -> Block:
+def _narrowed(block: RowBatch, have: Columns) -> RowBatch:
     types = {c.name: c.type for c in have}
     if all(types.get(field.name, field.type) == field.type for field in block.schema):
         return block
     return as_block(narrowed(block.table(), have))
 
 
-def _with_ids(block: Block, columns: Columns, start: int, ids: range) -> pa.Table:
+def _with_ids(block: RowBatch, columns: Columns, start: int, ids: range) -> pa.Table:
     rows = stored_as(block.table().slice(start, len(ids)), columns)
     numbers = from_numpy(np.arange(ids.start, ids.stop, dtype=np.int64))
     return rows.add_column(0, pa.field(ID, pa.int64()), numbers)
@@ -177,7 +177,7 @@ class Replaced:
     rewrite: Rewrite
 
 
-def few(blocks: Iterator[Block]) -> bool:
+def few(blocks: Iterator[RowBatch]) -> bool:
     """Whether they hold no more rows than the catalog takes; takes no more blocks than it has to."""
     rows = 0
     while rows <= SMALL_ROWS and (block := next(blocks, None)) is not None:
@@ -186,7 +186,7 @@ def few(blocks: Iterator[Block]) -> bool:
 
 
 def replaced(
-    state: State, blocks: Iterator[Block], on: str, by_key: bool, staging: Staging, job: Job
+    state: State, blocks: Iterator[RowBatch], on: str, by_key: bool, staging: Staging, job: Job
 ) -> Replaced | None:
     """Stage the rows in place of the segments that hold them; None at the first block that leaves out half of
     the columns or a row between, holds a null, or has values that its column does not take as they are.
@@ -233,7 +233,7 @@ def _as_given(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _given(block: Block, columns: Columns, by_key: bool) -> pa.Table | None:
+def _given(block: RowBatch, columns: Columns, by_key: bool) -> pa.Table | None:
     """What the block gives of the columns, in their types; the first of them has to be there."""
     names = set(block.schema.names)
     given = tuple(column for column in columns if column.name in names)
@@ -369,7 +369,7 @@ class TableWriter:
             return transaction.take_column_ids(self._table_id, count)
 
     def insert(
-        self, blocks: Iterator[Block], message: str, job: Job, expected_version: int | None = None
+        self, blocks: Iterator[RowBatch], message: str, job: Job, expected_version: int | None = None
     ) -> Commit:
         """Few rows go into the catalog, more are written while they come in."""
         started = time.perf_counter()

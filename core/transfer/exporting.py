@@ -25,7 +25,7 @@ from lamella.core.jobs import Job, Unreported
 from lamella.core.query.find import find_positions
 from lamella.core.scan.parquet_file import footer
 from lamella.core.scan.read import tables, take_rows
-from lamella.core.scan.snapshot import Snapshot, chosen
+from lamella.core.scan.snapshot import Snapshot, project
 from lamella.core.transfer.formats import FORMATS, Format, ParquetFile, Writer
 from lamella.core.validation import names_of, path_of
 
@@ -235,7 +235,7 @@ def export(
     where = condition_of(options.where, "export: where", snapshot)
     for name in options.partition_by:
         if name not in names:
-            chosen(snapshot, [name])
+            project(snapshot, [name])
             raise BadData(f"{dataset.name}: column '{name}' is not among those exported", fix="Name it, too")
     with published(target) as draft:
         with closing(_writer(kind, draft, schema, options.partition_by)) as writer:
@@ -292,7 +292,7 @@ def _columns(snapshot: Snapshot, columns: Sequence[str] | None, include_ids: boo
     own = include_ids or not any(c.name == ID and c.key == 0 for c in snapshot.columns[:1])
     if columns is None:
         return [c.name for c in snapshot.columns if own or c.name != ID]
-    named = [c.name for c in chosen(snapshot, columns)]
+    named = [c.name for c in project(snapshot, columns)]
     return [ID, *named] if include_ids and ID not in named else named
 
 
@@ -300,7 +300,7 @@ def _schema(dataset: Dataset, snapshot: Snapshot, names: Sequence[str]) -> pa.Sc
     """With what is noted about the data; but not of other columns, as by pandas or an earlier export."""
     noted = {k: v for k, v in (dataset.schema.metadata or {}).items() if k not in OF_OTHER_COLUMNS}
     known = {field.name: field.metadata for field in dataset.schema}
-    fields = [pa.field(c.name, c.type, metadata=known.get(c.name)) for c in chosen(snapshot, names)]
+    fields = [pa.field(c.name, c.type, metadata=known.get(c.name)) for c in project(snapshot, names)]
     return pa.schema(fields, noted or None)
 
 
@@ -325,7 +325,7 @@ def _rows(
     snapshot: Snapshot, names: list[str], where: Filter | None, job: Job
 ) -> tuple[int, Iterator[pa.Table]]:
     """How many there are, and all of them in order."""
-    columns = chosen(snapshot, names)
+    columns = project(snapshot, names)
     if where is None:
         return snapshot.num_rows, tables(snapshot, columns, Unreported(job))
     found = find_positions(snapshot, where, job=job).positions

@@ -19,7 +19,7 @@ from lamella.app import cli, paths
 from lamella.app import settings as servers
 from lamella.app.command_options import byte_count
 from lamella.app.commands import bench_choice
-from lamella.app.commands.bench_screen import bar, left
+from lamella.app.commands.bench_screen import bar, time_left
 from lamella.core.bench.registry import ENTRIES, unready
 from lamella.core.bench.results.records import write_json
 from lamella.core.bench.results.store import SavedRuns
@@ -238,9 +238,9 @@ def test_on_a_terminal_one_line_tells_how_far_it_is(tmp_path: Path) -> None:
 
 def test_the_time_left_follows_the_pace() -> None:
     assert bar(Progress(500, 1000)) == "[##########----------]  50%"
-    assert left(Progress(0, 60_000), 0.0) == "60 s left"
-    assert left(Progress(30_000, 60_000), 15.0) == "15 s left"
-    assert left(Progress(60_000, 600_000), 120.0) == "18 min left"
+    assert time_left(Progress(0, 60_000), 0.0) == "60 s left"
+    assert time_left(Progress(30_000, 60_000), 15.0) == "15 s left"
+    assert time_left(Progress(60_000, 600_000), 120.0) == "18 min left"
 
 
 @pytest.mark.parametrize(

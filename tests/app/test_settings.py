@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamella.app import settings as settings_file
-from lamella.app.settings import SETTINGS, BadSetting, Settings, UnknownSetting, known
+from lamella.app.settings import SETTINGS, BadSetting, Settings, UnknownSetting, setting_named
 from lamella.core.errors import FileProblem
 
 PATH = "settings.json"
@@ -49,7 +49,7 @@ def test_a_value_that_does_not_fit_is_refused_and_the_old_one_stays(name, value)
     settings = Settings()
     with pytest.raises(BadSetting, match=name):
         settings[name] = value
-    assert settings[name] == known(name).default
+    assert settings[name] == setting_named(name).default
 
 
 def test_a_whole_number_is_a_fine_fraction():
@@ -60,7 +60,7 @@ def test_a_whole_number_is_a_fine_fraction():
 
 def test_an_unknown_name_comes_with_the_nearest_one():
     with pytest.raises(UnknownSetting, match="text_scale"):
-        known("text_scal")
+        setting_named("text_scal")
 
 
 def test_what_is_saved_is_what_is_loaded(tmp_path):
@@ -115,5 +115,5 @@ def test_migrations_run_in_order_from_the_version_of_the_file(tmp_path):
 
 
 def test_bounds_are_written_out():
-    assert known("page_cache_mb").expects == "a whole number from 0 to 1,048,576"
-    assert known("text_scale").expects == "a number from 0.8 to 2"
+    assert setting_named("page_cache_mb").expects == "a whole number from 0 to 1,048,576"
+    assert setting_named("text_scale").expects == "a number from 0.8 to 2"

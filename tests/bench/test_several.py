@@ -121,7 +121,7 @@ def test_a_race_that_was_killed_leaves_no_child_and_its_folder_goes_with_the_nex
         assert race.stdout is not None and race.stdout.readline() == "reading\n"
         (child,) = psutil.Process(race.pid).children()
         os.kill(race.pid, signal.SIGKILL)
-    child.wait(10)
+    child.wait(60)
     assert [folder.name.startswith(PREFIX) for folder in tmp_path.iterdir()] == [True]
     with benchmark_folder(tmp_path) as made:
         assert list(tmp_path.iterdir()) == [made]

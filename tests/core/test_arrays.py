@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lamella.core.arrow.arrays import from_values, plain
+from lamella.core.arrow.arrays import from_values, quick_array
 
 NOON = dt.datetime(2020, 1, 1, 12, 0, 0, 123456)
 ZONED = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
@@ -59,7 +59,7 @@ FIT = [
 
 @pytest.mark.parametrize(("value", "kind"), UNFIT)
 def test_a_value_that_does_not_fit_is_refused_and_not_cut(value: object, kind: pa.DataType) -> None:
-    assert plain([value], kind) is None
+    assert quick_array([value], kind) is None
     with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)):
         from_values([None, value], kind)
 

@@ -18,7 +18,7 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.filters import Filter
 from lamella.core.query import find as positions
 from lamella.core.scan.read import take_rows
-from lamella.core.scan.snapshot import chosen
+from lamella.core.scan.snapshot import project
 
 ROW = "the row"
 FILES = 3
@@ -107,7 +107,7 @@ def by_engine(rows: Dataset, where: Filter) -> list[int]:
     """The same of DuckDB, which answers where a table is large; so it is asked for itself."""
     snapshot = rows.snapshot()
     found = positions.find_positions(snapshot, where).positions
-    return take_rows(snapshot, found, chosen(snapshot, [ROW])).column(ROW).to_pylist()
+    return take_rows(snapshot, found, project(snapshot, [ROW])).column(ROW).to_pylist()
 
 
 def by_pyarrow(case: Case, folder: Path) -> Dataset:

@@ -99,7 +99,7 @@ class Choice:
     @property
     def commands(self) -> list[str]:
         """What to type to run this again; more than one where sizes or systems differ between workloads."""
-        return [shlex.join(["lamella", "bench", *words, *self._conditions()]) for words in self._asked()]
+        return [shlex.join(["lamella", "bench", *words, *self._conditions()]) for words in self._commands()]
 
     def to_json(self) -> str:
         plain = {name: value for name, value in vars(self).items() if name not in ("parts", "folder")}
@@ -114,7 +114,7 @@ class Choice:
         parts, words = tuple(map(Part.from_dict, item["parts"])), tuple(item["words"])
         return cls(**(item | {"parts": parts, "words": words, "folder": folder}))
 
-    def _asked(self) -> list[list[str]]:
+    def _commands(self) -> list[list[str]]:
         """Neighbouring parts that differ in their workload alone share a command."""
         if self.words:
             return [list(self.words)]

@@ -84,11 +84,11 @@ def examine(given: str | None) -> Interpreter | None:
     """None for no interpreter and for our own. Blocks up to seconds. Raises BadInterpreter."""
     if given is None:
         return None
-    path = _found(given)
+    path = _executable(given)
     if _is_ours(path):
         return None
     try:
-        other = Interpreter(path, **_asked(path))
+        other = Interpreter(path, **_probe(path))
     except (OSError, subprocess.TimeoutExpired, ValueError, TypeError) as error:
         raise _no_python(path, str(error)) from error
     if tuple(other.language) < OLDEST:
@@ -112,7 +112,7 @@ def environment_of_other() -> dict[str, str]:
     return ours | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def _found(given: str) -> Path:
+def _executable(given: str) -> Path:
     path = shutil.which(Path(given).expanduser())
     if path is None:
         raise BadInterpreter(f"There is no interpreter {given}", fix="Give its path, or its name on the PATH")
@@ -125,7 +125,7 @@ def _is_ours(path: Path) -> bool:
     return path.parent == ours.parent and path.resolve() == ours.resolve()
 
 
-def _asked(path: Path) -> dict[str, Any]:
+def _probe(path: Path) -> dict[str, Any]:
     done = subprocess.run(
         [str(path), "-c", PROBE],
         stdin=subprocess.DEVNULL,

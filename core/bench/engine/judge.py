@@ -42,13 +42,14 @@ class Judge:
         right = self._answers.setdefault((record.operation, record.rows), said)
         if record.checksum == right.checksum:
             return None
+        expected, answer = _checksum_text(right.checksum), _checksum_text(record.checksum)
         return Failure(
             workload=record.workload,
             backend=record.backend,
             operation=record.operation,
             rows=record.rows,
             repeat=record.repeat,
-            message=f"{_against(right)}: {_shown(record.checksum)} instead of {_shown(right.checksum)}",
+            message=f"{_against(right)}: {answer} instead of {expected}",
             details=f"It took {record.seconds:.6f} seconds; a wrong answer has no time.",
             kind=WRONG,
         )
@@ -59,7 +60,7 @@ def _against(right: _Right) -> str:
     return f"Not the answer of {title}" if title else "Wrong answer"
 
 
-def _shown(checksum: str) -> str:
+def _checksum_text(checksum: str) -> str:
     rows, _, digest = checksum.partition(":")
     return f"{rows} rows with checksum {digest}" if digest else rows
 

@@ -103,11 +103,11 @@ class Watch:
         if self._deadline is not None and monotonic() >= self._deadline:
             return f"the limit of {self._seconds:g} s passed"
         most = self._limits.memory_bytes
-        if most is not None and self._held_bytes() > most:
+        if most is not None and self._resident_bytes() > most:
             return f"the limit of {shown_bytes(most)} of memory passed"
         return ""
 
-    def _held_bytes(self) -> int:
+    def _resident_bytes(self) -> int:
         if self._looks % LOOKS_FOR_CHILDREN == 0:
             self._family = _family(self._pid)
         self._looks += 1

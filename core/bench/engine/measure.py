@@ -164,11 +164,11 @@ class Cycle(ABC, Generic[B]):
 
     def _changing(self, work: Callable[[], None]) -> Cost:
         """Closing counts: what a system puts off until then is a part of the change."""
-        _, cost = self._opened(work, writing=True)
+        _, cost = self._measure_opening(work, writing=True)
         _, closing = measure(self.backend.close)
         return cost + closing
 
-    def _opened(self, work: Callable[[], T], writing: bool) -> tuple[T, Cost]:
+    def _measure_opening(self, work: Callable[[], T], writing: bool) -> tuple[T, Cost]:
         """Time `work`, and opening the database before it where the workload counts that. Stays open."""
         if not self.workload.opens_inside:
             self.backend.open(writing)

@@ -221,14 +221,14 @@ class WorkloadRun:
         home.mkdir(exist_ok=True)
         began = monotonic()
         self._of_child.clear()
-        failures = self._asked(trial, home)
+        failures = self._run_with_retry(trial, home)
         out = (trial.backend, trial.rows) in self._out
         if out or trial.steps[-1] == self.workload.steps[-1]:
             place.remove_folder(home)  # what a failed system left must not fill the disk of the others
         if not failures:
             self._hear(_ended(trial, monotonic() - began, self._of_child))
 
-    def _asked(self, trial: Trial, home: Path) -> int:
+    def _run_with_retry(self, trial: Trial, home: Path) -> int:
         """Run a trial; where a step fails that the others do not need, these go on in another child.
 
         The number of failures.

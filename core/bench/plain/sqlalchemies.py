@@ -54,7 +54,7 @@ class ORM(SQLAlchemy):
 
     def __init__(self, folder: str, columns: List[str]) -> None:
         super().__init__(folder, columns)
-        self._record = _mapped(columns)
+        self._record = _mapped_class(columns)
 
     def open(self, writing: bool) -> None:
         self._session = Session(self._engine)
@@ -76,7 +76,7 @@ class ORM(SQLAlchemy):
         return ([getattr(record, name) for name in self.columns] for record in answer)
 
 
-def _mapped(columns: List[str]) -> Any:
+def _mapped_class(columns: List[str]) -> Any:
     class Base(DeclarativeBase):
         pass
 

@@ -69,23 +69,23 @@ def _digits(value: float, significant: int) -> str:
 
 
 def workload_title(name: str) -> str:
-    known = _known(name)
+    known = _workload_or_none(name)
     return known.title if known else name
 
 
 def workload_about(name: str) -> str:
-    known = _known(name)
+    known = _workload_or_none(name)
     return known.about if known else ""
 
 
 def operation_title(workload: str, operation: str, call: str = "") -> str:
     """`call` is "first" or "again" where a question's calls are told apart."""
-    known = _known(workload)
+    known = _workload_or_none(workload)
     title = known.operation(operation).title if known and known.has(operation) else operation
     return f"{title}, {call}" if call else title
 
 
-def _known(name: str) -> Workload | None:
+def _workload_or_none(name: str) -> Workload | None:
     try:
         return workload_named(name)
     except UnknownWorkload:
@@ -106,7 +106,7 @@ class ReportTable:
     lines: tuple[tuple[str, ...], ...]
 
     def as_text(self) -> str:
-        lines = [tuple(map(_plain, line)) for line in (self.header, *self.lines)]
+        lines = [tuple(map(_plain_text, line)) for line in (self.header, *self.lines)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join([self.title, *(self._aligned(line, widths) for line in lines)])
 
@@ -133,7 +133,7 @@ def unbroken(text: str) -> str:
     return text.replace(" ", NO_BREAK)
 
 
-def _plain(cell: str) -> str:
+def _plain_text(cell: str) -> str:
     return cell.replace(_BOLD, "").replace(NO_BREAK, " ")
 
 

@@ -156,7 +156,7 @@ def judge_claim(claim: Claim, tallies: Mapping[str, Tally]) -> tuple[str, str]:
     """The verdict, and what it rests on. `tallies` are by workload."""
     if not claim.tests:
         return CANNOT, claim.cannot
-    found = [found for test in claim.tests if (found := _found(test, tallies)) is not None]
+    found = [found for test in claim.tests if (found := _finding(test, tallies)) is not None]
     if not found:
         return NOT_MEASURED, ""
     held = {finding.holds for finding in found}
@@ -164,7 +164,7 @@ def judge_claim(claim: Claim, tallies: Mapping[str, Tally]) -> tuple[str, str]:
     return verdict, "; ".join(finding.measured for finding in found)
 
 
-def _found(test: Mapping[str, Any], tallies: Mapping[str, Tally]) -> Finding | None:
+def _finding(test: Mapping[str, Any], tallies: Mapping[str, Tally]) -> Finding | None:
     tally = tallies.get(test["workload"])
     return None if tally is None else TESTS[test["kind"]](test, tally)
 

@@ -197,7 +197,7 @@ Group = tuple[str, str]
 
 def by_call(records: Sequence[Record]) -> dict[Group, list[Record]]:
     """The records of one workload, told apart; in the order in which they came."""
-    both = _asked_again(records)
+    both = _repeated_operations(records)
     groups: dict[Group, list[Record]] = {}
     for record in records:
         groups.setdefault((record.operation, _call(record, both)), []).append(record)
@@ -217,7 +217,7 @@ def _call(record: Record, both: set[str]) -> str:
     return AGAIN if record.latencies else FIRST
 
 
-def _asked_again(records: Sequence[Record]) -> set[str]:
+def _repeated_operations(records: Sequence[Record]) -> set[str]:
     many = {record.operation for record in records if record.latencies}
     once = {record.operation for record in records if not record.latencies}
     return many & once
@@ -272,7 +272,7 @@ class Tally:
     def summary(self, point: Point, quantity: str = "seconds", samples: str | None = None) -> Summary | None:
         """None where nothing of the kind was measured."""
         records = self._of_points.get(point, [])
-        if samples in (FIRST, AGAIN) and not self._asked_again(point[0]):
+        if samples in (FIRST, AGAIN) and not self._is_repeated(point[0]):
             samples = None
         asked = (point, quantity, samples)
         known = self._known.get(asked)
@@ -281,6 +281,6 @@ class Tally:
             known = self._known[asked] = (len(records), summaries(chosen, quantity=quantity).get(point))
         return known[1]
 
-    def _asked_again(self, operation: str) -> bool:
+    def _is_repeated(self, operation: str) -> bool:
         """Whether its first call and the later ones are told apart."""
         return len(self._calls.get(operation, ())) > 1

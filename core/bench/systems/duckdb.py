@@ -254,7 +254,7 @@ class DuckDBQuestions(DuckDBFile, QuestionBackend):
         """The answer in Arrow: quickest where it is of many rows."""
         return self._connection.sql(sql, params=values).to_arrow_table()
 
-    def plain(self, sql: str, *values: Any) -> list[Any]:
+    def fetch(self, sql: str, *values: Any) -> list[Any]:
         """The answer as Python's tuples: quickest where it is of few rows."""
         return self._connection.execute(sql, values).fetchall()
 
@@ -288,8 +288,8 @@ class DuckDBEntityQueries(DuckDBQuestions, SQLEntityQueries):
     def describe(cls) -> str:
         return f"{super().describe()}; answers in Arrow, few rows in tuples"
 
-    def ask_few(self, sql: str, *values: Any) -> list[Any]:
-        return self.plain(sql, *values)
+    def ask_small(self, sql: str, *values: Any) -> list[Any]:
+        return self.fetch(sql, *values)
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
@@ -348,7 +348,7 @@ class DuckDBIndexes(DuckDBQuestions):
         self.close()
 
     def questions(self) -> Questions:
-        return sql_questions(self.plain(COUNT_ITEMS)[0][0], self.plain, self.run)
+        return sql_questions(self.fetch(COUNT_ITEMS)[0][0], self.fetch, self.run)
 
 
 class DuckDBRelations(DuckDBQuestions):
@@ -361,7 +361,7 @@ class DuckDBRelations(DuckDBQuestions):
         self.close()
 
     def questions(self) -> Questions:
-        return Related(self.plain, self.run).questions()
+        return Related(self.fetch, self.run).questions()
 
 
 class DuckDBTable(DuckDBQuestions):
@@ -375,10 +375,10 @@ class DuckDBTable(DuckDBQuestions):
         self.close()
 
     def questions(self) -> Questions:
-        ((rows,),) = self.plain("SELECT count(*) FROM trips")
+        ((rows,),) = self.fetch("SELECT count(*) FROM trips")
         asked = statements(rows, rowid="rowid + 1")
         return {
-            name: Question(partial(self.plain, text), told=means_to_sums if name == GROUP else _as_in_sqlite)
+            name: Question(partial(self.fetch, text), told=means_to_sums if name == GROUP else _as_in_sqlite)
             for name, text in asked
         }
 
@@ -406,7 +406,7 @@ class DuckDBTrips(DuckDBFile, TaxiBackend):
         )
         return self._connection.sql(asked, params=[list(ids)]).to_arrow_table()
 
-    def _given(self, rows: int) -> str:
+    def _csv_source(self, rows: int) -> str:
         """The CSV files, for a FROM."""
         files = ", ".join(map(_quoted, map(str, self.files(rows))))
         columns = ", ".join(
@@ -421,7 +421,7 @@ class DuckDBTaxi(DuckDBTrips):
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
-        self._connection.execute(f"CREATE TABLE trips AS FROM {self._given(rows)}")
+        self._connection.execute(f"CREATE TABLE trips AS FROM {self._csv_source(rows)}")
         self.close()
 
     def open(self, writing: bool) -> None:
@@ -438,7 +438,7 @@ class DuckDBParquetTaxi(DuckDBTrips):
 
     def fill(self, rows: int) -> None:
         with duckdb.connect() as connection:
-            connection.execute(f"COPY (FROM {self._given(rows)}) TO {self._parquet} (FORMAT parquet)")
+            connection.execute(f"COPY (FROM {self._csv_source(rows)}) TO {self._parquet} (FORMAT parquet)")
 
     def open(self, writing: bool) -> None:
         self._connection = duckdb.connect()

@@ -340,14 +340,16 @@ class LamellaUserTable(LamellaStore, UserTableBackend):
         change = self.copied.change
         assert change is not None
         if change.add:
-            self._store[NAME].update_where(self._held(change.column), {"$inc": {change.column: change.add}})
+            self._store[NAME].update_where(
+                self._known_rows(change.column), {"$inc": {change.column: change.add}}
+            )
         else:
             self._store[NAME].update_where(self.copied.where, {"$set": {change.column: change.text}})
 
     def as_table(self, answer: pa.Table) -> pa.Table:
         return answer.select(self.copied.schema.names)
 
-    def _held(self, column: str) -> Filter:
+    def _known_rows(self, column: str) -> Filter:
         """Null stays null, as in SQL; `$inc` would make a number of it, as MongoDB does of a missing
         field."""
         known = Predicate(column, "not_null")

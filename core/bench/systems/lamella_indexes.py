@@ -204,16 +204,16 @@ def _next_page(people: Table, asked: list[int]) -> Question:
     """Where the first pages end is found out before the clock runs."""
 
     @cache
-    def ends() -> Mapping[int, str | None]:
+    def page_ends() -> Mapping[int, str | None]:
         return {
             number: people.related_page(number, "cast", entity_relations.RELATED_PAGE, columns=["_id"]).next
             for number in asked
         }
 
     def ask(number: int) -> Any:
-        return _page(people, number, ends()[number]) if ends()[number] else []
+        return _page(people, number, page_ends()[number]) if page_ends()[number] else []
 
-    return Question(ask, asked, before=ends)
+    return Question(ask, asked, before=page_ends)
 
 
 def _occupations(store: Store, titles: int) -> Questions:

@@ -222,7 +222,7 @@ class PandasScans(PandasBackend, entity_indexes.FrameScans):
         meets = ITEM_CONDITIONS[name](self._items, owner)
         return self._items.loc[meets, ["_id"]] if what == entity_indexes.KEYS else self._items[meets]
 
-    def told(self, answer: Any, owner: int) -> list[Any]:
+    def comparable(self, answer: Any, owner: int) -> list[Any]:
         return list(answer.itertuples(index=False, name=None))
 
 

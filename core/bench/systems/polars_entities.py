@@ -129,7 +129,7 @@ class PolarsScans(PolarsBackend, entity_indexes.FrameScans):
         found = self._items.filter(ITEM_CONDITIONS[name](owner))
         return (found.select("_id") if what == entity_indexes.KEYS else found).collect()
 
-    def told(self, answer: pl.DataFrame, owner: int) -> pa.Table:
+    def comparable(self, answer: pl.DataFrame, owner: int) -> pa.Table:
         return answer.to_arrow()
 
 

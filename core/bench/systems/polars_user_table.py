@@ -61,14 +61,14 @@ class PolarsOperand(ExpressionOperand):
             raw = raw.struct.field(name)
         self.raw, self.column = raw, raw.str.to_lowercase() if subject.ignore_case else raw
 
-    def held(self, exact: Any) -> Any:
+    def operand(self, exact: Any) -> Any:
         if self.kind is Kind.TEXT:
             return self.folded(exact)
         if pa.types.is_timestamp(self.type) and self.type.unit == "ns":
             return pl.lit(exact).cast(pl.Datetime("ns", self.type.tz))
         if pa.types.is_time(self.type) and self.type.unit == "ns":
             return pl.lit(exact).cast(pl.Time)
-        return super().held(exact)
+        return super().operand(exact)
 
     def test(self, how: str, value: Any) -> Any:
         return super().test(how, pl.lit(value) if not isinstance(value, pl.Expr) else value)

@@ -65,7 +65,7 @@ class SQLEntityQueries(EntityQueries):
     def ask(self, sql: str, *values: Any) -> Any:
         """All rows of the answer, in the system's own form."""
 
-    def ask_few(self, sql: str, *values: Any) -> Any:
+    def ask_small(self, sql: str, *values: Any) -> Any:
         """The same where the rows are few."""
         return self.ask(sql, *values)
 
@@ -83,10 +83,10 @@ class SQLEntityQueries(EntityQueries):
         return self.ask(f"{ROWS} WHERE {self.conditions[name]}")
 
     def named(self, name: str) -> Any:
-        return self.ask_few(f"{ROWS} WHERE name = ?", name)
+        return self.ask_small(f"{ROWS} WHERE name = ?", name)
 
     def page(self, keys: Sequence[str], start: int = 0) -> Any:
-        return self.ask_few(f"{ROWS} {order_by(keys)} LIMIT {PAGE} OFFSET {start}")
+        return self.ask_small(f"{ROWS} {order_by(keys)} LIMIT {PAGE} OFFSET {start}")
 
     def place_before(self, start: int) -> tuple[Any, ...]:
         return self.one(f"SELECT rating, _id FROM entities {order_by(PAGE_ORDER)} LIMIT 1 OFFSET {start - 1}")
@@ -97,10 +97,10 @@ class SQLEntityQueries(EntityQueries):
         behind = "rating < ? OR (rating = ? AND _id > ?)"
         rating, row_id = place
         page = f"{ROWS} WHERE {behind} {order_by(PAGE_ORDER)} LIMIT {PAGE}"
-        return self.ask_few(page, rating, rating, row_id)
+        return self.ask_small(page, rating, rating, row_id)
 
     def groups(self) -> Any:
-        return self.ask_few("SELECT status, count(*), avg(views) FROM entities GROUP BY status")
+        return self.ask_small("SELECT status, count(*), avg(views) FROM entities GROUP BY status")
 
     def project(self, names: Sequence[str]) -> Any:
         return self.ask(f"SELECT {', '.join(names)} FROM entities")
@@ -235,12 +235,14 @@ class Related:
         """Where the first pages end is found out before the clock runs."""
 
         @cache
-        def ends() -> Mapping[int, int]:
+        def page_ends() -> Mapping[int, int]:
             pages = {number: self.ask(f"{ENTRIES} {IN_ORDER}", number) for number in people}
             return {number: page[-1][0] if page else -1 for number, page in pages.items()}
 
         behind = f"{ENTRIES} AND _id > ? {IN_ORDER}"
-        return Question(lambda number: self.ask(behind, number, ends()[number]), people, before=ends)
+        return Question(
+            lambda number: self.ask(behind, number, page_ends()[number]), people, before=page_ends
+        )
 
     def _occupations(self, titles: int) -> Questions:
         return {

@@ -55,7 +55,7 @@ class SQLAlchemyTable(TableBackend):
         return f"{sqlalchemy.__version__} on SQLite {sqlite3.sqlite_version}"
 
     def prepare(self, rows: Rows) -> Rows:
-        return rows if self.workload.key is None else [self._own(row) for row in rows]
+        return rows if self.workload.key is None else [self._own_columns(row) for row in rows]
 
     def create(self, prepared: Rows) -> None:
         self._create([prepared])
@@ -67,7 +67,7 @@ class SQLAlchemyTable(TableBackend):
     def _create(self, blocks: Iterable[Rows]) -> None:
         """One commit."""
 
-    def _own(self, row: Mapping[str, Any]) -> Row:
+    def _own_columns(self, row: Mapping[str, Any]) -> Row:
         """The columns that this table has."""
         return {name: row[name] for name in self._names if name in row}
 
@@ -145,7 +145,7 @@ class SQLAlchemyCore(SQLAlchemyTable):
 
     def prepare_update(self, rows: Rows) -> tuple[Update, Rows]:
         key = self._names[0]
-        changes = [{WANTED: row[key]} | self._own(row) for row in rows]
+        changes = [{WANTED: row[key]} | self._own_columns(row) for row in rows]
         for change in changes:
             del change[key]
         return update(self._table).where(self._table.c[key] == bindparam(WANTED)), changes
@@ -155,7 +155,9 @@ class SQLAlchemyCore(SQLAlchemyTable):
         self._connection.commit()
 
     def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> tuple[Update, Rows]:
-        changes = [{WANTED: row_id} | self._own(row) for row_id, row in zip(row_ids, rows, strict=True)]
+        changes = [
+            {WANTED: row_id} | self._own_columns(row) for row_id, row in zip(row_ids, rows, strict=True)
+        ]
         return update(self._table).where(self._row_id == bindparam(WANTED)), changes
 
     def delete(self, row_ids: Sequence[int]) -> None:
@@ -198,7 +200,7 @@ class SQLAlchemyORM(SQLAlchemyTable):
         self._made_session = Session
         self._key = workload.key or ROW_ID
         kinds = {name: self._kind(name) for name in self._names}
-        self._record = _mapped({self._key: Integer()} | kinds, self._key)
+        self._record = _mapped_class({self._key: Integer()} | kinds, self._key)
 
     @property
     def columns(self) -> int:
@@ -250,14 +252,16 @@ class SQLAlchemyORM(SQLAlchemyTable):
         return True
 
     def prepare_update(self, rows: Rows) -> Rows:
-        return [self._own(row) for row in rows]
+        return [self._own_columns(row) for row in rows]
 
     def update(self, prepared: Rows) -> None:
         self._session.execute(update(self._record), prepared)
         self._session.commit()
 
     def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Rows:
-        return [{self._key: row_id} | self._own(row) for row_id, row in zip(row_ids, rows, strict=True)]
+        return [
+            {self._key: row_id} | self._own_columns(row) for row_id, row in zip(row_ids, rows, strict=True)
+        ]
 
     def delete(self, row_ids: Sequence[int]) -> None:
         key = getattr(self._record, self._key)
@@ -280,7 +284,7 @@ class SQLAlchemyORM(SQLAlchemyTable):
         return self._session.scalars(asked).all()
 
 
-def _mapped(kinds: Mapping[str, TypeEngine[Any]], key: str) -> Any:
+def _mapped_class(kinds: Mapping[str, TypeEngine[Any]], key: str) -> Any:
     """A class of its own for each table's columns."""
     from sqlalchemy.orm import DeclarativeBase, mapped_column
 

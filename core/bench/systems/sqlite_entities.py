@@ -193,7 +193,7 @@ class SQLiteEntityQueries(SQLiteQuestions, SQLEntityQueries):
 
     def open(self, writing: bool) -> None:
         super().open(writing)
-        self._connection.create_function("regexp", 2, _found, deterministic=True)
+        self._connection.create_function("regexp", 2, _matches, deterministic=True)
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
@@ -215,7 +215,7 @@ class SQLiteEntityQueries(SQLiteQuestions, SQLEntityQueries):
         return pa.table({name: _read(name, found[name]) for name in names if name in SCHEMA.names})
 
 
-def _found(pattern: str, text: str) -> bool:
+def _matches(pattern: str, text: str) -> bool:
     return re.search(pattern, text) is not None
 
 

@@ -31,7 +31,7 @@ class SqliteOperand(SystemOperand[str]):
         super().__init__(subject)
         self.column, self.raw = f"lower({column})" if subject.ignore_case else column, column
 
-    def held(self, exact: Any) -> str:
+    def operand(self, exact: Any) -> str:
         if isinstance(exact, str) and self.subject.ignore_case and not exact.isascii():
             raise user_table.CannotAsk("SQLite folds the case of ASCII letters alone")
         return literal(exact.lower() if self.subject.ignore_case else exact)
@@ -52,18 +52,18 @@ class SqliteOperand(SystemOperand[str]):
         return f"{self.raw} is null"
 
     def contains(self, text: str) -> str:
-        return f"instr({self.column}, {self.held(text)}) > 0"
+        return f"instr({self.column}, {self.operand(text)}) > 0"
 
     def starts_with(self, text: str) -> str:
-        return f"substr({self.column}, 1, {len(text)}) = {self.held(text)}"
+        return f"substr({self.column}, 1, {len(text)}) = {self.operand(text)}"
 
     def ends_with(self, text: str) -> str:
         if not text:
             return self.always(True)
-        return f"substr({self.column}, -{len(text)}) = {self.held(text)}"
+        return f"substr({self.column}, -{len(text)}) = {self.operand(text)}"
 
     def like(self, pattern: str) -> str:
-        return f"{self.column} like {self.held(pattern)} escape '{ESCAPE}'"
+        return f"{self.column} like {self.operand(pattern)} escape '{ESCAPE}'"
 
     def regex(self, pattern: str) -> str:
         raise user_table.CannotAsk("SQLite has no regular expressions without an extension")

@@ -74,16 +74,16 @@ class TantivyText(entity_text.TextBackend):
         self._index.reload()
 
     def best(self, asks: str, text: str) -> Best:
-        return self._found(asks, text, entity_text.BEST)
+        return self._best_documents(asks, text, entity_text.BEST)
 
     def matching(self, asks: str, text: str) -> list[int]:
         assert self._index is not None
-        return self.ids(self._found(asks, text, max(1, self._index.searcher().num_docs)))
+        return self.ids(self._best_documents(asks, text, max(1, self._index.searcher().num_docs)))
 
     def ids(self, answer: Best) -> list[int]:
         return [found for found, _ in answer]
 
-    def _found(self, asks: str, text: str, count: int) -> Best:
+    def _best_documents(self, asks: str, text: str, count: int) -> Best:
         index = self._index
         assert index is not None, "A search comes after the index was built"
         if asks == "prefix":

@@ -44,7 +44,7 @@ class RowOperand(conditions.SystemOperand[Met]):
         self.raw = cell
         self.cell = (lambda row: _lower(cell(row))) if subject.ignore_case else cell
 
-    def held(self, exact: Any) -> Any:
+    def operand(self, exact: Any) -> Any:
         if self.kind is Kind.TEXT:
             return exact.lower() if self.subject.ignore_case else exact
         return conditions.scalar(exact, self.type).as_py() if self.kind is Kind.DECIMAL else exact
@@ -74,19 +74,19 @@ class RowOperand(conditions.SystemOperand[Met]):
         return lambda row: raw(row) is None
 
     def contains(self, text: str) -> Met:
-        wanted = self.held(text)
+        wanted = self.operand(text)
         return self._where(lambda cell: wanted in cell)
 
     def starts_with(self, text: str) -> Met:
-        wanted = self.held(text)
+        wanted = self.operand(text)
         return self._where(lambda cell: cell.startswith(wanted))
 
     def ends_with(self, text: str) -> Met:
-        wanted = self.held(text)
+        wanted = self.operand(text)
         return self._where(lambda cell: cell.endswith(wanted))
 
     def like(self, pattern: str) -> Met:
-        inside = as_regex(self.held(pattern)).removeprefix(r"(?s)\A").removesuffix(r"\z")
+        inside = as_regex(self.operand(pattern)).removeprefix(r"(?s)\A").removesuffix(r"\z")
         return self._where(re.compile(inside, re.DOTALL).fullmatch)
 
     def regex(self, pattern: str) -> Met:
@@ -155,7 +155,7 @@ class RowFile(UserTableFile):
     def write(self, rows: Iterable[Any], file: Path) -> None: ...
 
     @abstractmethod
-    def made(self, values: Sequence[Any]) -> Any:
+    def to_row(self, values: Sequence[Any]) -> Any:
         """A row as this file has it."""
 
     def key(self, column: str) -> Any:
@@ -163,7 +163,7 @@ class RowFile(UserTableFile):
         return self.names.index(column)
 
     def load(self, rows: int) -> None:
-        self.write(map(self.made, rows_of(self.copied, rows)), self.path)
+        self.write(map(self.to_row, rows_of(self.copied, rows)), self.path)
 
     def read(self) -> list[Any]:
         return list(self.rows())
@@ -207,7 +207,7 @@ class CSVUserTable(RowFile):
         "not durable (no sync)"
     )
 
-    def made(self, values: Sequence[Any]) -> Sequence[Any]:
+    def to_row(self, values: Sequence[Any]) -> Sequence[Any]:
         return values
 
     def rows(self) -> Iterator[Sequence[Any]]:
@@ -230,7 +230,7 @@ class JSONLinesUserTable(RowFile):
     def key(self, column: str) -> str:
         return column
 
-    def made(self, values: Sequence[Any]) -> dict[str, Any]:
+    def to_row(self, values: Sequence[Any]) -> dict[str, Any]:
         return dict(zip(self.names, values, strict=True))
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -253,7 +253,7 @@ class PickleUserTable(RowFile):
         "a list of tuples through Python's pickle; a change writes the file anew; not durable (no sync)"
     )
 
-    def made(self, values: Sequence[Any]) -> Sequence[Any]:
+    def to_row(self, values: Sequence[Any]) -> Sequence[Any]:
         return values
 
     def rows(self) -> list[Sequence[Any]]:

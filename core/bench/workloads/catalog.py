@@ -285,21 +285,21 @@ class EntitySteps(Sampling):
         catalog = self._catalog
         ids = self._ids(numbers(READ, self.workload, self.rows))
 
-        def told(found: list[Any]) -> str:
+        def checksum(found: list[Any]) -> str:
             return of_entities(map(catalog.as_entity, found))
 
         works = [partial(catalog.get, row_id) for row_id in ids]
-        yield self._sample("warm_get", works, told, warm=works[-1], writing=False)
+        yield self._sample("warm_get", works, checksum, warm=works[-1], writing=False)
 
     def catalog_query(self) -> Iterator[Sample]:
         catalog = self._catalog
         ratings = [RATINGS[number % len(RATINGS)] for number in range(CALLS)]
 
-        def told(found: list[Sequence[str]]) -> str:
+        def checksum(found: list[Sequence[str]]) -> str:
             return of_names({(rating, tuple(names)) for rating, names in zip(ratings, found, strict=True)})
 
         works = [partial(catalog.names_rated, rating, LIMIT) for rating in ratings]
-        yield self._sample("catalog_query", works, told, warm=works[-1], writing=False)
+        yield self._sample("catalog_query", works, checksum, warm=works[-1], writing=False)
 
     def warm_create(self) -> Iterator[Sample]:
         made = new_entities("warm_create", self.rows)
@@ -310,20 +310,20 @@ class EntitySteps(Sampling):
         catalog = self._catalog
         ids = self._ids(numbers(UPDATED, self.workload, self.rows))
 
-        def told(_: Any) -> str:
+        def checksum(_: Any) -> str:
             return of_entities(catalog.as_entity(catalog.get(row_id)) for row_id in ids)
 
         works = [partial(catalog.set_fields, row_id, {"status": STATUS}) for row_id in ids]
-        yield self._sample("warm_update", works, told)
+        yield self._sample("warm_update", works, checksum)
 
     def crud_cycle(self) -> Iterator[Sample]:
-        def told(found: list[tuple[int, Any]]) -> str:
+        def checksum(found: list[tuple[int, Any]]) -> str:
             left = {row_id for row_id, _ in found} & set(self._catalog.ids())
             got = [self._catalog.as_entity(one) for _, one in found]
             return of_entities([*got, *({"not deleted": row_id} for row_id in left)])
 
         works = [partial(self._crud, one) for one in new_entities("crud_cycle", self.rows)]
-        yield self._sample("crud_cycle", works, told)
+        yield self._sample("crud_cycle", works, checksum)
 
     def _crud(self, entity: Entity) -> tuple[Any, Any]:
         row_id = self._catalog.create_one(entity)
@@ -356,29 +356,29 @@ class ObjectSteps(Sampling):
     def get(self, prefix: str) -> Iterator[Sample]:
         keys = list(objects(prefix, SIZES[prefix]))
 
-        def told(found: list[bytes]) -> str:
+        def checksum(found: list[bytes]) -> str:
             return of_objects(dict(zip(keys, found, strict=True)))
 
         works = [partial(self.backend.get_object, key) for key in keys]
-        yield self._sample(f"get_{prefix}", works, told, writing=False)
+        yield self._sample(f"get_{prefix}", works, checksum, writing=False)
 
     def head(self) -> Iterator[Sample]:
         keys = list(objects("1kb", SIZES["1kb"]))
 
-        def told(found: list[int]) -> str:
+        def checksum(found: list[int]) -> str:
             return of_sizes(dict(zip(keys, found, strict=True)))
 
         works = [partial(self.backend.head_object, key) for key in keys]
-        yield self._sample("head", works, told, writing=False)
+        yield self._sample("head", works, checksum, writing=False)
 
     def list_10(self) -> Iterator[Sample]:
-        def told(found: list[Sequence[str]]) -> str:
+        def checksum(found: list[Sequence[str]]) -> str:
             (keys,) = set(map(tuple, found))
             return of_keys(keys)
 
         prefix = next(iter(listed_objects())).partition("/")[0]
         works = [partial(self.backend.list_objects, prefix)] * CALLS
-        yield self._sample("list_10", works, told, writing=False)
+        yield self._sample("list_10", works, checksum, writing=False)
 
 
 class CatalogCycle(EntitySteps, ObjectSteps):
@@ -425,7 +425,7 @@ class CatalogCycle(EntitySteps, ObjectSteps):
         made, beside = pairs(name, self.rows)
         works = [partial(both, one, *item) for one, item in zip(made, beside.items(), strict=True)]
 
-        def told(_: Any) -> str:
+        def checksum(_: Any) -> str:
             return of_pairs(self._newest(len(made)), self._objects(beside))
 
-        return self._sample(name, works, told)
+        return self._sample(name, works, checksum)

@@ -114,7 +114,7 @@ class SystemOperand(Operand[R]):
     def is_nan(self) -> R: ...
 
     @abstractmethod
-    def held(self, exact: Any) -> Any:
+    def operand(self, exact: Any) -> Any:
         """A text, bytes, a bool, a float or a count as the system holds it."""
 
     def compare(self, how: str, value: Any) -> R:
@@ -126,13 +126,13 @@ class SystemOperand(Operand[R]):
         return (
             self.always(narrowed)
             if isinstance(narrowed, bool)
-            else self.test(narrowed[0], self.held(narrowed[1]))
+            else self.test(narrowed[0], self.operand(narrowed[1]))
         )
 
     def one_of(self, values: Sequence[Any]) -> R:
         narrowed = [self._narrowed("eq", value) for value in values]
         found = [one[1] for one in narrowed if not isinstance(one, bool)]
-        plain = [self.held(value) for value in found if value == value]
+        plain = [self.operand(value) for value in found if value == value]
         met = self.among(plain) if plain else self.always(False)
         return self.either(met, self.is_nan()) if len(plain) < len(found) and self.subject.nan else met
 
@@ -180,7 +180,7 @@ class SystemOperand(Operand[R]):
         how, number = narrowed
         nan = self.is_nan() if self.subject.nan else self.logic.constant(False)
         if not math.isnan(number):
-            met = self.test(how, self.held(number))
+            met = self.test(how, self.operand(number))
             return self.either(met, nan) if self.subject.nan and how in ("gt", "gte") else met
         if how == "lt":
             return self.both(self.always(True), self.opposite(nan))
@@ -214,7 +214,7 @@ class ExpressionOperand(SystemOperand[Any]):
     def test_pair(self, how: str, other: Any) -> Any:
         return COMPARISONS[how](self.column, other.column)
 
-    def held(self, exact: Any) -> Any:
+    def operand(self, exact: Any) -> Any:
         return self.folded(exact) if self.kind is Kind.TEXT else scalar(exact, self.type).as_py()
 
     def folded(self, text: str) -> str:
@@ -237,7 +237,7 @@ class ArrowExpression(ExpressionOperand):
         self.raw = pc.field(subject.place.column, *subject.place.path)
         self.column = pc.utf8_lower(self.raw) if subject.ignore_case else self.raw
 
-    def held(self, exact: Any) -> Any:
+    def operand(self, exact: Any) -> Any:
         return self.folded(exact) if self.kind is Kind.TEXT else scalar(exact, self.type)
 
     def among(self, values: Sequence[Any]) -> Any:

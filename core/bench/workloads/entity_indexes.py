@@ -235,7 +235,7 @@ class FrameScans(QuestionBackend):
 
         of = owners(pq.read_metadata(self.file).num_rows)
         return {
-            scanned(name, what): Question(partial(self.find, name, what), of, told=self.told)
+            scanned(name, what): Question(partial(self.find, name, what), of, told=self.comparable)
             for name in SCANS
             for what in (KEYS, ROWS)
         }
@@ -248,5 +248,5 @@ class FrameScans(QuestionBackend):
     def find(self, name: str, what: str, owner: int) -> Any: ...
 
     @abstractmethod
-    def told(self, answer: Any, owner: int) -> Any:
+    def comparable(self, answer: Any, owner: int) -> Any:
         """The rows of an answer, for comparing."""

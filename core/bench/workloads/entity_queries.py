@@ -157,21 +157,23 @@ ORDERS = {**SORTS, **dict.fromkeys(PAGES, PAGE_ORDER), "sort_indexed": INDEXED_O
 
 def expected(_workload: Workload, operation: Operation, rows: int) -> str:
     """As `QuestionCycle` tells the answers of systems."""
-    held, name = _held(rows), operation.id
+    held, name = _entities(rows), operation.id
     if name == "count":
         return digest(rows)
     if name == "group_by":
         return digest(_grouped(held))
     if name == "point":
-        told = [digest(_rows_found([one for one in held if one["name"] == asked])) for asked in names(rows)]
+        told = [
+            digest(_rows_fingerprint([one for one in held if one["name"] == asked])) for asked in names(rows)
+        ]
         return told[0] if len(set(told)) == 1 else digest_in_order(told)
     if name in ORDERS:
         start = page_start(PAGES.get(name, 1), rows)
-        return digest(_rows_found(ordered(held, ORDERS[name])[start : start + PAGE], in_order=True))
+        return digest(_rows_fingerprint(ordered(held, ORDERS[name])[start : start + PAGE], in_order=True))
     if name in FILTERS:
-        return digest(_rows_found([one for one in held if CONDITIONS[name](one)]))
+        return digest(_rows_fingerprint([one for one in held if CONDITIONS[name](one)]))
     columns = PROJECTIONS.get(name, tuple(SCHEMA.names))
-    return digest(_rows_found(held, [column for column in columns if column in SCHEMA.names]))
+    return digest(_rows_fingerprint(held, [column for column in columns if column in SCHEMA.names]))
 
 
 def names(rows: int) -> list[str]:
@@ -199,12 +201,14 @@ def _grouped(held: Sequence[Entity]) -> list[list[Any]]:
     return [[status, len(found), fmean(found)] for status, found in views.items() if found]
 
 
-def _rows_found(rows: Sequence[Entity], columns: Sequence[str] = SCHEMA.names, in_order: bool = False) -> Any:
+def _rows_fingerprint(
+    rows: Sequence[Entity], columns: Sequence[str] = SCHEMA.names, in_order: bool = False
+) -> Any:
     return fingerprint(pa.Table.from_pylist(list(rows), SCHEMA).select(list(columns)), in_order)
 
 
 @lru_cache(maxsize=1)
-def _held(rows: int) -> list[Entity]:
+def _entities(rows: int) -> list[Entity]:
     return entities(0, rows)
 
 
@@ -280,7 +284,7 @@ class EntityQueries(QuestionBackend):
         asked = {
             "find_all": self._question(self.find_all),
             **{name: self._question(partial(self.matching, name)) for name in FILTERS},
-            "point": Question(self.named, names(self.count()), told=self._told),
+            "point": Question(self.named, names(self.count()), told=self._comparable),
             **{name: self._ordered(partial(self.page, keys)) for name, keys in SORTS.items()},
             **{by_offset(depth): self._by_offset(depth) for depth in DEPTHS},
             **{by_cursor(depth): self._by_cursor(depth) for depth in DEPTHS},
@@ -293,10 +297,10 @@ class EntityQueries(QuestionBackend):
         return {name: question for name, question in asked.items() if name not in self.cannot}
 
     def _question(self, ask: Any) -> Question:
-        return Question(ask, told=self._told)
+        return Question(ask, told=self._comparable)
 
     def _ordered(self, ask: Any, before: Any = None) -> Question:
-        return Question(ask, before=before, told=partial(self._told, in_order=True))
+        return Question(ask, before=before, told=partial(self._comparable, in_order=True))
 
     def _by_offset(self, depth: int) -> Question:
         start = cache(lambda: page_start(depth, self.count()))
@@ -311,10 +315,10 @@ class EntityQueries(QuestionBackend):
         return self._ordered(lambda: self.page_after(place()), before=place)
 
     def _projection(self, columns: Sequence[str]) -> Question:
-        told = partial(self._told, columns=columns)
+        told = partial(self._comparable, columns=columns)
         return Question(partial(self.project, columns), before=self.reopen, told=told)
 
-    def _told(
+    def _comparable(
         self, answer: Any, *_about: Any, columns: Sequence[str] = COLUMNS, in_order: bool = False
     ) -> list[list[Any]]:
         return fingerprint(self.as_table(answer, columns), in_order)

@@ -85,7 +85,7 @@ class StorageCycle(Cycle[EntityStorage]):
         yield from ()
 
     def read(self) -> Iterator[Sample]:
-        answer, cost = self._opened(self.backend.read, writing=False)
+        answer, cost = self._measure_opening(self.backend.read, writing=False)
         found = digest(fingerprint(self.backend.as_table(answer)))
         self.backend.close()
         yield from self._checked(found)

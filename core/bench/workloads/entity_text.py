@@ -196,10 +196,10 @@ class TextBackend(QuestionBackend):
     def _build(self, tokenizer: Any) -> Question:
         words = SEARCHES[COMMON]
 
-        def told(_: Any) -> Any:
+        def comparable(_: Any) -> Any:
             return self._compared(COMMON, words, self._best(COMMON, words, words.first), words.first)
 
-        return Question(partial(self.build, tokenizer), before=self.drop, told=told)
+        return Question(partial(self.build, tokenizer), before=self.drop, told=comparable)
 
     def _best(self, asks: str, words: Words, number: int) -> Any:
         return self.best(asks, self._text(words, number))

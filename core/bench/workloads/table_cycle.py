@@ -141,7 +141,7 @@ class TableCycle(Cycle[TableBackend]):
 
     def _twice(self, name: str, ask: Callable[[], Any]) -> Iterator[Sample]:
         """Once on a database just opened and, where the workload asks for it, once more."""
-        answer, cost = self._opened(ask, writing=False)
+        answer, cost = self._measure_opening(ask, writing=False)
         digest = self._digest(name, answer)
         del answer
         again = f"{name}_again"

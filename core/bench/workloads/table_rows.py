@@ -106,7 +106,7 @@ def _right(workload: Workload, answer: Answer, rows: int) -> Iterator[Columns]:
         block = block_at(workload, start, size, answer.version)
         for change, numbers in changes:
             _apply(change, numbers, block, workload, start, size)
-        yield _kept(block, start, gone, only, answer)
+        yield _matching(block, start, gone, only, answer)
 
 
 def _apply(
@@ -119,7 +119,9 @@ def _apply(
             block[name][here] = other[name][here]
 
 
-def _kept(block: Columns, start: int, gone: Numbers | None, only: Numbers | None, answer: Answer) -> Columns:
+def _matching(
+    block: Columns, start: int, gone: Numbers | None, only: Numbers | None, answer: Answer
+) -> Columns:
     count = len(next(iter(block.values())))
     numbers = np.arange(start, start + count)
     keep = np.ones(count, bool) if answer.where is None else answer.where(block)

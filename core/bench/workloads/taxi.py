@@ -171,7 +171,7 @@ class _Batch:
                 self._choice((0, 1, 2, 3, 4, 5, 6), (0.003, 0.697, 0.14, 0.04, 0.02, 0.06, 0.04))
             ),
             "trip_distance": from_numpy(self._distance),
-            "trip_type": from_numpy(self._choice((1, 2), (0.98, 0.02)), valid=self._known(0.1)),
+            "trip_type": from_numpy(self._choice((1, 2), (0.98, 0.02)), valid=self._known_mask(0.1)),
             "cab_type": self._text(("yellow", "green", "uber"), (0.9, 0.08, 0.02)),
         }
 
@@ -187,7 +187,7 @@ class _Batch:
             "tip_amount": from_numpy(tip),
             "tolls_amount": from_numpy(tolls),
             "ehail_fee": pa.nulls(self._count, pa.float64()),
-            "improvement_surcharge": from_numpy(np.full(self._count, 0.3), valid=self._known(0.15)),
+            "improvement_surcharge": from_numpy(np.full(self._count, 0.3), valid=self._known_mask(0.15)),
             "total_amount": from_numpy(np.round(fare + tip + extra + tolls + 0.5, 2)),
             "payment_type": self._text(("CSH", "CRD", "NOC", "DIS"), (0.5, 0.49, 0.006, 0.004)),
         }
@@ -251,7 +251,7 @@ class _Batch:
         found: np.ndarray = np.searchsorted(ends, self._random.random(self._count) * ends[-1], side="right")
         return found
 
-    def _known(self, share: float) -> np.ndarray:
+    def _known_mask(self, share: float) -> np.ndarray:
         known: np.ndarray = self._random.random(self._count) < share
         return known
 
@@ -488,7 +488,9 @@ class TaxiBackend(QuestionBackend):
         return files_of(self.shared, rows)
 
     def questions(self) -> Mapping[str, Question]:
-        return {name: Question(partial(self.ask, name), told=partial(self._told, name)) for name in QUERIES}
+        return {
+            name: Question(partial(self.ask, name), told=partial(self._comparable, name)) for name in QUERIES
+        }
 
     @abstractmethod
     def ask(self, query: str) -> Any:
@@ -503,7 +505,7 @@ class TaxiBackend(QuestionBackend):
         """An answer as rows, columns in the order of the published query; here that of an Arrow table."""
         return zip(*(column.to_pylist() for column in answer.columns), strict=True)
 
-    def _told(self, query: str, answer: Any) -> list[list[Any]]:
+    def _comparable(self, query: str, answer: Any) -> list[list[Any]]:
         return comparable_rows(query, self.rows_of(answer))
 
 

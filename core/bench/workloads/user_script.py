@@ -216,14 +216,14 @@ def _operations_of(found: Outline) -> Sequence[Operation]:
     )
     asked = [
         Operation(
-            name, title, f"does “{_plain(title)}” of {{rows}}", f"`{name}`, called several times in a row."
+            name, title, f"does “{_escaped(title)}” of {{rows}}", f"`{name}`, called several times in a row."
         )
         for name, title in found.operations.items()
     ]
     return [load, *asked]
 
 
-def _plain(title: str) -> str:
+def _escaped(title: str) -> str:
     return title.replace("{", "{{").replace("}", "}}")
 
 

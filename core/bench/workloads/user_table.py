@@ -302,7 +302,7 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
     copied = TableCopy.of(workload.options)
     with duckdb.connect() as connection:
         fill_duckdb(connection, copied, rows)
-        return digest(connection.sql(_asked(copied, operation.id)).to_arrow_table(), copied.schema)
+        return digest(connection.sql(_sql_text(copied, operation.id)).to_arrow_table(), copied.schema)
 
 
 def digest(rows: pa.Table, schema: pa.Schema) -> str:
@@ -354,7 +354,7 @@ def change_to_sql(change: Change, schema: pa.Schema) -> tuple[str, str]:
     return column, f"{column} + {change.add}" if change.add else f"'{text}'"
 
 
-def _asked(copied: TableCopy, operation: str) -> str:
+def _sql_text(copied: TableCopy, operation: str) -> str:
     condition = condition_to_sql(copied.where, copied.schema)
     if operation.startswith("filter"):
         return f"select * from mine where {condition}"
@@ -378,7 +378,7 @@ Row = tuple[Any, ...]
 def rows_of(copied: TableCopy, rows: int) -> Iterator[Row]:
     """Streamed."""
     for batch in copied.batches(rows):
-        yield from zip(*map(_plain, batch.columns), strict=True)
+        yield from zip(*map(_comparable_values, batch.columns), strict=True)
 
 
 def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
@@ -387,7 +387,7 @@ def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _plain(array: pa.Array) -> list[Any]:
+def _comparable_values(array: pa.Array) -> list[Any]:
     if is_.is_temporal(array.type):
         array = array.cast(_count_type(array.type))
     values: list[Any] = array.to_pylist()
@@ -489,7 +489,7 @@ class UserTableCycle(Cycle[UserTableBackend]):
 
     def _twice(self, name: str, ask: Callable[[], Any]) -> Iterator[Sample]:
         """On a database just opened, and once more."""
-        answer, cost = self._opened(ask, writing=False)
+        answer, cost = self._measure_opening(ask, writing=False)
         told = self._digest(answer)
         del answer
         answer, cost_again = measure(ask)

@@ -56,7 +56,7 @@ class Source:
         return ("--table", self.path if self.table is None else f"{self.path}:{self.table}")
 
     @contextmanager
-    def opened(self) -> Iterator[Dataset]:
+    def open_table(self) -> Iterator[Dataset]:
         """Raises what opening it raises: FileProblem, StoreProblem, UnknownTable."""
         if self.table is None:
             yield open_dataset(Path(self.path), ragged=self.ragged)
@@ -105,10 +105,10 @@ def user_table(
     option `left_out` names these, `columns` what is measured. Reads a sample of the rows, and counts them.
     Raises BadFilter, UnknownColumn, and LamellaError where nothing is left to measure."""
     rows, schema = dataset.count(job=job), dataset.schema
-    chosen = _chosen(dataset.name, schema, columns, where)
+    chosen = _column_choice(dataset.name, schema, columns, where)
     chosen_columns = [name for name in chosen if compared_type(schema.field(name).type) is not None]
     _refuse_nothing(dataset.name, rows, chosen_columns)
-    asked = _asked_columns(schema, where)
+    asked = _condition_columns(schema, where)
     column = changing_column(schema, chosen_columns, asked)
     options = {
         "source": source.options,
@@ -181,7 +181,9 @@ def _counts(kind: pa.DataType) -> bool:
     return kind in (pa.int32(), pa.int64(), pa.float64())
 
 
-def _chosen(name: str, schema: pa.Schema, columns: Sequence[str] | None, where: Filter | None) -> list[str]:
+def _column_choice(
+    name: str, schema: pa.Schema, columns: Sequence[str] | None, where: Filter | None
+) -> list[str]:
     """In the table's order. Its own `_id` is no column of the user's."""
     wanted = set(schema.names) if columns is None else set(columns)
     for column in columns or ():
@@ -189,11 +191,11 @@ def _chosen(name: str, schema: pa.Schema, columns: Sequence[str] | None, where: 
             raise UnknownColumn(column, name, schema.names)
     if where is not None:
         bind(where, schema, name)
-        wanted |= set(_asked_columns(schema, where))
+        wanted |= set(_condition_columns(schema, where))
     return [column for column in schema.names if column in wanted and column != ID]
 
 
-def _asked_columns(schema: pa.Schema, where: Filter | None) -> list[str]:
+def _condition_columns(schema: pa.Schema, where: Filter | None) -> list[str]:
     types = dict(zip(schema.names, schema.types, strict=True))
     places = [place_of(path, types) for path in columns_read(where)] if where is not None else []
     return [place.column for place in places if place is not None]
@@ -220,7 +222,7 @@ def prepare(workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> 
     options, needed = workload.options, max(rows)
     watch = _Watch(options["column"])
     path = folder / FILE
-    with Source.of(options["source"]).opened() as dataset:
+    with Source.of(options["source"]).open_table() as dataset:
         copied = _copy(dataset, options["columns"], needed, path, watch, job)
     if copied < needed:
         raise LamellaError(
@@ -239,7 +241,7 @@ def _copy(dataset: Dataset, names: list[str], rows: int, path: Path, watch: _Wat
         with pq.ParquetWriter(path, schema) as writer:
             for batch in _cut(reader, rows):
                 job.report(done, rows, f"Copying {dataset.name}")
-                plain = _plain(batch, schema)
+                plain = _cast_batch(batch, schema)
                 watch.see(plain)
                 writer.write_table(pa.Table.from_batches([plain]), row_group_size=GROUP_ROWS)
                 done += batch.num_rows
@@ -260,7 +262,7 @@ def _cut(reader: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch]:
         left -= batch.num_rows
 
 
-def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def _cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [batch.column(name).cast(type_) for name, type_ in zip(schema.names, schema.types, strict=True)],
         schema=schema,

@@ -97,7 +97,7 @@ LONGEST_ROW = 64 << 20
 
 
 @dataclass(frozen=True)
-class Block:
+class TextBlock:
     """`first_line` counts from 1; `done` is how many bytes of the file were read by the block's end."""
 
     number: int
@@ -106,7 +106,7 @@ class Block:
     done: int
 
 
-def blocks(source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0) -> Iterator[Block]:
+def blocks(source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0) -> Iterator[TextBlock]:
     """Blocks of about `size` bytes, after the lines to skip, without those that hold no row."""
     line, number, held = 1, 0, b""
     for piece in source.pieces(size):
@@ -121,17 +121,17 @@ def blocks(source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0) ->
             raise endless_row(source, ends, held, line)
         data, held = held[:cut], held[cut:]
         if not ends.none_in(data):
-            yield Block(number, data, line, piece.done)
+            yield TextBlock(number, data, line, piece.done)
             number += 1
         line += data.count(ends.newline)
 
 
-def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, skip_lines: int) -> Block:
+def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, skip_lines: int) -> TextBlock:
     """The whole rows at the beginning of a file of which `data` is the first stretch."""
     start, lines = _after_lines(data, skip_lines, ends.newline)
     rest = data[start:] if lines == skip_lines else b""
     cut = _end(source, rest, ends, lines + 1) if whole else ends.last(rest)
-    return Block(0, rest[:cut], lines + 1, start + cut)
+    return TextBlock(0, rest[:cut], lines + 1, start + cut)
 
 
 def _end(source: TextSource, data: bytes, ends: RowEnds, line: int) -> int:
@@ -210,10 +210,10 @@ class TextFormat(Protocol):
     skip_lines: int
     ends: RowEnds
 
-    def find_schema(self, block: Block) -> pa.Schema:
+    def find_schema(self, block: TextBlock) -> pa.Schema:
         """The columns by a first block; of type null where no value tells."""
 
-    def read(self, block: Block, schema: pa.Schema) -> Reading:
+    def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
         """The block's rows; raises `FileProblem` where they cannot be understood. Call `read_block`."""
 
 
@@ -221,7 +221,7 @@ class RowsMissing(AssertionError):
     """A format gave no rows for a block and no wider schema either, so the rows would be left out."""
 
 
-def read_block(text: TextFormat, block: Block, schema: pa.Schema) -> Reading:
+def read_block(text: TextFormat, block: TextBlock, schema: pa.Schema) -> Reading:
     """The block's rows, or a wider schema to read it with.
 
     Raises `FileProblem` where they cannot be understood, and `RowsMissing`, which is a bug of the format.
@@ -244,13 +244,13 @@ class TypesWidened(Exception):
 
 
 def text_rows(
-    text: TextFormat, blocks: Iterable[Block], schema: pa.Schema, progress: Callable[[int, int], None]
+    text: TextFormat, blocks: Iterable[TextBlock], schema: pa.Schema, progress: Callable[[int, int], None]
 ) -> Iterator[pa.RecordBatch]:
     """The rows in order, read side by side, until a value does not fit; from there on only types are
     looked at, and `TypesWidened` is raised at the end."""
     wide, count = schema, 0
 
-    def read(block: Block) -> tuple[Reading, int]:
+    def read(block: TextBlock) -> tuple[Reading, int]:
         return read_block(text, block, wide), block.done
 
     for reading, done in in_order(read, blocks):

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lamella.core.datasets.text.blocks import Block, TextFormat, in_order, join_schemas, read_block
+from lamella.core.datasets.text.blocks import TextBlock, TextFormat, in_order, join_schemas, read_block
 from lamella.core.datasets.text.source import TextSource, fingerprint_of
 from lamella.core.errors import FileProblem
 from lamella.core.processes import FileLock
@@ -44,7 +44,7 @@ def default_folder() -> Path:
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedFile:
     """A whole file as parts, and the schema it was read with."""
 
     schema: pa.Schema
@@ -73,7 +73,7 @@ class CacheEntry:
             self._lock.release()
             self._lock = None
 
-    def load(self) -> Kept | None:
+    def load(self) -> CachedFile | None:
         """The file's parts when all of it was kept before and nothing has touched them since."""
         manifest = _read_manifest(self.folder)
         if manifest is None:
@@ -87,7 +87,7 @@ class CacheEntry:
         if not all(_is_as_written(part) for part in parts):
             return None
         os.utime(self.folder / _MANIFEST)
-        return Kept(schema, parts)
+        return CachedFile(schema, parts)
 
     def new_generation(self) -> Path:
         """An empty folder for parts; other generations stay for those who still read them."""
@@ -96,7 +96,7 @@ class CacheEntry:
         self._make(folder)
         return folder
 
-    def finish(self, kept: Kept) -> None:
+    def finish(self, kept: CachedFile) -> None:
         manifest = {
             **self._source,
             "schema": base64.b64encode(bytes(kept.schema.serialize())).decode(),
@@ -155,7 +155,7 @@ def sweep(root: Path, most_bytes: int = MOST_BYTES) -> None:
 
     The folder is the user's choice, so only what is called like a cache's own is looked at; links are not.
     """
-    idle = [folder for folder in _folders(root, _ENTRY) if not _is_held(folder)]
+    idle = [folder for folder in _folders(root, _ENTRY) if not _is_locked(folder)]
     useful = [folder for folder in idle if _is_current(folder)]
     for folder in set(idle) - set(useful):
         shutil.rmtree(folder, ignore_errors=True)
@@ -169,10 +169,10 @@ def sweep(root: Path, most_bytes: int = MOST_BYTES) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_held(folder: Path) -> bool:
+def _is_locked(folder: Path) -> bool:
     held = False
     for path in folder.glob("*.lock"):
-        if FileLock(path).is_held():
+        if FileLock(path).is_locked():
             held = True
         else:
             path.unlink(missing_ok=True)
@@ -226,7 +226,7 @@ _SAMPLED_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class Written:
+class CachedBlock:
     """A block's part; None when the block did not fit. `done`: bytes of the text file read by then."""
 
     part: FileSegment | None
@@ -241,23 +241,23 @@ class PartWriter:
         self._text, self._folder = text, folder
         self.schema = self.wide = schema
 
-    def write(self, blocks: Iterable[Block], told: Callable[[Written], None]) -> None:
+    def write(self, blocks: Iterable[TextBlock], told: Callable[[CachedBlock], None]) -> None:
         """Writes parts until a block does not fit, then only finds out how wide the schema must be for
         the rest; `wide` tells. Raises `FileProblem`."""
         for written in in_order(self._write_block, blocks):
             self.wide = join_schemas(self.wide, written.schema)
             told(written)
 
-    def _write_block(self, block: Block) -> Written:
+    def _write_block(self, block: TextBlock) -> CachedBlock:
         wide = self.wide
         reading = read_block(self._text, block, wide)
         if reading.rows is None or (wide is not self.schema and not wide.equals(self.schema)):
-            return Written(None, reading.schema, block.done)
+            return CachedBlock(None, reading.schema, block.done)
         path = self._folder / f"part-{block.number:06d}.parquet"
         checksum = _write_part(path, reading.rows)
         names = part_names(self.schema)
         part = part_of(path, reading.rows.num_rows, names, fingerprint_of(path), checksum)
-        return Written(part, reading.schema, block.done)
+        return CachedBlock(part, reading.schema, block.done)
 
 
 def _write_part(path: Path, rows: pa.Table) -> str:

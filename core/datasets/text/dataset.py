@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.contents import HEAD_BYTES, Contents
-from lamella.core.datasets.locate import Found
+from lamella.core.datasets.locate import Location
 from lamella.core.datasets.options import OpenOptions
 from lamella.core.datasets.text.blocks import (
     LONGEST_ROW,
-    Block,
     RowEnds,
+    TextBlock,
     TextFormat,
     TypesWidened,
     blocks,
@@ -28,7 +28,14 @@ from lamella.core.datasets.text.blocks import (
     solid_schema,
     text_rows,
 )
-from lamella.core.datasets.text.cache import CacheEntry, Kept, PartWriter, Written, default_folder, sweep
+from lamella.core.datasets.text.cache import (
+    CachedBlock,
+    CachedFile,
+    CacheEntry,
+    PartWriter,
+    default_folder,
+    sweep,
+)
 from lamella.core.datasets.text.delimited import DelimitedText
 from lamella.core.datasets.text.dialect import DELIMITERS, find_dialect
 from lamella.core.datasets.text.json_lines import JsonLines
@@ -143,13 +150,13 @@ class TextDataset(Dataset):
         entry.finish(kept)
         self._show(self._snapshot(kept.schema, kept.parts, entry.key, complete=True))
 
-    def _pass(self, entry: CacheEntry, job: Job) -> Kept | None:
+    def _pass(self, entry: CacheEntry, job: Job) -> CachedFile | None:
         """Read the file once; None when its values asked for wider types, which the next pass begins with."""
         folder = entry.new_generation()
         writer = PartWriter(self.text, self._schema, folder)
         parts: list[FileSegment] = []
 
-        def take(written: Written) -> None:
+        def take(written: CachedBlock) -> None:
             if written.part is not None and writer.wide.equals(writer.schema):
                 parts.append(written.part)
                 self._show(self._snapshot(writer.schema, tuple(parts), folder.name, complete=False))
@@ -157,9 +164,9 @@ class TextDataset(Dataset):
 
         writer.write(self._blocks(), take)
         self._schema = writer.wide
-        return Kept(writer.schema, tuple(parts)) if writer.wide.equals(writer.schema) else None
+        return CachedFile(writer.schema, tuple(parts)) if writer.wide.equals(writer.schema) else None
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[TextBlock]:
         return blocks(self.source, self.text.ends, self.block_bytes, self.text.skip_lines)
 
     def _take_kept(self, entry: CacheEntry) -> None:
@@ -238,12 +245,12 @@ def is_note(contents: Contents) -> bool:
     return not any(sign in text for sign in (b"\n", b"\r", *map(str.encode, DELIMITERS)))
 
 
-def open_json_lines(found: Found, options: OpenOptions) -> Dataset:
+def open_json_lines(found: Location, options: OpenOptions) -> Dataset:
     source = open_source(found.files[0], options.encoding, FIRST_BYTES)
     return _open(found, options, source, JsonLines(source.path))
 
 
-def open_delimited(found: Found, options: OpenOptions) -> Dataset:
+def open_delimited(found: Location, options: OpenOptions) -> Dataset:
     source = open_source(found.files[0], options.encoding, FIRST_BYTES)
     for data, whole in _beginnings(source):
         if not (whole or _ANY_DELIMITED.last(data)):
@@ -263,7 +270,7 @@ def open_delimited(found: Found, options: OpenOptions) -> Dataset:
     )
 
 
-def _open(found: Found, options: OpenOptions, source: TextSource, text: TextFormat) -> Dataset:
+def _open(found: Location, options: OpenOptions, source: TextSource, text: TextFormat) -> Dataset:
     for data, whole in _beginnings(source):
         block = first_block(source, data, whole, text.ends, text.skip_lines)
         if whole or not text.ends.none_in(block.data):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 
 from lamella.core.datasets.options import Ragged
-from lamella.core.datasets.text.blocks import Block, Reading, RowEnds
+from lamella.core.datasets.text.blocks import Reading, RowEnds, TextBlock
 from lamella.core.datasets.text.dialect import Dialect, read_rows
 from lamella.core.datasets.text.types import read_as, tentative_type, uneven_zeros, widen
 from lamella.core.errors import FileProblem, UnknownColumn
@@ -26,7 +26,7 @@ class PaddableRow(RaggedRow):
     paddable = True
 
 
-def ragged_row(path: Path, dialect: Dialect, block: Block) -> FileProblem:
+def ragged_row(path: Path, dialect: Dialect, block: TextBlock) -> FileProblem:
     """What is wrong with the first row of the block that has not one field for each column."""
     first, _, fields = next(_uneven(dialect, block.data.decode()), (0, 0, -1))
     if fields < 0:
@@ -40,7 +40,7 @@ def ragged_row(path: Path, dialect: Dialect, block: Block) -> FileProblem:
     return _offering_to_mend(_problem(path, dialect, block.first_line + first, fields), dialect, block, short)
 
 
-def mended(path: Path, dialect: Dialect, block: Block) -> bytes:
+def mended(path: Path, dialect: Dialect, block: TextBlock) -> bytes:
     """The block with short rows filled up with empty fields, and empty fields beyond the last column cut off.
 
     Raises `FileProblem` where a value stands beyond the last column.
@@ -82,7 +82,7 @@ def _problem(path: Path, dialect: Dialect, line: int, fields: int) -> RaggedRow:
     )
 
 
-def _offering_to_mend(problem: RaggedRow, dialect: Dialect, block: Block, short: bool) -> RaggedRow:
+def _offering_to_mend(problem: RaggedRow, dialect: Dialect, block: TextBlock, short: bool) -> RaggedRow:
     """Padding is not offered where it would only stop at a value beyond the last column."""
     what = problem.what.removeprefix(f"{problem.path}: ")
     try:
@@ -122,7 +122,7 @@ class DelimitedText:
             blank_rows=len(dialect.names) == 1,
         )
 
-    def find_schema(self, block: Block) -> pa.Schema:
+    def find_schema(self, block: TextBlock) -> pa.Schema:
         texts = self._split(block)
         return pa.schema([self._field(n, t) for n, t in zip(self.dialect.names, texts, strict=True)])
 
@@ -132,7 +132,7 @@ class DelimitedText:
         zeros = uneven_zeros(texts) if pa.types.is_floating(kind) else None
         return pa.field(name, kind, metadata=None if zeros is None else {NOTE: ZEROS.format(*zeros)})
 
-    def read(self, block: Block, schema: pa.Schema) -> Reading:
+    def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
         texts = self._split(block)
         columns = [read_as(text, kind) for text, kind in zip(texts, schema.types, strict=True)]
         if all(column is not None for column in columns):
@@ -143,7 +143,7 @@ class DelimitedText:
         ]
         return Reading(pa.schema([pa.field(n, k) for n, k in zip(schema.names, kinds, strict=True)]), None)
 
-    def _split(self, block: Block) -> list[pa.Array]:
+    def _split(self, block: TextBlock) -> list[pa.Array]:
         names = [str(place) for place in range(len(self.dialect.names))]
         if self.ends.none_in(block.data):
             return [pa.nulls(0, pa.string()) for _ in names]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pjson
 
 from lamella.core.arrow.arrays import from_values
-from lamella.core.datasets.text.blocks import Block, Reading, RowEnds
+from lamella.core.datasets.text.blocks import Reading, RowEnds, TextBlock
 from lamella.core.datasets.text.types import (
     Inexact,
     WrittenFloat,
@@ -46,10 +46,10 @@ class JsonLines:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def find_schema(self, block: Block) -> pa.Schema:
+    def find_schema(self, block: TextBlock) -> pa.Schema:
         return _schema_of(self._rows(block), pa.schema([]))
 
-    def read(self, block: Block, schema: pa.Schema) -> Reading:
+    def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
         try:
             return _typed(self._parse(block.data, schema), schema)
         except pa.ArrowInvalid:
@@ -73,7 +73,7 @@ class JsonLines:
             raise pa.ArrowInvalid("a decimal was rounded")
         return rows
 
-    def _read_slowly(self, block: Block, schema: pa.Schema) -> Reading:
+    def _read_slowly(self, block: TextBlock, schema: pa.Schema) -> Reading:
         """Line by line: for what pyarrow refuses, to find a schema that fits or the line that is wrong."""
         rows = self._rows(block)
         wide = _schema_of(rows, schema)
@@ -89,7 +89,7 @@ class JsonLines:
         wide = pa.schema([pa.field(n, k) for n, k in zip(schema.names, kinds, strict=True)])
         return Reading(wide, pa.table(columns, names=schema.names) if wide.equals(schema) else None)
 
-    def _rows(self, block: Block) -> list[Row]:
+    def _rows(self, block: TextBlock) -> list[Row]:
         rows = []
         for number, line in enumerate(block.data.split(b"\n"), block.first_line):
             if line.strip():

@@ -246,7 +246,7 @@ def open_source(path: Path, encoding: str | None, sample_bytes: int) -> TextSour
     with open_bytes(path, compression) as (raw, _):
         name, mark = find_encoding(_read(raw, sample_bytes))
     if encoding is not None:
-        name = _known(encoding)
+        name = _codec_name(encoding)
     return TextSource(path, name, encoding is not None, mark, compression, found)
 
 
@@ -291,7 +291,7 @@ def _read(raw: Bytes, size: int) -> bytes:
     return piece
 
 
-def _known(encoding: str) -> str:
+def _codec_name(encoding: str) -> str:
     try:
         return codecs.lookup(encoding).name
     except LookupError as error:

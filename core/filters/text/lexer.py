@@ -70,7 +70,7 @@ CONSTANTS: dict[str, Any] = {
 _BARE_MOMENT = re.compile(r"[\d: .-]+(?:[+-]\d{2}:\d{2})?")
 
 
-def written(value: Any) -> str:
+def literal(value: Any) -> str:
     """Raises `BadFilter` for a value that the language has no form for."""
     value = natural(value)
     for kind, write in _WRITERS:

@@ -103,7 +103,7 @@ def no_operator(text: str, subject: Token, token: Token) -> BadFilter:
         why = f"'{token.text}' alone is no operator"
         equal = f". Ask for a value by {subject.text} = …" if token.word == "is" else ""
         return unreadable(text, token.start, token.stop, why, _operators(begun) + equal)
-    fix = _meant(nearest(token.word, PHRASES)) or _operators(PHRASES)
+    fix = _did_you_mean(nearest(token.word, PHRASES)) or _operators(PHRASES)
     return unreadable(text, token.start, token.stop, f"'{token.text}' is no operator", fix)
 
 
@@ -114,31 +114,31 @@ def no_connective(text: str, token: Token) -> BadFilter:
     if token.word in _COMPARISONS:
         fix = "Join two comparisons: delay > 60 and delay < 90; or write: delay between 60 and 90"
         return unreadable(text, token.start, token.stop, "A condition compares once", fix)
-    fix = _meant(nearest(token.word, ["and", "or"])) if token.part is Part.WORD else ""
-    why = f"'and' or 'or' is expected here, not {_said(token)}"
+    fix = _did_you_mean(nearest(token.word, ["and", "or"])) if token.part is Part.WORD else ""
+    why = f"'and' or 'or' is expected here, not {_quoted(token)}"
     return unreadable(text, token.start, token.stop, why, fix)
 
 
 def no_value(text: str, token: Token) -> BadFilter:
     fix = "Text stands in single quotes, a column's name in double quotes where it is a keyword"
-    return unreadable(text, token.start, token.stop, f"A value is expected here, not {_said(token)}", fix)
+    return unreadable(text, token.start, token.stop, f"A value is expected here, not {_quoted(token)}", fix)
 
 
 def not_expected(text: str, token: Token, part: str) -> BadFilter:
-    return unreadable(text, token.start, token.stop, f"'{part}' is expected here, not {_said(token)}")
+    return unreadable(text, token.start, token.stop, f"'{part}' is expected here, not {_quoted(token)}")
 
 
 def no_parenthesis(text: str, token: Token) -> BadFilter:
     fix = f"Write ({token.text})" if token.part is Part.VALUE else ""
     return unreadable(
-        text, token.start, token.stop, f"A parenthesis is expected here, not {_said(token)}", fix
+        text, token.start, token.stop, f"A parenthesis is expected here, not {_quoted(token)}", fix
     )
 
 
 def unfinished_list(text: str, opener: Token, token: Token) -> BadFilter:
     if token.part is Part.END:
         return never_closed(text, opener)
-    why = f"A comma or ) is expected here, not {_said(token)}"
+    why = f"A comma or ) is expected here, not {_quoted(token)}"
     return unreadable(text, token.start, token.stop, why)
 
 
@@ -146,13 +146,13 @@ def unfinished_value(text: str, opener: Token, token: Token, close: str) -> BadF
     if token.part is Part.END:
         why = f"The '{opener.text}' that opens here is never closed"
         return unreadable(text, opener.start, opener.stop, why)
-    why = f"A comma or {close} is expected here, not {_said(token)}"
+    why = f"A comma or {close} is expected here, not {_quoted(token)}"
     return unreadable(text, token.start, token.stop, why)
 
 
 def no_field(text: str, token: Token) -> BadFilter:
     fix = "A struct is written as {name: value}, a name with other signs in double quotes"
-    why = f"The name of a field is expected here, not {_said(token)}"
+    why = f"The name of a field is expected here, not {_quoted(token)}"
     return unreadable(text, token.start, token.stop, why, fix)
 
 
@@ -170,13 +170,13 @@ def meant_as_text(error: E, name: str, text: str, token: Token) -> E:
     return pointing(error, text, token.start, token.stop)
 
 
-def _said(token: Token) -> str:
+def _quoted(token: Token) -> str:
     if token.part is Part.END:
         return "the end"
     return token.text if token.part is Part.VALUE else f"'{token.text}'"
 
 
-def _meant(guesses: list[str]) -> str:
+def _did_you_mean(guesses: list[str]) -> str:
     return "Did you mean " + " or ".join(f"'{guess}'" for guess in guesses) + "?" if guesses else ""
 
 

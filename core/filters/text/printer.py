@@ -15,9 +15,9 @@ from lamella.core.filters.text.lexer import (
     KEYWORDS,
     LIST,
     is_place,
+    literal,
     parts_of,
     slashed,
-    written,
 )
 
 _BARE = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
@@ -100,7 +100,7 @@ def _value(value: Any) -> str:
         return "{" + ", ".join(f"{field(key)}: {_value(one)}" for key, one in value) + "}"
     if isinstance(value, tuple):
         return f"[{', '.join(map(_value, value))}]"
-    return name(value.name) if isinstance(value, Reference) else written(value)
+    return name(value.name) if isinstance(value, Reference) else literal(value)
 
 
 def field(key: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import from_numpy, plain, take, to_numpy
+from lamella.core.arrow.arrays import from_numpy, quick_array, take, to_numpy
 from lamella.core.arrow.documents import ReservedKey, json_of, whole
 from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import MOST_FIELDS, REST, REST_FIELD, exact_cast, wider_type
@@ -259,7 +259,7 @@ def _one(value: Any) -> pa.Array:
 
 def _texts(rests: Sequence[dict[str, Any]]) -> pa.Array:
     try:
-        texts = plain([json_of(rest) for rest in rests], REST_FIELD.type)
+        texts = quick_array([json_of(rest) for rest in rests], REST_FIELD.type)
     except (TypeError, ReservedKey) as error:
         raise Refusal(f"its documents' '{REST}' cannot hold the value: {error}") from error
     assert texts is not None

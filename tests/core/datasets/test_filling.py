@@ -13,7 +13,7 @@ import pytest
 
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.text import dataset as text_dataset
-from lamella.core.datasets.text.blocks import Block, Reading, RowsMissing
+from lamella.core.datasets.text.blocks import Reading, RowsMissing, TextBlock
 from lamella.core.datasets.text.cache import sweep
 from lamella.core.errors import Cancelled, FileProblem
 from lamella.core.jobs import Job
@@ -160,7 +160,7 @@ class Forgetful:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._text, name)
 
-    def read(self, block: Block, schema: pa.Schema) -> Reading:
+    def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
         return Reading(schema, None) if block.number else self._text.read(block, schema)
 
 

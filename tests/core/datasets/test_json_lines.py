@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.formats import kind_of
 from lamella.core.datasets.text import dataset as opening
-from lamella.core.datasets.text.blocks import Block
+from lamella.core.datasets.text.blocks import TextBlock
 from lamella.core.datasets.text.json_lines import JsonLines
 from lamella.core.datasets.text.types import loses_json_digits
 from lamella.core.errors import FileProblem
@@ -78,7 +78,7 @@ def test_numbers_are_not_rounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("before", ["", "0.30000000000000004", "12345678901234567890.0", "5e-324"])
 def test_a_number_that_would_be_rounded_among_doubles(tmp_path: Path, number: str, before: str) -> None:
     """The type is known from the first number on, so the others are read by pyarrow."""
-    block = Block(0, f'{{"v": {before or 0.5}}}\n{{"v":{number}}}\n'.encode(), 1, 0)
+    block = TextBlock(0, f'{{"v": {before or 0.5}}}\n{{"v":{number}}}\n'.encode(), 1, 0)
     schema = pa.schema({"v": pa.float64()})
     reading = JsonLines(tmp_path / "x.jsonl").read(block, schema)
     assert (reading.rows, reading.schema) == (None, pa.schema({"v": pa.string()}))

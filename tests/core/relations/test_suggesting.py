@@ -20,7 +20,7 @@ def suggested(folder: Path, **tables: dict[str, list[Any]]) -> list[str]:
             store.create_table(name, columns)
         found = [str(each).partition(" (")[0] for each in store.suggest_relations()]
         for each in store.suggest_relations():
-            store.relate(*each.ends)
+            store.relate(*each.endpoints)
         assert store.suggest_relations() == ()
         return found
 

@@ -202,7 +202,7 @@ def test_a_killed_reader_keeps_nothing(store: Store) -> None:
         process.kill()
     assert store.vacuum().files == 1
     assert files(store) == store.catalog.paths()
-    assert all(FileLock(f).is_held() for f in (store.path / FOLDER).iterdir())
+    assert all(FileLock(f).is_locked() for f in (store.path / FOLDER).iterdir())
 
 
 def test_readers_never_miss_a_file_however_fast_versions_go(store: Store) -> None:
