@@ -138,6 +138,9 @@ def _results(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--report", type=Path, metavar="OUT.md", help="write tables, machine, versions and the command to it"
     )
+    group.add_argument(
+        "--export", type=Path, metavar="OUT", help="write a results file, which --show opens on any computer"
+    )
     group.add_argument("--quiet", action="store_true", help="nothing is said before the benchmark is over")
     group.add_argument(
         "--no-save",
@@ -154,11 +157,10 @@ def _saved_run_options(group: argparse._ArgumentGroup, number: Number) -> None:
     one.add_argument("--runs", action="store_true", help="the runs that were saved, newest first")
     one.add_argument(
         "--show",
-        type=number,
         nargs="+",
-        metavar="RUN",
-        help="report a saved run, or several in one: of each workload and size the last that has it;"
-        " --json and --report write it",
+        metavar="RUN|FILE",
+        help="report a saved run or a results file, or several in one: of each workload and size the last"
+        " that has it; --json, --report and --export write it",
     )
     one.add_argument("--again", type=number, metavar="RUN", help="run once more what a saved run measured")
     one.add_argument("--delete", type=number, nargs="+", metavar="RUN", help="forget saved runs")
@@ -166,8 +168,8 @@ def _saved_run_options(group: argparse._ArgumentGroup, number: Number) -> None:
         "--compare",
         nargs=2,
         metavar=("BEFORE", "AFTER"),
-        help="numbers of saved runs, or files of --json: slower is what has medians more than 5%% apart and"
-        " middle halves of at least 3 samples that do not overlap",
+        help="numbers of saved runs, results files or files of --json: slower is what has medians more than"
+        " 5%% apart and middle halves of at least 3 samples that do not overlap",
     )
 
 

@@ -51,7 +51,7 @@ def _choice(arguments: argparse.Namespace, kept: SavedRuns) -> Choice:
 
 def _race(choice: Choice, kept: SavedRuns, arguments: argparse.Namespace) -> int:
     """What cannot be written or kept afterwards is refused before anything is measured."""
-    for out in filter(None, (arguments.json, arguments.report)):
+    for out in filter(None, (arguments.json, arguments.report, arguments.export)):
         need_folder(out)
     costs = kept.costs() if arguments.save else shipped_costs()
     runner.check_choice(choice)
@@ -61,6 +61,7 @@ def _race(choice: Choice, kept: SavedRuns, arguments: argparse.Namespace) -> int
     stopped = not _finished(choice, costs, recording, screen)
     done = recording.run()
     finish(done, print, arguments.json, arguments.report)
+    bench_kept.export(done, arguments.export)
     if arguments.save:
         _save(kept, done, arguments.note, stopped)
     if stopped:

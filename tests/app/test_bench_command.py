@@ -116,7 +116,15 @@ def test_kept_runs_are_listed_shown_noted_raced_again_compared_and_forgotten(
     assert listed[2].split()[0] == "2" and listed[3].split()[0] == "1" and listed[3].endswith("before")
     status, said, _ = bench("--compare", 1, tmp_path / "one.json")
     assert status == 0 and "6 measured in both: 6 same." in said
+    assert bench("--show", 1, "--export", tmp_path / "one.results")[0] == 0
     assert bench("--delete", 1, 2)[0] == 0
+    status, said, _ = bench("--show", tmp_path / "one.results")
+    assert status == 0 and "Times at 3 rows, 3 repeats" in said and first.command in said and "before" in said
+    status, said, _ = bench("--compare", tmp_path / "one.json", tmp_path / "one.results")
+    assert status == 0 and "6 measured in both: 6 same." in said
+    status, _, problems = bench("--show", tmp_path / "one.results", "--note", "after")
+    assert status == 2 and "keeps the note that it has" in problems
+    assert "no results file" in bench("--show", tmp_path / "one.json")[2]
     assert "No run is saved" in bench("--runs")[1]
 
 
@@ -141,6 +149,8 @@ def test_compare_ends_with_1_when_something_became_slower(bench: Said, tmp_path:
         (("--json", "/nowhere/out.json"), "/nowhere/out.json: cannot be written"),
         (("--rows", "1e12"), "This benchmark does not fit on this computer"),
         (("--show", "7"), "No saved run has the number 7"),
+        (("--show", "absent.results"), "absent.results: cannot be read"),
+        (("--export", "/nowhere/run.results"), "/nowhere/run.results: cannot be written"),
         (("--again", "7"), "No saved run has the number 7"),
         (("--compare", "7", "8"), "No saved run has the number 7"),
         (("--compare", "absent.json", "8"), "absent.json: cannot be read"),

@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from lamella.core.bench.results.compare import ratios
 from lamella.core.bench.results.figures import competitors, shown_bytes, shown_factor, shown_seconds
 from lamella.core.bench.results.records import (
+    Figures,
     Record,
     Summary,
+    by_call,
     from_json,
     read_json,
+    repeats_of,
     spread,
     summaries,
     to_json,
@@ -38,15 +41,31 @@ FIELDS = [
     "checksum",
     "temperature",
     "latencies",
+    "figures",
 ]
 
 
 def test_a_record_has_exactly_the_documented_fields() -> None:
     assert [field.name for field in fields(Record)] == FIELDS
     once, often = record("sqlite", 0.5), replace(record("sqlite", 0.5), latencies=(0.4, 0.6))
-    assert list(json.loads(to_json([once]))[0]) == FIELDS[:-1]
-    assert list(json.loads(to_json([often]))[0]) == FIELDS
-    assert from_json(to_json([once, often])) == [once, often]
+    assert list(json.loads(to_json([once]))[0]) == FIELDS[:-2]
+    assert list(json.loads(to_json([often]))[0]) == FIELDS[:-1]
+    saved = replace(record("sqlite", 0.5), figures=Figures(20, 2, 0.5, 0.1))
+    assert list(json.loads(to_json([saved]))[0]) == [*FIELDS[:-2], "figures"]
+    assert from_json(to_json([once, often, saved])) == [once, often, saved]
+
+
+def test_figures_stand_for_samples_that_were_not_saved() -> None:
+    figures = Figures(samples=200, repeats=2, median=0.5, deviation=0.1, mean=0.52, p95=0.9, p99=1.5)
+    group = [replace(record("sqlite", 0.5), figures=figures)]
+    (summary,) = summaries(group).values()
+    assert (summary.count, summary.median, summary.mean, summary.deviation) == (200, 0.5, 0.52, 0.1)
+    assert [summary.percentile(percent) for percent in (50, 95, 99)] == [0.5, 0.9, 1.5]
+    assert spread(summary, "median") == (0.4, 0.6)
+    assert summaries(group, quantity="disk_bytes")["read", "sqlite", 1000].median == 4096
+    assert repeats_of(group) == 2 and group[0].many_calls
+    first = replace(record("sqlite", 0.8), figures=Figures(2, 2, 0.8))
+    assert list(by_call([first, *group])) == [("read", "first"), ("read", "again")]
 
 
 def test_records_come_back_from_json_as_they_were(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""Runs in a SQLite file: kept, listed, noted, deleted, and files that are no good."""
+"""Runs in a SQLite file: kept, listed, noted, deleted, files that are no good, and results files."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import sqlite3
@@ -25,10 +26,18 @@ from lamella.core.bench.engine.protocol import (
     Unsupported,
 )
 from lamella.core.bench.registry import entry_named, workload_named
+from lamella.core.bench.results import store
 from lamella.core.bench.results.compare import compare
 from lamella.core.bench.results.markdown import markdown_report
+from lamella.core.bench.results.records import Figures
 from lamella.core.bench.results.run import Recording, SavedRun
-from lamella.core.bench.results.store import SavedRuns, UnknownRun, trend
+from lamella.core.bench.results.store import (
+    SavedRuns,
+    UnknownRun,
+    read_results_file,
+    trend,
+    write_results_file,
+)
 from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SMALL
 from lamella.core.errors import FileProblem
 from tests.bench import costs
@@ -266,3 +275,79 @@ def test_a_file_of_an_older_version_takes_new_runs(older: SavedRuns) -> None:
     assert older.run(number).records == run.records
     older.delete([1])
     assert {one.id for one in older.runs()} == {number, 2}
+
+
+def test_a_results_file_holds_everything_of_a_run(tmp_path: Path) -> None:
+    figures = Figures(200, 2, 0.5, 0.1, 0.52, 0.9, 1.5)
+    saved = replace(record("sqlite", 0.5, rows=10), figures=figures)
+    run = replace(recorded(), note="on a quiet machine")
+    run = replace(run, records=(*run.records, saved))
+    write_results_file(run, tmp_path / "a.results")
+    write_results_file(run, tmp_path / "b.results")
+    assert read_results_file(tmp_path / "a.results") == replace(run, id=1)
+    assert (tmp_path / "a.results").read_bytes() == (tmp_path / "b.results").read_bytes()
+
+
+def test_a_file_of_saved_runs_is_a_results_file_of_them_together(kept: SavedRuns) -> None:
+    kept.save(recorded())
+    kept.save(replace(recorded(), title="the other"))
+    run = read_results_file(kept.path)
+    assert run.title == "2 benchmarks together" and len(run.records) == 2
+
+
+def _results(path: Path) -> bytes:
+    write_results_file(recorded(), path)
+    return path.read_bytes()
+
+
+def _changed(statement: str):
+    """What is in a results file, changed by a statement of SQL."""
+
+    def change(path: Path) -> bytes:
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+            connection.deserialize(gzip.decompress(_results(path)))
+            connection.execute(statement)
+            return gzip.compress(connection.serialize())
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda path: b"", "no results file.*It is empty"),
+        (lambda path: b'{"name": "Lamella"}', "no results file.*--json writes, which --compare reads"),
+        (lambda path: gzip.compress(b'{"name": "Lamella"}'), "no results file.*It begins with"),
+        (lambda path: b"PAR1" * 100, "no results file.*It begins with b'PAR1PAR1PAR1'"),
+        (lambda path: _results(path)[:-200], "damaged.*Copy it again"),
+        (lambda path: b"".join((_results(path)[:500], b"x" * 9, _results(path)[509:])), "damaged"),
+        (lambda path: gzip.compress(gzip.decompress(_results(path))[:9000]), "damaged"),
+        (lambda path: gzip.compress(bytes(1 << 20)), "larger than 1,000,000 bytes"),
+        (_changed("PRAGMA user_version = 2"), "later version.*2"),
+        (_changed("PRAGMA application_id = 5"), "not of saved runs"),
+        (_changed("DELETE FROM runs"), "no results file.*It holds no run"),
+        (_changed("DROP TABLE samples"), "damaged.*such table: samples"),
+        (_changed("CREATE VIEW more AS SELECT 1"), "no results file.*view or trigger 'more'"),
+        (_changed("UPDATE samples SET seconds = 'long'"), "damaged.*Record.seconds is 'long'"),
+        (_changed("UPDATE samples SET latencies = '[1'"), "damaged"),
+        (_changed("UPDATE samples SET latencies = '[\"a\"]'"), "damaged.*should be numbers"),
+        (_changed("UPDATE samples SET latencies = '{}'"), "damaged.*Figures.samples is None"),
+        (_changed("UPDATE runs SET started = 'noon'"), "damaged.*noon"),
+    ],
+)
+def test_a_file_that_is_no_results_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made, said: str
+) -> None:
+    monkeypatch.setattr(store, "MOST_BYTES", 1_000_000)
+    path = tmp_path / "some.results"
+    path.write_bytes(made(path))
+    with pytest.raises(FileProblem, match=said) as found:
+        read_results_file(path)
+    assert str(path) in str(found.value)
+
+
+def test_a_results_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileProblem, match="cannot be read"):
+        read_results_file(tmp_path / "absent.results")
+    with pytest.raises(FileProblem, match="cannot be written"):
+        write_results_file(recorded(), tmp_path / "absent" / "run.results")

@@ -152,7 +152,7 @@ def _bar(one: Comparison) -> Bar:
     title = title_of(one.backend)
     series = VerdictSeries(one.backend, title, False, "", "", (), verdict=one.verdict)
     ends = (low / new_high, high / new_low) if new_low > 0 and low > 0 else (one.factor, one.factor)
-    point = SeriesPoint(one.rows, one.factor, *ends, min(len(one.before.samples), len(one.after.samples)))
+    point = SeriesPoint(one.rows, one.factor, *ends, min(one.before.count, one.after.count))
     times = f"{shown_seconds(one.before.median)} before, {shown_seconds(one.after.median)} after"
     return Bar(series, point, SIGNS[one.verdict] + _words(one), f"{title}\n{_words(one)}: {times}")
 

@@ -66,7 +66,8 @@ def export(path: Path, run: SavedRun, picture: QWidget) -> None:
 def to_csv(records: Sequence[Record]) -> str:
     """A line a sample; its latencies stand in one cell, with spaces between."""
     text = StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(Record)], lineterminator="\n")
+    names = [field.name for field in fields(Record) if field.name != "figures"]
+    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for record in records:
         latencies = " ".join(map(str, record.latencies))

@@ -103,4 +103,4 @@ def published_series(line: PublishedLine) -> Series:
 
 def _live_point(rows: int, summary: Summary, statistic: str) -> SeriesPoint:
     low, high = spread(summary, statistic)
-    return SeriesPoint(rows, STATISTICS[statistic](summary) or None, low, high, len(summary.samples))
+    return SeriesPoint(rows, STATISTICS[statistic](summary) or None, low, high, summary.count)

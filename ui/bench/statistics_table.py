@@ -44,7 +44,7 @@ COLUMNS: tuple[tuple[str, str, Value], ...] = (
     ("Lowest", "The fastest sample", lambda row: row.summary.lowest),
     ("Per second", "Operations per second, one after the other", lambda row: 1 / row.summary.mean),
     ("Deviation", "Standard deviation of the samples", lambda row: row.summary.deviation),
-    ("Samples", "Calls that were timed", lambda row: len(row.summary.samples)),
+    ("Samples", "Calls that were timed", lambda row: row.summary.count),
 )
 COUNTS = ("Rows", "Samples")
 

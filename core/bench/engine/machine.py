@@ -6,7 +6,7 @@ import os
 import platform
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,16 @@ def environment(folder: Path) -> dict[str, Any]:
 
 
 def sentence(found: dict[str, Any]) -> str:
-    """One line for a report: "AMD …, 2 cores, 24 GB, ext4, Linux …, CPython 3.11.2"."""
-    memory = f"{found['memory_bytes'] / 1e9:.0f} GB"
-    cores = f"{found['cores']} core{'s' if found['cores'] != 1 else ''}"
-    return ", ".join(
-        [found["processor"], cores, memory, found["disk"]["type"], found["system"], found["python"]]
-    )
+    """One line for a report: "AMD …, 2 cores, 24 GB, ext4, Linux …, CPython 3.11.2", of what is known."""
+    shown: dict[str, Callable[[Any], str]] = {
+        "processor": str,
+        "cores": lambda cores: f"{cores} core{'s' if cores != 1 else ''}",
+        "memory_bytes": lambda size: f"{size / 1e9:.0f} GB",
+        "disk": lambda disk: disk["type"],
+        "system": str,
+        "python": str,
+    }
+    return ", ".join(show(found[name]) for name, show in shown.items() if name in found)
 
 
 def processor() -> str:

@@ -103,7 +103,7 @@ def ratios_between(
             subject_seconds=value(own),
             rival_seconds=value(other),
             statistic=statistic,
-            samples=min(len(own.samples), len(other.samples)),
+            samples=min(own.count, other.count),
         )
         for operation in workload.operations
         for rows in sorted({rows for _, _, rows in points}, reverse=True)
@@ -276,7 +276,7 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """ "faster", "slower", "same" or "too few samples"."""
-        if min(len(self.before.samples), len(self.after.samples)) < LEAST_SAMPLES:
+        if min(self.before.count, self.after.count) < LEAST_SAMPLES:
             return TOO_FEW
         (low, high), (new_low, new_high) = spread(self.before, "median"), spread(self.after, "median")
         if new_high < low and self.factor > EQUAL_WITHIN:
@@ -325,5 +325,5 @@ def _line(one: Comparison) -> tuple[str, ...]:
         shown_seconds(one.before.median),
         shown_seconds(one.after.median),
         f"{times} × {'faster' if one.factor >= 1 else 'slower'}",
-        f"{len(one.before.samples)}, {len(one.after.samples)}",
+        f"{one.before.count}, {one.after.count}",
     )

@@ -24,6 +24,22 @@ COLD, WARM = "cold", "warm"
 
 
 @dataclass(frozen=True)
+class Figures:
+    """What is known of a point whose samples were not saved, times in seconds.
+
+    `samples` and `repeats` are counts. The mean, and the percentiles where the calls were timed one by one.
+    """
+
+    samples: int
+    repeats: int
+    median: float
+    deviation: float = 0.0
+    mean: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+
+
+@dataclass(frozen=True)
 class Record:
     """One sample.
 
@@ -32,6 +48,7 @@ class Record:
     opened; "warm" afterwards. The file cache is warm in both.
     `latencies` are the seconds of each where one sample did the operation many times in a row, and
     then `seconds` and `cpu_seconds` are means.
+    `figures` stand for all samples of a point of which no more was saved: `seconds` is then their median.
     """
 
     workload: str
@@ -47,20 +64,35 @@ class Record:
     checksum: str
     temperature: str
     latencies: tuple[float, ...] = ()
+    figures: Figures | None = None
+
+    @property
+    def many_calls(self) -> bool:
+        """Whether each of many calls in a row was timed."""
+        return bool(self.latencies) or (self.figures is not None and self.figures.p95 is not None)
 
     @classmethod
     def from_dict(cls, item: dict[str, Any]) -> Record:
-        """Raises BadData unless `item` has exactly the fields of a record; latencies may be left out."""
+        """Raises BadData unless `item` has exactly the fields of a record; latencies and figures may be left
+        out."""
         names = {field.name for field in fields(cls)}
         if not isinstance(item, dict):
             raise BadData("A benchmark record must be a JSON object", f"It is {item!r}")
-        if wrong := _wrong_fields(names, set(item) | {"latencies"}):
+        if wrong := _wrong_fields(names, set(item) | {"latencies", "figures"}):
             raise BadData("A benchmark record has other fields than this version writes", wrong, _WRITE_AGAIN)
-        return cls(**(item | {"latencies": tuple(item.get("latencies", ()))}))
+        figures = item.get("figures")
+        return cls(**item | {
+            "latencies": tuple(item.get("latencies", ())),
+            "figures": None if figures is None else Figures(**figures),
+        })  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Latencies only where there are some."""
-        return {name: value for name, value in asdict(self).items() if name != "latencies" or value}
+        """Latencies and figures only where there are some."""
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if value or name not in ("latencies", "figures")
+        }
 
 
 _WRITE_AGAIN = "It may be of another version of the program: write it again with this one"
@@ -121,6 +153,10 @@ class Summary:
 
     samples: tuple[float, ...]
 
+    @property
+    def count(self) -> int:
+        return len(self.samples)
+
     @cached_property
     def mean(self) -> float:
         return fmean(self.samples)
@@ -145,9 +181,44 @@ class Summary:
         high = min(low + 1, len(ordered) - 1)
         return float(ordered[low] + (ordered[high] - ordered[low]) * (place - low))
 
+    @property
+    def middle_half(self) -> tuple[float, float]:
+        return self.percentile(25), self.percentile(75)
+
     @cached_property
     def _ordered(self) -> npt.NDArray[np.float64]:
         return np.sort(np.array(self.samples))
+
+
+class SavedSummary(Summary):
+    """Made of `Figures`; what they do not say is taken from the median."""
+
+    _figures: Figures
+
+    def __init__(self, figures: Figures) -> None:
+        super().__init__((figures.median,))
+        object.__setattr__(self, "_figures", figures)  # a frozen dataclass has no other way
+
+    @property
+    def count(self) -> int:
+        return self._figures.samples
+
+    @cached_property
+    def mean(self) -> float:
+        return self._figures.median if self._figures.mean is None else self._figures.mean
+
+    @cached_property
+    def deviation(self) -> float:
+        return self._figures.deviation
+
+    def percentile(self, percent: float) -> float:
+        known = {95: self._figures.p95, 99: self._figures.p99}.get(int(percent))
+        return self._figures.median if known is None else known
+
+    @property
+    def middle_half(self) -> tuple[float, float]:
+        """The median ± the deviation, which no samples contradict."""
+        return max(0.0, self.median - self.deviation), self.median + self.deviation
 
 
 def spread(summary: Summary, statistic: str) -> tuple[float, float]:
@@ -155,7 +226,7 @@ def spread(summary: Summary, statistic: str) -> tuple[float, float]:
     if statistic == "mean":
         return max(summary.lowest, summary.mean - summary.deviation), summary.mean + summary.deviation
     if statistic == "median":
-        return summary.percentile(25), summary.percentile(75)
+        return summary.middle_half
     return summary.lowest, summary.lowest
 
 
@@ -176,11 +247,14 @@ def summaries(
     `quantity` is a numeric field of Record; of seconds, every latency is a sample.
     """
     samples: dict[Point, list[float]] = {}
+    saved: dict[Point, Summary] = {}
     for record in records:
         if temperature in (None, record.temperature):
             point = (record.operation, record.backend, record.rows)
             samples.setdefault(point, []).extend(_values(record, quantity))
-    return {point: Summary(tuple(values)) for point, values in samples.items()}
+            if record.figures is not None and quantity == "seconds":
+                saved[point] = SavedSummary(record.figures)
+    return {point: saved.get(point) or Summary(tuple(values)) for point, values in samples.items()}
 
 
 def _values(record: Record, quantity: str) -> tuple[float, ...]:
@@ -211,15 +285,22 @@ def by_workload(records: Iterable[Record]) -> dict[str, list[Record]]:
     return groups
 
 
+def repeats_of(records: Iterable[Record]) -> int:
+    """How many times what they measured was measured."""
+    found = list(records)
+    counted = [record.figures.repeats for record in found if record.figures is not None]
+    return max([len({record.repeat for record in found}), *counted])
+
+
 def _call(record: Record, both: set[str]) -> str:
     if record.operation not in both:
         return ""
-    return AGAIN if record.latencies else FIRST
+    return AGAIN if record.many_calls else FIRST
 
 
 def _repeated_operations(records: Sequence[Record]) -> set[str]:
-    many = {record.operation for record in records if record.latencies}
-    once = {record.operation for record in records if not record.latencies}
+    many = {record.operation for record in records if record.many_calls}
+    once = {record.operation for record in records if not record.many_calls}
     return many & once
 
 
@@ -230,8 +311,8 @@ SAMPLES: dict[str | None, Callable[[Record], bool]] = {
     None: lambda record: True,
     COLD: lambda record: record.temperature == COLD,
     WARM: lambda record: record.temperature == WARM,
-    FIRST: lambda record: not record.latencies,
-    AGAIN: lambda record: bool(record.latencies),
+    FIRST: lambda record: not record.many_calls,
+    AGAIN: lambda record: record.many_calls,
 }
 """All of them; the first of its kind in its process, or of a question since its database was opened, and the
 later ones; of a question alone the first call, and the later calls: of what is done once, like filling it,
@@ -250,7 +331,7 @@ class Tally:
 
     def take(self, record: Record) -> None:
         self._of_points.setdefault((record.operation, record.backend, record.rows), []).append(record)
-        self._calls.setdefault(record.operation, set()).add(bool(record.latencies))
+        self._calls.setdefault(record.operation, set()).add(record.many_calls)
 
     @property
     def rows(self) -> list[int]:

@@ -41,6 +41,7 @@ from lamella.core.bench.results.records import (
     Summary,
     by_call,
     by_workload,
+    repeats_of,
     summaries,
 )
 from lamella.core.bench.workloads.model import Operation, Workload
@@ -120,7 +121,7 @@ def comparison_cells(
     for name, one in found.items():
         value = unbroken(shown(one.median))
         parts = [f"**{value}**" if name in best and len(found) > 1 else value]
-        if spread and len(one.samples) > 1 and one.median > 0:
+        if spread and one.count > 1 and one.median > 0:
             parts.append(f"±{one.deviation / one.median:,.0%}")
         if name != subject and own > 0 and one.median > 0:
             parts.append(unbroken(shown_against(own / one.median)))
@@ -282,7 +283,7 @@ class _WorkloadReport:
         for rows in self._rows:
             here = {(one.operation.id, one.call): one for one in found if one.rows == rows}
             lines = [self._time(one, rows, here) for one in self.calls if rows in one.times]
-            repeats = len({record.repeat for record in self.records if record.rows == rows})
+            repeats = repeats_of(record for record in self.records if record.rows == rows)
             counted = f"{repeats:,} repeats" if repeats > 1 else "1 repeat"
             told = f". {standing_counts(here.values())}" if here else ""
             yield self._grid(f"Times at {shown_rows(rows)}, {counted}{told}", lines)
@@ -294,7 +295,7 @@ class _WorkloadReport:
 
     def _latencies(self) -> Grid:
         title = "Calls timed one by one: p50 / p95 / p99, and how many a second at the mean"
-        asked = [call for call in self.calls if any(record.latencies for record in call.records)]
+        asked = [call for call in self.calls if any(record.many_calls for record in call.records)]
         lines = [
             GridLine(
                 f"{call.title}{self._at(rows)}, {_counted(found)}",
@@ -347,7 +348,7 @@ class _WorkloadReport:
 
 def _counted(found: Mapping[str, Summary]) -> str:
     """How many calls; the fewest and the most, where systems differ."""
-    counts = sorted({len(summary.samples) for summary in found.values()})
+    counts = sorted({summary.count for summary in found.values()})
     return f"{'–'.join(f'{count:,}' for count in dict.fromkeys((counts[0], counts[-1])))} calls"
 
 

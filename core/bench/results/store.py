@@ -1,28 +1,38 @@
 """The runs that were saved: a SQLite file of benchmarks, each with all its samples.
 
 Every method opens the file and closes it, so any thread or process may use it beside others. The file and its
-folder are made by the first `save`.
+folder are made by the first `save`. A results file is such a database of one run, compressed by gzip.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.costs import Costs, shipped_costs
 from lamella.core.bench.engine.protocol import Ended, Failure, Surroundings, Unsupported
 from lamella.core.bench.registry import UnknownWorkload
-from lamella.core.bench.results.records import STATISTICS, Record, Summary, by_call, spread, summaries
-from lamella.core.bench.results.run import RunSummary, SavedRun
-from lamella.core.errors import FileProblem, LamellaError
+from lamella.core.bench.results.records import (
+    STATISTICS,
+    Figures,
+    Record,
+    Summary,
+    by_call,
+    spread,
+    summaries,
+)
+from lamella.core.bench.results.run import RunSummary, SavedRun, combine
+from lamella.core.errors import BadData, FileProblem, LamellaError
 
 VERSION = 1
 APPLICATION = 0x6C616D72  # "lamr"
@@ -130,16 +140,7 @@ class SavedRuns:
     def save(self, run: SavedRun) -> int:
         """The number it has from now on; `run.id` is not looked at."""
         with self._writing() as connection:
-            number = insert_rows(connection, "runs", [_run_row(run)])
-            for table, items in (
-                ("samples", [_sample_row(record) for record in run.records]),
-                ("failures", [vars(failure) for failure in run.failures]),
-                ("unsupported", [vars(one) for one in run.unsupported]),
-                ("surroundings", [_surroundings_row(found) for found in run.surroundings]),
-                ("ended", [vars(one) for one in run.ended]),
-            ):
-                insert_rows(connection, table, [{"run": number, **item} for item in items])
-        return number
+            return insert_run(connection, run)
 
     def runs(self) -> list[RunSummary]:
         """Newest first; none where nothing was ever saved."""
@@ -147,21 +148,13 @@ class SavedRuns:
 
     def run(self, number: int) -> SavedRun:
         """Everything of one run. Raises UnknownRun."""
-        found = self._rows("SELECT * FROM runs WHERE id = ?", (number,))
-        if not found:
+        if not self.path.exists():
             raise self._unknown([number])
-        row = found[0]
-        return SavedRun(
-            id=number,
-            started=datetime.fromisoformat(row["started"]),
-            choice=_choice(row["choice"]),
-            **{name: row[name] for name in ("title", "command", "seconds", "note")},
-            records=tuple(map(_record, self._of("samples", number))),
-            failures=tuple(Failure(**item) for item in self._of("failures", number)),
-            unsupported=tuple(Unsupported(**item) for item in self._of("unsupported", number)),
-            surroundings=tuple(map(_surroundings, self._of("surroundings", number))),
-            ended=tuple(Ended(**item) for item in self._of("ended", number)),
-        )
+        with self._problems_named(), closing(self._connected("ro")) as connection:
+            if has_tables(connection, self.path):
+                self._need(connection, [number])
+                return select_run(connection, number)
+        raise self._unknown([number])
 
     def delete(self, numbers: Iterable[int]) -> None:
         """Raises UnknownRun, and deletes none, where one is not there."""
@@ -207,10 +200,6 @@ class SavedRuns:
 
     # ------------------------------------------------------------------- the file
 
-    def _of(self, table: str, number: int) -> list[dict[str, Any]]:
-        rows = self._rows(f"SELECT * FROM {table} WHERE run = ? ORDER BY rowid", (number,))
-        return [{name: value for name, value in row.items() if name != "run"} for row in rows]
-
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         if not self.path.exists():
             return []
@@ -254,6 +243,8 @@ class SavedRuns:
             raise FileProblem(self.path, what, str(error), fix) from error
         except sqlite3.DatabaseError as error:
             raise FileProblem(self.path, "the saved runs cannot be read", str(error), WAY_OUT) from error
+        except (BadData, ValueError) as error:  # a value that is no JSON, or of another type than its column
+            raise FileProblem(self.path, "the saved runs cannot be read", str(error), WAY_OUT) from error
         except OSError as error:
             why = error.strerror or str(error)
             raise FileProblem(self.path, "runs cannot be saved here", why, "Choose another place") from error
@@ -266,6 +257,54 @@ class SavedRuns:
     def _unknown(self, numbers: Sequence[int]) -> UnknownRun:
         named = ", ".join(map(str, numbers))
         return UnknownRun(f"No saved run has the number {named}", fix="`lamella bench --runs` lists them")
+
+
+def insert_run(connection: sqlite3.Connection, run: SavedRun) -> int:
+    """The number it has from now on. Inside the transaction that is open."""
+    number = insert_rows(connection, "runs", [_run_row(run)])
+    for table, items in (
+        ("samples", [_sample_row(record) for record in run.records]),
+        ("failures", [vars(failure) for failure in run.failures]),
+        ("unsupported", [vars(one) for one in run.unsupported]),
+        ("surroundings", [_surroundings_row(found) for found in run.surroundings]),
+        ("ended", [vars(one) for one in run.ended]),
+    ):
+        insert_rows(connection, table, [{"run": number, **item} for item in items])
+    return number
+
+
+def select_run(connection: sqlite3.Connection, number: int) -> SavedRun:
+    """Everything of a run that is there."""
+
+    def of(table: str) -> list[dict[str, Any]]:
+        rows = connection.execute(f"SELECT * FROM {table} WHERE run = ? ORDER BY rowid", (number,))
+        return [{name: row[name] for name in row.keys() if name != "run"} for row in rows]  # noqa: SIM118
+
+    row = connection.execute("SELECT * FROM runs WHERE id = ?", (number,)).fetchone()
+    return SavedRun(
+        id=number,
+        started=datetime.fromisoformat(row["started"]),
+        choice=_choice(row["choice"]),
+        **{name: row[name] for name in ("title", "command", "seconds", "note")},
+        records=tuple(map(_record, of("samples"))),
+        failures=tuple(_typed(Failure, item) for item in of("failures")),
+        unsupported=tuple(_typed(Unsupported, item) for item in of("unsupported")),
+        surroundings=tuple(map(_surroundings, of("surroundings"))),
+        ended=tuple(_typed(Ended, item) for item in of("ended")),
+    )
+
+
+_T = TypeVar("_T")
+_TYPES: dict[Any, type | tuple[type, ...]] = {"int": int, "float": (int, float), "str": str}
+
+
+def _typed(kind: type[_T], row: dict[str, Any]) -> _T:
+    """SQLite gives what a file holds, whatever its columns promise."""
+    for field in fields(kind):  # type: ignore[arg-type]
+        value = row.get(field.name)
+        if field.type in _TYPES and not isinstance(value, _TYPES[field.type]):
+            raise BadData(f"{kind.__name__}.{field.name} is {value!r}, and should be {field.type}")
+    return kind(**row)
 
 
 def _run_row(run: SavedRun) -> dict[str, Any]:
@@ -297,11 +336,18 @@ def _choice(text: str) -> Choice | None:
 
 
 def _sample_row(record: Record) -> dict[str, Any]:
-    return vars(record) | {"latencies": json.dumps(record.latencies)}
+    """Figures, where they stand for the samples, take the place of latencies."""
+    row = {name: value for name, value in vars(record).items() if name != "figures"}
+    return row | {"latencies": json.dumps(asdict(record.figures) if record.figures else record.latencies)}
 
 
 def _record(row: dict[str, Any]) -> Record:
-    return Record(**(row | {"latencies": tuple(json.loads(row["latencies"]))}))
+    found = json.loads(row["latencies"])
+    if isinstance(found, dict):
+        return _typed(Record, row | {"latencies": (), "figures": _typed(Figures, found)})
+    if not all(isinstance(one, int | float) for one in found):
+        raise BadData(f"The latencies of a sample are {row['latencies'][:80]}, and should be numbers")
+    return _typed(Record, row | {"latencies": tuple(found)})
 
 
 def _surroundings_row(found: Surroundings) -> dict[str, Any]:
@@ -309,7 +355,93 @@ def _surroundings_row(found: Surroundings) -> dict[str, Any]:
 
 
 def _surroundings(row: dict[str, Any]) -> Surroundings:
-    return Surroundings(**(row | {"environment": json.loads(row["environment"])}))
+    return _typed(Surroundings, row | {"environment": json.loads(row["environment"])})
+
+
+# ----------------------------------------------------------------------- results files
+
+MOST_BYTES = 1 << 29
+"""Of a results file when it is unpacked: a hundred times what all workloads together take."""
+
+NO_RESULTS = "this is no results file"
+WRITE_RESULTS = "`lamella bench --show RUN --export FILE` writes one"
+_SQLITE, _GZIP = b"SQLite format 3\0", b"\x1f\x8b"
+
+
+def write_results_file(run: SavedRun, path: Path) -> None:
+    """Raises FileProblem. The same run makes the same bytes."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        create_tables(connection)
+        insert_run(connection, run)
+        connection.execute("VACUUM")
+        packed = gzip.compress(connection.serialize(), mtime=0)
+    try:
+        path.write_bytes(packed)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FileProblem(path, "cannot be written", why, "Choose another place") from error
+
+
+def read_results_file(path: Path) -> SavedRun:
+    """The run of a results file, or all of a file of saved runs in one. Raises FileProblem for any other."""
+    try:
+        with closing(_unpacked(path)) as connection:
+            if not has_tables(connection, path):
+                raise FileProblem(path, NO_RESULTS, "It is empty", WRITE_RESULTS)
+            numbers = [row["id"] for row in connection.execute("SELECT id FROM runs ORDER BY started, id")]
+            runs = [select_run(connection, number) for number in numbers]
+    except (sqlite3.DatabaseError, BadData, ValueError, TypeError, KeyError) as error:
+        raise FileProblem(path, "the results file is damaged", str(error), _ASK_ANEW) from error
+    if not runs:
+        raise FileProblem(path, NO_RESULTS, "It holds no run", WRITE_RESULTS)
+    return combine(runs)
+
+
+_ASK_ANEW = "Copy it again from where it came from"
+
+
+def _unpacked(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        connection.deserialize(_database(path))
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA trusted_schema = OFF")
+        foreign = "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger')"
+        if named := connection.execute(foreign).fetchone():
+            raise FileProblem(path, NO_RESULTS, f"It has a view or trigger {named[0]!r}", WRITE_RESULTS)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _database(path: Path) -> bytes:
+    """Raises FileProblem for a file that cannot be a results file, before more than MOST_BYTES are read."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_SQLITE))
+            file.seek(0)
+            if not start.startswith((_SQLITE, _GZIP)):
+                raise FileProblem(path, NO_RESULTS, _begins(start), WRITE_RESULTS)
+            source = gzip.GzipFile(fileobj=file) if start.startswith(_GZIP) else file
+            found = source.read(MOST_BYTES + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise FileProblem(path, "the results file is damaged", str(error), _ASK_ANEW) from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FileProblem(path, "cannot be read", why, "Choose another file") from error
+    if len(found) > MOST_BYTES:
+        raise FileProblem(path, NO_RESULTS, f"Unpacked it is larger than {MOST_BYTES:,} bytes", WRITE_RESULTS)
+    if not found.startswith(_SQLITE):
+        raise FileProblem(path, NO_RESULTS, _begins(found), WRITE_RESULTS)
+    return found
+
+
+def _begins(start: bytes) -> str:
+    if not start:
+        return "It is empty"
+    json_says = " It may be the JSON that --json writes, which --compare reads"
+    return f"It begins with {start[:12]!r}.{json_says if start.lstrip()[:1] in (b'[', b'{') else ''}"
 
 
 @dataclass(frozen=True)
@@ -353,4 +485,4 @@ def _summary_of_call(records: Sequence[Record], call: str | None, quantity: str)
 
 def _point(run: int, started: datetime, summary: Summary, statistic: str) -> TrendPoint:
     low, high = spread(summary, statistic)
-    return TrendPoint(run, started, STATISTICS[statistic](summary), low, high, len(summary.samples))
+    return TrendPoint(run, started, STATISTICS[statistic](summary), low, high, summary.count)
