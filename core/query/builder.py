@@ -222,7 +222,7 @@ def _aggregates(given: Mapping[str, Aggregate], place: str) -> Aggregates:
         if not isinstance(aggregate, Aggregate):
             raise BadQuery(
                 f"{place}: '{name}' is {shown(aggregate)}, which is no aggregate",
-                fix="Give one of core.agg: count(), mean('price')",
+                fix="Give one of lamella.agg: count(), mean('price')",
             )
     return tuple(given.items())
 

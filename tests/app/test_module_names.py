@@ -1,0 +1,162 @@
+"""Modules, and what is in them, exist where strings and pages name them: no linter looks there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lamella.core.bench.plain import worker
+from lamella.core.bench.registry import ENTRIES, FAMILIES, WORKLOADS, load_place
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("app", "core", "ui", "resources")
+CODE = (*ROOMS, "tests", "packaging", "dev.py")
+PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "pyproject.toml", "docs")
+
+DOTTED = re.compile(rf"(?<![\w./:-])(?:lamella|tests|{'|'.join(ROOMS)})(?:\.\w+)+(?::\w+)?")
+"""`lamella.core.errors.BadData`, `core.errors` in docstrings, an entry point `lamella.app.cli:main`."""
+SLASHED = re.compile(rf"`((?:{'|'.join(ROOMS)}|tests|docs|packaging)/[\w./-]*\w)/?`")
+"""`core/errors.py`, or `core/errors` on a page."""
+
+NO_MODULES = {
+    "lamella.exe": "a file",
+    "lamella.log": "a file",
+    "lamella.spec": "a file",
+    "lamella.svg": "a file",
+    "lamella.Stores": "a test wants to see it refused",
+    "tests.bench.odd_backends:NoSuchClass": "a test wants to see it refused",
+}
+
+
+@dataclass(frozen=True)
+class Mention:
+    name: str
+    place: str
+
+
+def files(roots: tuple[str, ...]) -> Iterator[Path]:
+    """All below; not through the links in packaging/lamella, which `rglob` does not follow."""
+    for root in roots:
+        path = ROOT / root
+        yield from [path] if path.is_file() else path.rglob("*")
+
+
+def in_code(text: str, file: str) -> Iterator[Mention]:
+    """In string constants, so in docstrings, programs for child processes and paths of `monkeypatch`."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for name in DOTTED.findall(node.value):
+                yield Mention(name, f"{file}:{node.lineno}")
+
+
+def on_page(text: str, file: str) -> Iterator[Mention]:
+    for number, line in enumerate(text.splitlines(), 1):
+        for name in DOTTED.findall(line) + SLASHED.findall(line):
+            yield Mention(name, f"{file}:{number}")
+
+
+def is_python(path: Path) -> bool:
+    if path.suffix or not path.is_file():
+        return path.suffix in {".py", ".spec"}
+    return path.read_bytes().startswith(b"#!/usr/bin/env python3")
+
+
+def mentions() -> Iterator[Mention]:
+    for path in files(CODE):
+        if is_python(path) and not path.samefile(__file__):
+            yield from in_code(path.read_text("utf8"), str(path.relative_to(ROOT)))
+    for path in files(PAGES):
+        if path.suffix in {".md", ".toml"}:
+            yield from on_page(path.read_text("utf8"), str(path.relative_to(ROOT)))
+
+
+def exists(name: str) -> bool:
+    if "/" in name:
+        return any((ROOT / each).exists() for each in (name, f"{name}.py"))
+    module = name.replace(":", ".")
+    if not module.startswith(("lamella.", "tests.")):
+        module = f"lamella.{module}"
+    inside: list[str] = []
+    while not is_module(module):
+        module, _, last = module.rpartition(".")
+        inside.insert(0, last)
+    thing: object = importlib.import_module(module) if inside else None
+    for attribute in inside:
+        if attribute in getattr(thing, "__annotations__", ()):
+            return attribute == inside[-1]  # a field of a dataclass, which the class itself may lack
+        if not hasattr(thing, attribute):
+            return False
+        thing = getattr(thing, attribute)
+    return True
+
+
+def is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # it would be inside a module that is no package
+        return False
+
+
+def wrong(found: Iterable[Mention]) -> list[str]:
+    places = defaultdict(list)
+    for mention in found:
+        places[mention.name].append(mention.place)
+    return [
+        f"{name} in {', '.join(places[name])}"
+        for name in sorted(places)
+        if name not in NO_MODULES and not exists(name)
+    ]
+
+
+def test_modules_named_in_strings_and_on_pages_exist():
+    found = list(mentions())
+    names = {mention.name for mention in found}
+    assert not wrong(found)
+    assert len(names) > 150, "the search itself finds too few"
+    assert NO_MODULES.keys() - names == set(), "exceptions that nothing needs"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'setattr("lamella.core.errors.BadDatum", 1)',
+        '"""Like `core.erors`."""',
+        'call([python, "-m", "lamella.core.nothing"])',
+        'program = "from lamella.core.store.table import Table; import lamella.core.stores"',
+        'f"{room}: lamella.ui.nothing"',
+    ],
+)
+def test_a_wrong_name_in_a_string_is_seen(line):
+    assert len(wrong(in_code(line, "planted.py"))) == 1
+
+
+@pytest.mark.parametrize("text", ["`core/erors.py`", "`core.erors`", 'main = "lamella.app.__main__:start"'])
+def test_a_wrong_name_on_a_page_is_seen(text):
+    assert len(wrong(on_page(text, "planted.md"))) == 1
+
+
+def test_names_of_what_is_there_are_not_wrong():
+    text = (
+        "`core/errors`, `core/errors.py`, `core.errors.BadData`, `lamella.app.__main__:main`, `lamella.col`"
+    )
+    found = [*on_page(text, "page.md"), *in_code('"core.scan.snapshot.Column.name"', "code.py")]
+    assert len(found) == 6 and not wrong(found)
+
+
+def test_what_the_tables_of_the_benchmark_name_exists():
+    assert all(WORKLOADS[name].id for name in WORKLOADS)
+    for family in FAMILIES.values():
+        assert family.cycle and (family.answers is None or family.expected)
+        assert family.prepares is None or load_place(f"lamella.core.bench.{family.prepares}")
+        for system, place in family.places.items():
+            assert ENTRIES[system].missing or load_place(place)
+    for place in worker.PLACES.values():
+        assert load_place(f"lamella.core.bench.plain.{place}")
