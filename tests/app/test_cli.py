@@ -1,10 +1,11 @@
-"""The command line as people call it: a process of its own."""
+"""The command line with what people type: mostly here, in a process of its own where that matters."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,18 +18,37 @@ from lamella.app.commands.importing import split_target
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def lamella(*words: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+Done = subprocess.CompletedProcess[str]
+Lamella = Callable[..., Done]
+
+
+def process(*words: object) -> Done:
     command = [sys.executable, "-m", "lamella.app", *map(str, words)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, encoding="utf8")
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, encoding="utf8")
 
 
-def refused(done: subprocess.CompletedProcess[str]) -> str:
+@pytest.fixture
+def lamella(capsys: pytest.CaptureFixture[str]) -> Lamella:
+    """Runs the command as `process` does, here, where everything is imported."""
+
+    def run(*words: object) -> Done:
+        capsys.readouterr()
+        try:
+            status = cli.main([*map(str, words)])
+        except SystemExit as end:  # of argparse
+            status = int(str(end.code))
+        return subprocess.CompletedProcess(words, status, *capsys.readouterr())
+
+    return run
+
+
+def refused(done: Done) -> str:
     assert done.returncode == 2 and done.stdout == "" and "Traceback" not in done.stderr, done.stderr
     return done.stderr
 
 
 @pytest.fixture
-def store(tmp_path) -> Path:
+def store(lamella, tmp_path) -> Path:
     done = lamella("import", resources.sample("airlines"), tmp_path / "air")
     assert done.returncode == 0, done.stderr
     return tmp_path / "air"
@@ -44,17 +64,17 @@ def test_the_version_is_told_without_loading_anything_heavy():
 
 
 def test_help_lists_every_command():
-    text = lamella("--help").stdout
+    text = process("--help").stdout
     assert all(name in text for name in cli.COMMANDS)
     assert "bench-worker" not in text and "tour" not in text
 
 
 def test_what_is_imported_can_be_asked_for(store):
-    done = lamella("query", store, "select name from airlines where carrier = 'AA'", "--format", "csv")
+    done = process("query", store, "select name from airlines where carrier = 'AA'", "--format", "csv")
     assert (done.returncode, done.stdout) == (0, "name\nAmerican Airlines Inc.\n")
 
 
-def test_the_table_can_be_given_a_name(tmp_path):
+def test_the_table_can_be_given_a_name(lamella, tmp_path):
     done = lamella("import", resources.sample("airlines"), f"{tmp_path / 'air'}:carriers")
     assert done.returncode == 0 and "16 rows" in done.stdout and "carriers" in done.stdout
     rows = lamella("query", tmp_path / "air", "select count(*) as n from carriers", "--format", "json")
@@ -81,11 +101,11 @@ def test_a_reader_that_has_seen_enough_is_no_error(store):
         ("selec 1", 'near "selec"'),
     ],
 )
-def test_a_query_that_cannot_be_answered_says_why(store, sql, hint):
+def test_a_query_that_cannot_be_answered_says_why(lamella, store, sql, hint):
     assert hint in refused(lamella("query", store, sql))
 
 
-def test_a_condition_can_be_typed_instead_of_sql(store):
+def test_a_condition_can_be_typed_instead_of_sql(lamella, store):
     words = (
         "--table",
         "airlines",
@@ -98,7 +118,7 @@ def test_a_condition_can_be_typed_instead_of_sql(store):
     assert lamella("query", store, *words, "--limit", "1", "--format", "csv").stdout == "carrier\nAA\n"
 
 
-def test_a_condition_that_does_not_fit_is_shown_with_its_place(store):
+def test_a_condition_that_does_not_fit_is_shown_with_its_place(lamella, store):
     told = refused(lamella("query", store, "--table", "airlines", "--where", "carier = 'AA'"))
     assert told.endswith("Did you mean 'carrier'?\n  carier = 'AA'\n  ^^^^^^\n")
 
@@ -114,18 +134,18 @@ def test_a_condition_that_does_not_fit_is_shown_with_its_place(store):
         (["--table", "airlines", "--search", "air"], "create_index"),
     ],
 )
-def test_a_query_is_either_sql_or_a_table(store, words, hint):
+def test_a_query_is_either_sql_or_a_table(lamella, store, words, hint):
     assert hint in refused(lamella("query", store, *words))
 
 
-def test_an_export_can_be_of_the_rows_that_meet_a_condition(store, tmp_path):
+def test_an_export_can_be_of_the_rows_that_meet_a_condition(lamella, store, tmp_path):
     out = tmp_path / "some.csv"
     done = lamella("export", store, "airlines", out, "--where", "carrier between 'A' and 'B'")
     assert done.returncode == 0, done.stderr
     assert [line[1:3] for line in out.read_text().splitlines()[1:]] == ["AA", "AS"]
 
 
-def test_a_setting_that_cannot_be_followed_is_told_and_the_command_runs(store, lamella_home):
+def test_a_setting_that_cannot_be_followed_is_told_and_the_command_runs(lamella, store, lamella_home):
     path = lamella_home / "config" / "settings.json"
     path.write_text('{"version": 1, "query_memory_mb": "much", "page_cache_mb": 64}')
     done = lamella("query", store, "select 1 as x", "--format", "csv")
@@ -136,11 +156,11 @@ def test_a_setting_that_cannot_be_followed_is_told_and_the_command_runs(store, l
 def test_the_memory_of_a_query_is_what_the_settings_say(store, lamella_home):
     path = lamella_home / "config" / "settings.json"
     path.write_text('{"version": 1, "query_memory_mb": 512}')
-    done = lamella("query", store, "select current_setting('memory_limit') as m", "--format", "csv")
+    done = process("query", store, "select current_setting('memory_limit') as m", "--format", "csv")
     assert done.stdout == "m\n512.0 MiB\n", done.stderr
 
 
-def test_a_store_that_is_not_there_is_not_made_by_asking(tmp_path):
+def test_a_store_that_is_not_there_is_not_made_by_asking(lamella, tmp_path):
     assert "nowhere" in refused(lamella("query", tmp_path / "nowhere", "select 1"))
     assert not (tmp_path / "nowhere").exists()
 
@@ -158,7 +178,7 @@ CUT = resources.sample("airlines").read_bytes()[:-9]
         ("ragged.csv", RAGGED.encode()),
     ],
 )
-def test_a_file_that_cannot_be_imported_is_named_and_nothing_is_left(tmp_path, name, content):
+def test_a_file_that_cannot_be_imported_is_named_and_nothing_is_left(lamella, tmp_path, name, content):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     before = sorted(tmp_path.iterdir())
@@ -166,7 +186,7 @@ def test_a_file_that_cannot_be_imported_is_named_and_nothing_is_left(tmp_path, n
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_failed_import_leaves_the_tables_of_a_store_alone(tmp_path, store):
+def test_a_failed_import_leaves_the_tables_of_a_store_alone(lamella, tmp_path, store):
     (tmp_path / "ragged.csv").write_text(RAGGED)
     told = refused(lamella("import", tmp_path / "ragged.csv", store))
     assert "ragged.csv" in told and "--ragged pad" in told
@@ -176,23 +196,23 @@ def test_a_failed_import_leaves_the_tables_of_a_store_alone(tmp_path, store):
     assert done.returncode == 0 and "5,001 rows" in done.stdout
 
 
-def test_a_colon_without_a_table_is_no_store(tmp_path):
+def test_a_colon_without_a_table_is_no_store(lamella, tmp_path):
     told = refused(lamella("import", resources.sample("airlines"), f"{tmp_path / 'cl'}:"))
     assert "names no table" in told and not list(tmp_path.iterdir())
 
 
-def test_commands_for_a_store_say_where_there_is_none(tmp_path):
+def test_commands_for_a_store_say_where_there_is_none(lamella, tmp_path):
     (tmp_path / "x.csv").write_text("a\n1\n")
     assert "there is no store here" in refused(lamella("verify", tmp_path))
 
 
-def test_a_table_called_like_a_word_of_sql_is_asked_for_in_quotes(tmp_path):
+def test_a_table_called_like_a_word_of_sql_is_asked_for_in_quotes(lamella, tmp_path):
     assert lamella("import", resources.sample("airlines"), f"{tmp_path / 's'}:semi").returncode == 0
     assert 'write "semi"' in refused(lamella("query", tmp_path / "s", "select * from semi"))
     assert lamella("query", tmp_path / "s", 'select * from "semi"').returncode == 0
 
 
-def test_text_that_calls_itself_parquet_is_taken_for_what_it_is(tmp_path):
+def test_text_that_calls_itself_parquet_is_taken_for_what_it_is(lamella, tmp_path):
     (tmp_path / "t.parquet").write_text("a,b\n1,2\n3,4\n")
     done = lamella("import", tmp_path / "t.parquet", f"{tmp_path / 's'}:t")
     assert done.returncode == 0, done.stderr
@@ -200,7 +220,7 @@ def test_text_that_calls_itself_parquet_is_taken_for_what_it_is(tmp_path):
     assert [json.loads(line) for line in rows.splitlines()] == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
 
 
-def test_made_data_has_as_many_rows_as_asked(tmp_path):
+def test_made_data_has_as_many_rows_as_asked(lamella, tmp_path):
     out = tmp_path / "made.parquet"
     assert lamella("make-data", "mixed", "--rows", "1_000", out).returncode == 0
     done = lamella("import", out, f"{tmp_path / 's'}:made")
@@ -241,7 +261,7 @@ def test_a_target_is_a_store_and_perhaps_a_table(target, store, table):
 
 
 @pytest.mark.parametrize("rows", ["-5", "many", "1.5", "1e99999999", "nan", ""])
-def test_only_whole_numbers_of_rows_are_made(tmp_path, rows):
+def test_only_whole_numbers_of_rows_are_made(lamella, tmp_path, rows):
     told = refused(lamella("make-data", "mixed", "--rows", rows, tmp_path / "made.parquet"))
     assert f"'{rows}' is not a whole number" in told and "whole_number" not in told
     assert list(tmp_path.iterdir()) == []
@@ -252,7 +272,7 @@ def test_whole_numbers_are_written_in_several_ways(text, number):
     assert options.whole_number(text) == number
 
 
-def test_columns_that_are_named_stay_as_they_are_written(tmp_path):
+def test_columns_that_are_named_stay_as_they_are_written(lamella, tmp_path):
     (tmp_path / "tools.csv").write_text("name,version\na,1.10\nb,1.100\n")
     done = lamella("import", tmp_path / "tools.csv", tmp_path / "s", "--text-columns", "version")
     assert done.returncode == 0, done.stderr
@@ -262,7 +282,7 @@ def test_columns_that_are_named_stay_as_they_are_written(tmp_path):
     assert "version" in told
 
 
-def test_one_row_is_one_row(tmp_path):
+def test_one_row_is_one_row(lamella, tmp_path):
     made = lamella("make-data", "mixed", "--rows", "1", tmp_path / "made.parquet")
     assert made.stdout.startswith("1 row is in ")
     done = lamella("import", tmp_path / "made.parquet", tmp_path / "s")
@@ -270,7 +290,7 @@ def test_one_row_is_one_row(tmp_path):
 
 
 @pytest.mark.parametrize(("word", "hint"), [("improt", "Did you mean 'import'?"), ("zzz", "make-data")])
-def test_a_word_that_is_no_file_and_no_command_starts_no_window(tmp_path, word, hint):
+def test_a_word_that_is_no_file_and_no_command_starts_no_window(lamella, tmp_path, word, hint):
     told = refused(lamella(word, "a", "b"))
     assert told.startswith(f"lamella: no file or command '{word}'. ") and hint in told
 
@@ -283,7 +303,7 @@ def test_a_file_without_a_suffix_is_no_misspelt_command(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("target", [":x", ""])
-def test_a_store_without_a_name_is_refused(tmp_path, target):
+def test_a_store_without_a_name_is_refused(lamella, tmp_path, target):
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     assert "names no store" in refused(lamella("import", tmp_path / "x.csv", target))
 
@@ -292,15 +312,15 @@ def test_a_store_without_a_name_is_refused(tmp_path, target):
 def test_without_a_display_the_window_is_refused(tmp_path, monkeypatch):
     for name in cli.DISPLAYS:
         monkeypatch.delenv(name, raising=False)
-    assert "no display" in refused(lamella(resources.sample("airlines")))
+    assert "no display" in refused(process(resources.sample("airlines")))
 
 
 def test_a_home_that_cannot_be_written_stops_no_command(tmp_path, monkeypatch):
     (tmp_path / "taken").write_text("a file where a folder should be")
     monkeypatch.setenv("LAMELLA_HOME", str(tmp_path / "taken"))
-    done = lamella("import", resources.sample("airlines"), tmp_path / "air")
+    done = process("import", resources.sample("airlines"), tmp_path / "air")
     assert done.returncode == 0 and "16 rows" in done.stdout, done.stderr
     assert done.stderr.count("cannot be made") == 1
-    asked = lamella("query", tmp_path / "air", "select count(*) as n from airlines", "--format", "csv")
+    asked = process("query", tmp_path / "air", "select count(*) as n from airlines", "--format", "csv")
     assert (asked.returncode, asked.stdout) == (0, "n\n16\n")
     assert asked.stderr.count("cannot be made") == 1
