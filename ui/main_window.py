@@ -297,7 +297,7 @@ class MainWindow(QMainWindow):
             self.restoreGeometry(self.memory.geometry)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        writing = self.tasks.writing
+        writing = [handle for handle in self.tasks.writing if not handle.quiet]
         if writing and not self._may_stop(writing[0].text):
             event.ignore()
             return

@@ -110,7 +110,7 @@ class Tasks(QObject):
         callbacks = Callbacks(done, failed, stopped, progress, discard)
         return self._start(self._readers, Handle(text, False, quiet, owner, callbacks), work)
 
-    def write(
+    def write(  # noqa: PLR0913 -- as for `read`
         self,
         work: Callable[[Job], T],
         done: Callable[[T], None] | None = None,
@@ -121,10 +121,12 @@ class Tasks(QObject):
         discard: Callable[[T], None] | None = None,
         owner: QObject | None = None,
         text: str = "",
+        quiet: bool = False,
     ) -> Handle:
-        """Run `work` after all writes asked for before; otherwise like `read`."""
+        """Run `work` after all writes asked for before; otherwise like `read`. A `quiet` write is one that
+        nobody asked for: the window closes without a question."""
         callbacks = Callbacks(done, failed, stopped, progress, discard)
-        return self._start(self._writer, Handle(text, True, False, owner, callbacks), work)
+        return self._start(self._writer, Handle(text, True, quiet, owner, callbacks), work)
 
     @property
     def running(self) -> list[Handle]:

@@ -240,7 +240,7 @@ class AtRest(QObject):
             for store in stores:
                 store.flush_at_rest(job)
 
-        self._tasks.write(work, owner=self, text="Flushing what is pending")
+        self._tasks.write(work, owner=self, text="Flushing what is pending", quiet=True)
 
 
 def ask_fill_up(error: LamellaError, key: Key, library: Library, window: QWidget) -> None:

@@ -8,7 +8,8 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from lamella import col
+from lamella import Store, col
+from lamella.core.jobs import Job
 from lamella.core.scan.parallel import each
 from lamella.ui.editing.update_dialog import UpdateDialog
 
@@ -200,6 +201,23 @@ def test_closing_while_a_change_runs_asks(window, qtbot) -> None:
     assert "Importing trips" in asked[0] and window.isVisible()
     go_on.set()
     qtbot.waitUntil(lambda: not window.tasks.running)
+
+
+def test_closing_while_the_store_is_flushed_asks_nothing(window, table, monkeypatch) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def flush(store: Store, job: Job | None = None) -> None:
+        if job is None:  # a store that is closed flushes, too
+            return
+        with job.interrupted_by(ended.set):
+            begun.set()
+            assert ended.wait(60)
+
+    monkeypatch.setattr(Store, "flush_at_rest", flush)
+    monkeypatch.setattr(QMessageBox, "question", lambda *words: pytest.fail(words[2]))
+    window.at_rest.timer.timeout.emit()
+    assert begun.wait(60)
+    assert window.close()
 
 
 def test_closing_ends_the_threads_that_decode(window, qtbot, monkeypatch) -> None:
