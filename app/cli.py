@@ -11,6 +11,7 @@ from pathlib import Path
 from lamella.app import __version__
 from lamella.app import command_options as options
 from lamella.app.commands import BUG, DAMAGED, OK, REFUSED, STOPPED
+from lamella.app.commands.terminal import visible_controls
 
 SETTLE_SECONDS = 1.0
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
@@ -20,7 +21,11 @@ WINDOW_USAGE = "lamella [--sample] [FILE ...]   or   lamella COMMAND ..."
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code: 0, 1 for a bug, 2 for what the user can mend, 3 for damage found, 130 when stopped."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    with visible_controls():
+        return _main(list(sys.argv[1:] if argv is None else argv))
+
+
+def _main(words: list[str]) -> int:
     if words and words[0] in COMMANDS:
         arguments = _command_parser(words[0]).parse_intermixed_args(_with_descending(words[1:]))
         return _run_command(arguments)
@@ -74,13 +79,6 @@ def _refuse(word: str) -> int:
 
 def _guarded(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
     """Run the command; say errors a person can act on in a sentence, and log everything else."""
-    from lamella.app.commands.terminal import visible_controls
-
-    with visible_controls():
-        return _run(work, arguments)
-
-
-def _run(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
     from lamella.core.errors import Cancelled, LamellaError
 
     try:

@@ -12,8 +12,8 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
-from lamella.app.commands.terminal import visible
 from lamella.core.arrow.nested import python_value
+from lamella.core.errors import visible
 
 BATCH_ROWS = 10_000
 WIDEST = 60

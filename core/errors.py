@@ -7,6 +7,7 @@ Any other exception that leaves `core` is a bug.
 from __future__ import annotations
 
 import difflib
+import re
 import reprlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -186,6 +187,26 @@ def nearest(name: str, known: Sequence[str]) -> list[str]:
 def shown(value: object) -> str:
     """A value in a message: cut where it is long, and where lists lie in lists so deep that `repr` fails."""
     return _SHORT.repr(value)
+
+
+def visible(text: str) -> str:
+    """Text for people to read, in which what steers a terminal, or shows text in another order than it has,
+    is shown instead of obeyed: ESC as ␛, U+009B as \\x9b, U+202E as \\u202e. Line feed and tab stay."""
+    return _CONTROLS.sub(_sign, text)
+
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Terminals take U+009B for ESC and a bracket; U+2028 and U+2029 break lines, the others above are marks of
+the direction of writing."""
+
+
+def _sign(control: re.Match[str]) -> str:
+    code = ord(control[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 _SHORT = reprlib.Repr()

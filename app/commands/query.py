@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -234,8 +233,9 @@ def run(arguments: argparse.Namespace) -> int:
             print(_query(source, arguments).explain(job))
             return 0
         answer = _answer(source, arguments, job)
-    FORMATS[arguments.format](answer, sys.stdout)
-    sys.stdout.flush()
+    out = terminal.data_output()
+    FORMATS[arguments.format](answer, out)
+    out.flush()
     return 0
 
 

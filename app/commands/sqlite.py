@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"lamella: left out: {error}", file=sys.stderr)
     try:
         given = None if arguments.command is None else io.StringIO("\n".join(map(_ended, arguments.command)))
-        out, err = map(terminal.with_colours, (sys.stdout, sys.stderr))
+        out, err = map(terminal.with_colours, (terminal.data_output(), sys.stderr))
         shell = Shell(stdin=given or sys.stdin, stdout=out, stderr=err, db=connection)
         shell.bail = not shell.interactive
         shell.cmdloop(BANNER.format(apsw.sqlite_lib_version()), " ")

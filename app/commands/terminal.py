@@ -11,33 +11,15 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TextIO
 
-from lamella.app import settings as limits
-from lamella.app import settings as servers
-from lamella.app import settings as settings_file
-from lamella.app.settings import Settings
-from lamella.core.errors import FileProblem
+from lamella.core.errors import visible
 from lamella.core.jobs import Job, Progress
 
 CLEAR_LINE = "\r\x1b[K"
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""All but line feed and tab. Terminals take U+009B for ESC and a bracket."""
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
-def visible(text: str) -> str:
-    """Control characters as signs that a terminal shows and does not obey: ESC as ␛, U+009B as \\x9b."""
-    return _CONTROLS.sub(_sign, text)
-
-
-def _sign(control: re.Match[str]) -> str:
-    code = ord(control[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"\\x{code:02x}"
-
-
 class VisibleControls:
-    """A text stream of a terminal, to which `visible` text is written; `colours` may stay."""
+    """A text stream for people, to which `visible` text is written; `colours` may stay."""
 
     def __init__(self, stream: TextIO, colours: bool = False) -> None:
         self.stream, self._colours = stream, colours
@@ -57,16 +39,20 @@ class VisibleControls:
 
 @contextmanager
 def visible_controls() -> Iterator[None]:
-    """Standard output and error, where they are terminals, obey no control characters of what is written.
-
-    Files and pipes get every character as it is.
-    """
+    """Standard output and error show the control characters of what is written, in pipes and files too,
+    which somebody looks at later. Data goes to `data_output`."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(_guarded, before)
     try:
         yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+def data_output() -> TextIO:
+    """Standard output for data that programs read: a file or pipe gets every character as it is."""
+    guarded = sys.stdout
+    return guarded.stream if isinstance(guarded, VisibleControls) and not guarded.isatty() else guarded
 
 
 def with_colours(stream: TextIO) -> TextIO:
@@ -78,7 +64,7 @@ def with_colours(stream: TextIO) -> TextIO:
 
 def _guarded(stream: TextIO) -> Any:
     """pythonw has no streams."""
-    return VisibleControls(stream) if stream is not None and stream.isatty() else stream
+    return None if stream is None else VisibleControls(stream)
 
 
 def redraw(line: str) -> None:
@@ -110,20 +96,18 @@ def job(show: Callable[[Progress], None] | None = None) -> Iterator[Job]:
 
 def follow_settings() -> None:
     """What the settings say of memory and servers holds for this process."""
-    settings, problems = _settings()
+    from lamella.app import settings as settings_file
+    from lamella.core.errors import FileProblem
+
+    problems: list[FileProblem]
+    try:
+        settings, problems = settings_file.load(settings_file.settings_path())
+    except FileProblem as problem:  # a command needs no folder for settings: without one the defaults hold
+        settings, problems = settings_file.Settings(), [problem]
     for problem in problems:
         print(f"lamella: {problem}", file=sys.stderr)
-    limits.apply_limits(settings)
-    servers.apply_servers(settings)
-
-
-def _settings() -> tuple[Settings, list[FileProblem]]:
-    """A command needs no folder for settings: without one the defaults hold."""
-    try:
-        path = settings_file.settings_path()
-    except FileProblem as problem:
-        return Settings(), [problem]
-    return settings_file.load(path)
+    settings_file.apply_limits(settings)
+    settings_file.apply_servers(settings)
 
 
 def _show(progress: Progress) -> None:

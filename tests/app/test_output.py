@@ -18,8 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamella import Store
 from lamella.app.commands.terminal import CLEAR_LINE
 from lamella.app.output import FORMATS, NULL, WIDEST
+from lamella.core.errors import visible
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = pa.table(
@@ -88,20 +90,32 @@ def test_any_rows_come_back_from_json_lines(rows):
     assert [(row["a"], row["b"]) for row in back] == rows
 
 
-HOSTILE = pa.table({"a\x1b[2Jb\n": ["x\x1b]0;title\x07y", "\x9b31m\x7f"]})
+HOSTILE = pa.table(
+    {"a\x1b[2Jb\n\u202e": ["x\x1b]0;title\x07y", "\x9b31m\x7f", "a\u202eb\u2066c\u200e\u061c\u2028"]}
+)
+CONTROLS = {chr(code) for code in (*range(10), *range(11, 32), *range(127, 160))}
+MARKS = set("\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def test_visible_text_holds_nothing_that_steers_what_shows_it():
+    steering = CONTROLS - {"\t"} | MARKS
+    assert not set(visible("".join(steering))) & steering
+    assert visible("a\u202eb\x1b\x9b\x7f\n\t") == "a\\u202eb␛\\x9b␡\n\t"
+    assert visible("שלום, עולם 👩‍🔬 é\u0301") == "שלום, עולם 👩‍🔬 é\u0301"
 
 
 def test_a_table_shows_control_characters_in_names_and_cells():
     text = printed(HOSTILE, "table")
-    assert not set(text) & {chr(code) for code in (*range(10), *range(11, 32), *range(127, 160))}
-    assert text.splitlines()[0] == "a␛[2Jb⏎" and "x␛]0;title␇y" in text and "\\x9b31m␡" in text
+    assert not set(text) & (CONTROLS | MARKS)
+    assert text.splitlines()[0] == "a␛[2Jb⏎\\u202e" and "x␛]0;title␇y" in text and "\\x9b31m␡" in text
+    assert "a\\u202eb\\u2066c\\u200e\\u061c\\u2028" in text
 
 
 @pytest.mark.parametrize("format_name", ["json", "jsonl"])
 def test_json_escapes_control_characters_and_gives_them_back(format_name):
     text = printed(HOSTILE, format_name)
-    assert not set(text) & {chr(code) for code in (*range(10), *range(11, 32), *range(127, 160))}
-    rows = json.loads(text) if format_name == "json" else list(map(json.loads, text.splitlines()))
+    assert not set(text) & CONTROLS
+    rows = json.loads(text) if format_name == "json" else list(map(json.loads, text.split("\n")[:-1]))
     assert rows == HOSTILE.to_pylist()
 
 
@@ -133,11 +147,12 @@ def in_terminal(*words: str) -> str:
     "words",
     [
         ["query", "{file}", "select * from hostile", "--format", "csv"],
+        ["query", "{file}", "select * from hostile", "--format", "jsonl"],
         ["query", "{file}", "select * from hostile", "--format", "table"],
         ["query", "{file}", "--table", "hostile", "--where", "nothing = 1"],
         ["sqlite", "{file}", "--command", "select * from hostile"],
     ],
-    ids=["csv", "table", "message", "sqlite"],
+    ids=["csv", "json", "table", "message", "sqlite"],
 )
 def test_a_terminal_gets_no_control_characters_of_names_and_cells(tmp_path, words):
     file = tmp_path / "hostile.parquet"
@@ -145,26 +160,53 @@ def test_a_terminal_gets_no_control_characters_of_names_and_cells(tmp_path, word
     said = in_terminal(*(word.format(file=file) for word in words))
     if words[0] == "sqlite":  # its shell colours what it writes
         said = re.sub(r"\x1b\[\d+m", "", said)
-    assert not set(said) & {chr(code) for code in (*range(10), *range(11, 32), *range(127, 160))}
-    assert "␛" in said
+    assert not set(said) & (CONTROLS | MARKS)
+    assert ("␛" in said or "\\u001b" in said) and "\\u202e" in said
+
+
+def in_pipe(*words: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "lamella.app", *words]
+    environment = os.environ | {"PYTHONIOENCODING": "utf8"}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
 
 
 def test_a_pipe_gets_csv_as_it_is(tmp_path):
     file = tmp_path / "hostile.parquet"
     pq.write_table(HOSTILE, file)
-    command = [
-        sys.executable,
-        "-m",
-        "lamella.app",
-        "query",
-        str(file),
-        "select * from hostile",
-        "--format",
-        "csv",
-    ]
-    environment = os.environ | {"PYTHONIOENCODING": "utf8"}
-    said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True).stdout
+    said = in_pipe("query", str(file), "select * from hostile", "--format", "csv").stdout
     assert list(csv.reader(io.StringIO(said.decode("utf8"), newline=""))) == [
         HOSTILE.column_names,
         *([cell] for cell in HOSTILE.column(0).to_pylist()),
     ]
+
+
+def test_a_pipe_gets_json_and_the_rows_of_sqlite_as_they_are(tmp_path):
+    file = tmp_path / "hostile.parquet"
+    pq.write_table(HOSTILE, file)
+    said = in_pipe("query", str(file), "select * from hostile", "--format", "jsonl").stdout.decode("utf8")
+    assert "a\u202eb\u2066c" in said
+    assert [json.loads(line) for line in said.split("\n")[:-1]] == HOSTILE.to_pylist()
+    ours = in_pipe("sqlite", str(file), "--command", ".mode list", "--command", "select * from hostile")
+    assert "a\u202eb\u2066c\u200e\u061c\u2028" in ours.stdout.decode("utf8")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["summary", "{store}"],
+        ["query", "{store}", "--table", "hostile", "--where", "{name} is not null", "--explain"],
+        ["query", "{store}", "--table", "hostile", "--where", "nothing = 1"],
+        ["query", "{store}", "select 1", "--odd\u202e\x1b"],
+        ["--odd\u202e\x1b"],
+        ["verify", "{store}", "no\u202e\x1b"],
+    ],
+    ids=["summary", "explain", "message", "options", "window", "name"],
+)
+def test_what_people_read_shows_control_characters_in_a_pipe_too(tmp_path, words):
+    name = HOSTILE.column_names[0]
+    with Store.open(tmp_path / "store") as store:
+        store.create_table("hostile", HOSTILE)
+    said = in_pipe(*(word.format(store=tmp_path / "store", name=f'"{name}"') for word in words))
+    text = (said.stdout + said.stderr).decode("utf8")
+    assert not set(text) & (CONTROLS | MARKS)
+    assert "\\u202e" in text and "␛" in text

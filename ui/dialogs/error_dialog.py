@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.errors import LamellaError
+from lamella.core.errors import LamellaError, visible
 from lamella.ui import theme
 
 BUG_WHAT = "Something unexpected went wrong"
@@ -58,7 +58,8 @@ class ErrorDialog(QDialog):
         self.setAccessibleName(what)
 
     def _label(self, text: str, look: str) -> QLabel:
-        label = QLabel(text, self)
+        label = QLabel(visible(text), self)
+        label.setTextFormat(Qt.TextFormat.PlainText)
         label.setWordWrap(True)
         label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         theme.variant(label, look)
@@ -95,4 +96,4 @@ def sentences(error: Exception) -> tuple[str, str, str]:
 
 
 def details(error: Exception) -> str:
-    return "".join(traceback.format_exception(error)).strip()
+    return visible("".join(traceback.format_exception(error)).strip())

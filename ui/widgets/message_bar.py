@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
+from lamella.core.errors import visible
 from lamella.ui import theme
 
 SHOWN_MS = 12_000
@@ -44,6 +45,7 @@ class MessageBar(QWidget):
     def say(self, text: str, *choices: Choice, kind: str = "message", stays: bool = False) -> None:
         """Show a message in place of the one before; each choice is a button that also closes it."""
         self._drop_buttons()
+        text = visible(text)
         self.label.setText(text)
         self.setAccessibleName(text)
         theme.variant(self._frame, kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QTabWidget, QWidget
 
+from lamella.core.errors import visible
 from lamella.ui import theme
 from lamella.ui.window.dataset_tab import DatasetTab
 
@@ -55,8 +56,8 @@ class TabSet(QStackedWidget):
 
     def add(self, widget: QWidget, title: str, icon: str, tip: str) -> None:
         widget.setProperty("icon", icon)
-        place = self.tabs.addTab(widget, theme.current().icon(icon), title)
-        self.tabs.setTabToolTip(place, tip)
+        place = self.tabs.addTab(widget, theme.current().icon(icon), visible(title))
+        self.tabs.setTabToolTip(place, visible(tip))
         self.setCurrentIndex(1)
         self.show_tab(widget)
 
