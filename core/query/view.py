@@ -103,7 +103,8 @@ class View:
 
     @property
     def schema(self) -> pa.Schema:
-        return schema_of(project(self.snapshot, self.query.columns))
+        """The columns of every page, with what is noted of them."""
+        return pa.schema([column.field for column in project(self.snapshot, self.query.columns)])
 
     def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
         """`count` rows from row `offset` of the answer, fewer at its end; any column may be named."""

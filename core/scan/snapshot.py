@@ -23,6 +23,9 @@ from lamella.core.arrow.nested import names_within, place_of, refuse_twins
 from lamella.core.errors import BadData, UnknownColumn
 from lamella.core.scan.overlay import Overlay
 
+NOTE = b"note"
+"""Key in a field's metadata: what its values do not say of themselves, in a sentence for people."""
+
 
 class Indexes(Protocol):
     """What finds rows of a table faster than looking at all of them: `core.index`."""
@@ -36,12 +39,18 @@ class Indexes(Protocol):
 @dataclass(frozen=True)
 class Column:
     """A column as people see it. `key` is how segments find it: the permanent id in a store, the
-    place in the first file's schema elsewhere. `path` leads to a field inside a nested column."""
+    place in the first file's schema elsewhere. `path` leads to a field inside a nested column. `note` is
+    what people should know of the values, such as that they were rounded."""
 
     name: str
     type: pa.DataType
     key: int
     path: tuple[str, ...] = ()
+    note: str = field(default="", hash=False, compare=False)
+
+    @property
+    def field(self) -> pa.Field:
+        return pa.field(self.name, self.type, metadata={NOTE: self.note} if self.note else None)
 
 
 @dataclass(frozen=True)
@@ -112,7 +121,7 @@ class Snapshot:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        return pa.schema([pa.field(c.name, c.type) for c in self.columns])
+        return pa.schema([column.field for column in self.columns])
 
     @cached_property
     def types(self) -> Mapping[str, pa.DataType]:

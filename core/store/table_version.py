@@ -22,7 +22,7 @@ from lamella.core.scan.checksums import checksum_of_bytes
 from lamella.core.scan.chunks import named_by_key
 from lamella.core.scan.overlay import Overlay, Part
 from lamella.core.scan.row_ids import ID_COLUMN, IdRanges
-from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
+from lamella.core.scan.snapshot import NOTE, Column, FileSegment, MemorySegment, Segment, Snapshot
 from lamella.core.store.catalog.queries import Catalog, TableRow
 from lamella.core.store.catalog.schema import CHECKED, column_type, names_by_key, row_ids
 from lamella.core.store.commit import BatchColumns, Cells, Metadata, from_batch, read_cells
@@ -150,12 +150,14 @@ def state_of(
     """`metadata` gives (entry, value); `held` is in `_id` order and `cells` in the order they were made."""
     ranges = _ranges(held)
     segments, token = tuple(h.segment for h in held), _token(row, version)
-    bare = Snapshot(row.name, (ID_COLUMN, *columns), segments, token, ids=ID_COLUMN)
+    values = {key: value for key, (_, value) in metadata.items()}
+    notes = {key: value.decode(errors="replace") for (key, name), value in values.items() if name == NOTE}
+    noted = (replace(c, note=notes[c.key]) if c.key in notes else c for c in columns)
+    bare = Snapshot(row.name, (ID_COLUMN, *noted), segments, token, ids=ID_COLUMN)
     gone = ranges.locate(bare, union(*deletions.values()))
     changes = tuple(cells.values())
     places = zip(changes, _over(held, ranges, bare, changes), strict=True)
     snapshot = replace(bare, deleted=gone[gone >= 0], overlay=overlaid(None, columns, places))
-    values = {key: value for key, (_, value) in metadata.items()}
     entries = {key: entry for key, (entry, _) in metadata.items()}
     return State(
         row, version, columns, column_entries, values, entries, held, cells, deletions, snapshot

@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QApplication, QHeaderView, QWidget
 
+from lamella.core.errors import visible
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.grid.model import GridModel, icon_name
@@ -67,11 +68,9 @@ class ColumnHeader(QHeaderView):
     def wanted_width(self, column: int) -> int:
         """What name and marks need."""
         name = self._grid_model.names[column]
-        text = self.fontMetrics().horizontalAdvance(name)
-        marks = (ARROW + theme.XS if name in self._sort else 0) + (
-            ARROW + theme.XS if name in self._filtered else 0
-        )
-        return 2 * theme.S + ICON + theme.XS + 2 + text + marks + theme.XS
+        text = self.fontMetrics().horizontalAdvance(visible(name))
+        marks = (name in self._sort) + (name in self._filtered) + (name in self._grid_model.notes)
+        return 2 * theme.S + ICON + theme.XS + 2 + text + marks * (ARROW + theme.XS) + theme.XS
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         column = self.logicalIndexAt(event.pos())
@@ -91,22 +90,25 @@ class ColumnHeader(QHeaderView):
         inner = self._paint_marks(painter, inner, name)
         painter.setPen(look.color("accent" if name in self._sort or name in self._filtered else "text"))
         painter.setFont(look.font())
-        text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, inner.width())
+        text = painter.fontMetrics().elidedText(visible(name), Qt.TextElideMode.ElideRight, inner.width())
         painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
     def _paint_marks(self, painter: QPainter, inner: QRect, name: str) -> QRect:
-        """Sort arrow, with its rank when there are several, and filter funnel; answers what is left."""
+        """Sort arrow, with its rank when there are several, filter funnel, and the sign of a note; answers
+        what is left."""
         look = theme.current()
         marks = []
         if name in self._sort:
             marks.append("sort-desc" if self._sort[name][0] else "sort-asc")
         if name in self._filtered:
             marks.append("filter")
+        if name in self._grid_model.notes:
+            marks.append("info")
         for mark in marks:
             square = QRect(inner.right() - ARROW + 1, _middle(inner, ARROW), ARROW, ARROW)
-            look.icon(mark, "accent").paint(painter, square)
+            look.icon(mark, "muted" if mark == "info" else "accent").paint(painter, square)
             inner.setRight(inner.right() - ARROW - theme.XS)
-            if mark != "filter" and len(self._sort) > 1:
+            if mark.startswith("sort") and len(self._sort) > 1:
                 inner = self._paint_rank(painter, inner, self._sort[name][1])
         return inner
 

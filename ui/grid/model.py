@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
+import textwrap
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,13 +16,16 @@ import pyarrow as pa
 from pyarrow import types
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
+from lamella.core.errors import visible
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of, value_type
 from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import NOTE
 from lamella.ui.tasks import Handle, Tasks
 
 LONGEST = 200  # characters of one cell on screen; copying takes the whole text
 LONGEST_BYTES = 48
 LONGEST_FLOAT = 12
+TIP_CHARACTERS = 72
 FRACTION = re.compile(r"\.(\d*?)0+(?=$|[+\-Z])")
 CUT, BREAK, TAB = "…", "↵", "⇥"  # what stands on screen for what was left out
 Texts = list[str | None]
@@ -43,6 +48,11 @@ def icon_name(type_: pa.DataType) -> str:
 
 def is_right_aligned(type_: pa.DataType) -> bool:
     return kind_of(type_) in NUMBERS
+
+
+def note_of(field: pa.Field) -> str:
+    """What people should know of the column's values; empty for nothing."""
+    return str((field.metadata or {}).get(NOTE, b"").decode(errors="replace"))
 
 
 def screen_texts(values: pa.ChunkedArray | pa.Array) -> Texts:
@@ -329,6 +339,7 @@ class GridModel(QAbstractTableModel):
         self.num_rows = 0
         self.schema = pa.schema([])
         self.names: list[str] = []
+        self.notes: dict[str, str] = {}
         self.right: list[bool] = []
         self._rows = 0
 
@@ -343,6 +354,7 @@ class GridModel(QAbstractTableModel):
         if others:
             self.beginResetModel()
         self.schema, self.names = rows.schema, names
+        self.notes = {field.name: note for field in rows.schema if (note := note_of(field))}
         self.right = [is_right_aligned(field.type) for field in rows.schema]
         self.pages.show(rows, names, ready)
         if others:
@@ -389,8 +401,19 @@ class GridModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self.names[section]
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{self.names[section]}\n{self.schema.field(section).type}"
+            return self._tool_tip(section)
         return None
+
+    def _tool_tip(self, section: int) -> str:
+        name = self.names[section]
+        lines = [name, str(self.schema.field(section).type)]
+        if name in self.notes:
+            lines += ["", *textwrap.wrap(self.notes[name], TIP_CHARACTERS)]
+        text = "\n".join(map(visible, lines))
+        if "<" not in text:
+            return text
+        # Qt takes for HTML what looks like it, as the name of a column may.
+        return f"<p style='white-space: pre'>{html.escape(text)}</p>"
 
     def _resize(self, num_rows: int) -> None:
         shown = min(num_rows, self.window)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
+from pyarrow.types import is_floating
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.contents import HEAD_BYTES, Contents
@@ -50,7 +51,7 @@ from lamella.core.datasets.text.source import (
 )
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
-from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
+from lamella.core.scan.snapshot import NOTE, Column, FileSegment, MemorySegment, Segment, Snapshot
 
 SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS_A_FILE = 8 << 20, 32 << 20, 64
 _WAIT_SECONDS = 0.1
@@ -67,7 +68,7 @@ class TextDataset(Dataset):
         schema: pa.Schema,
         first: pa.Table,
         entry: CacheEntry | None,
-        notes: Mapping[str, Mapping[bytes, bytes]],
+        notes: Mapping[str, str],
     ) -> None:
         self.name, self.paths = name, (source.path,)
         self.format = text.label + (f", {source.compression}" if source.compression else "")
@@ -106,16 +107,15 @@ class TextDataset(Dataset):
     @property
     def reading_schema(self) -> pa.Schema:
         """The columns as the next reading of the file will type them."""
-        return self._noted(solid_schema(self._schema))
+        return pa.schema([column.field for column in self._columns(self._schema)])
 
-    @property
-    def schema(self) -> pa.Schema:
-        return self._noted(super().schema)
-
-    def _noted(self, schema: pa.Schema) -> pa.Schema:
-        """With what is to be said of columns of doubles: others are as they are written."""
-        notes = {f.name: self._notes.get(f.name) for f in schema if pa.types.is_floating(f.type)}
-        return pa.schema([f.with_metadata(notes.get(f.name)) for f in schema])
+    def _columns(self, schema: pa.Schema) -> tuple[Column, ...]:
+        """Notes are of columns of doubles: others are as they are written."""
+        fields = enumerate(solid_schema(schema))
+        return tuple(
+            Column(f.name, f.type, key, note=self._notes.get(f.name, "") if is_floating(f.type) else "")
+            for key, f in fields
+        )
 
     def snapshot(self) -> Snapshot:
         with self._showing:
@@ -180,10 +180,9 @@ class TextDataset(Dataset):
     def _snapshot(
         self, schema: pa.Schema, segments: tuple[Segment, ...], generation: str, complete: bool
     ) -> Snapshot:
-        columns = tuple(Column(f.name, f.type, key) for key, f in enumerate(solid_schema(schema)))
         rows = sum(segment.num_rows for segment in segments)
         token = ("text", str(self.source.path), *self.source.fingerprint, generation, rows)
-        return Snapshot(self.name, columns, segments, token, complete=complete)
+        return Snapshot(self.name, self._columns(schema), segments, token, complete=complete)
 
     def _show(self, snapshot: Snapshot) -> None:
         """Rows once shown stay: a pass that begins anew is shown when it has come as far."""
@@ -276,7 +275,7 @@ def _open(found: Location, options: OpenOptions, source: TextSource, text: TextF
         if whole or not text.ends.none_in(block.data):
             break
     schema = text.find_schema(block)
-    notes = {field.name: field.metadata for field in schema if field.metadata}
+    notes = {field.name: field.metadata[NOTE].decode() for field in schema if field.metadata}
     reading = read_block(text, block, schema)
     while reading.rows is None:
         schema = join_schemas(schema, reading.schema)

@@ -14,6 +14,7 @@ from lamella.core.datasets.text.blocks import Reading, RowEnds, TextBlock
 from lamella.core.datasets.text.dialect import Dialect, read_rows
 from lamella.core.datasets.text.types import read_as, tentative_type, uneven_zeros, widen
 from lamella.core.errors import FileProblem, UnknownColumn
+from lamella.core.scan.snapshot import NOTE
 
 
 class RaggedRow(FileProblem):
@@ -96,9 +97,10 @@ def _offering_to_mend(problem: RaggedRow, dialect: Dialect, block: TextBlock, sh
     return PaddableRow(problem.path, what, problem.why, f"Mend that line, or open it {way_out}")
 
 
-NOTE = "note"
 ZEROS = (
-    "Written with zeros at the end that a number does not have, as {} beside {}: open it as text to keep them"
+    "Some of these numbers are written with zeros at the end that a number does not have, as {} beside {}. "
+    "To keep what is written, read the column as text: lamella import --text-columns, or "
+    "open_dataset(…, text_columns=[…])"
 )
 
 

@@ -3,12 +3,14 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QComboBox,
     QFileDialog,
     QHeaderView,
+    QLabel,
     QLineEdit,
 )
 
@@ -17,7 +19,8 @@ from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
-from lamella.core.scan.snapshot import Snapshot
+from lamella.core.scan.snapshot import NOTE, Snapshot
+from lamella.core.store.importing import import_file
 from lamella.core.transfer import generate as make_data
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.dialogs.open_import import ImportDialog
@@ -207,3 +210,73 @@ def test_a_table_of_a_store_that_is_not_open_is_told(window, tmp_path, qtbot) ->
     assert "trips" in str(failed.args[0]) and "elsewhere" in str(failed.args[0])
     for dialog in window.findChildren(ErrorDialog):
         dialog.close()
+
+
+def test_a_note_on_a_column_is_shown_in_its_header(window, settled, tmp_path: Path) -> None:
+    file = tmp_path / "versions.csv"
+    file.write_text("name,version,price\nx,1.10,2.50\ny,1.100,3.75\n")
+    window.open_paths([file])
+    grid = settled().grid
+
+    def tip(name: str) -> str:
+        place = grid.grid_model.names.index(name)
+        return grid.grid_model.headerData(place, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
+
+    said = " ".join(tip("version").split())
+    assert said.startswith("version double Some of these numbers are written with zeros")
+    assert "1.10 beside 1.100" in said
+    assert "lamella import --text-columns" in said and "open_dataset(…, text_columns=[…])" in said
+    assert tip("price") == "price\ndouble"
+    header = grid.horizontalHeader()
+    wider = header.wanted_width(1) - header.fontMetrics().horizontalAdvance("version")
+    assert wider > header.wanted_width(2) - header.fontMetrics().horizontalAdvance("price")
+    header.resizeSection(1, 200)
+    header.resizeSection(2, 200)
+    assert sign_drawn(header, 1) and not sign_drawn(header, 2)
+
+
+def sign_drawn(header, column: int) -> bool:
+    """Whether something stands at the right end of a column's header."""
+    left, width = header.sectionViewportPosition(column), header.sectionSize(column)
+    picture = header.grab().toImage()
+    scale = picture.devicePixelRatio()
+    ground = picture.pixel(int((left + width - 3) * scale), int(4 * scale))
+    places = [
+        (x, y) for x in range(left + width - 20, left + width - 8) for y in range(4, header.height() - 4)
+    ]
+    return any(picture.pixel(int(x * scale), int(y * scale)) != ground for x, y in places)
+
+
+def test_an_imported_column_keeps_its_note(tmp_path: Path) -> None:
+    file = tmp_path / "versions.csv"
+    file.write_text("version\n1.10\n1.100\n")
+    with Store.open(tmp_path / "store") as store:
+        table = import_file(file, store, "versions")
+        assert NOTE in table.snapshot().schema.field("version").metadata
+        assert table.read().schema.field("version").metadata is None
+
+
+def test_a_name_in_a_tooltip_is_not_taken_for_html(window, settled, tmp_path: Path) -> None:
+    file = tmp_path / "names.csv"
+    file.write_text("<b>bold</b>,a\u202eb\n1,2\n")
+    window.open_paths([file])
+    model = settled().grid.grid_model
+    tips = [model.headerData(n, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) for n in (0, 1)]
+    assert "&lt;b&gt;bold" in tips[0]
+    assert tips[1] == "a\\u202eb\nint64"
+
+
+def test_names_and_messages_show_marks_that_turn_text_round(window, settled, qtbot, tmp_path: Path) -> None:
+    file = tmp_path / "a\u202egnp.csv"
+    file.write_text("a\nx\n")
+    window.open_paths([file])
+    tab = settled()
+    assert titles(window) == ["a\\u202egnp.csv"] and "\u202e" not in window.windowTitle()
+    tab.messages.say("a\u202e\x1b")
+    assert tab.messages.label.text() == "a\\u202e␛"
+    dialog = ErrorDialog(FileProblem(file, "could not be <b>read</b>"), window)
+    qtbot.addWidget(dialog)
+    labels = [label for label in dialog.findChildren(QLabel) if label.text()]
+    assert any("a\\u202egnp.csv: could not be <b>read</b>" in label.text() for label in labels)
+    assert all(label.textFormat() is Qt.TextFormat.PlainText for label in labels)
+    assert "\u202e" not in dialog.details
