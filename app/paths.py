@@ -51,8 +51,8 @@ def default_store() -> Path:
     return data_folder() / DEFAULT_STORE
 
 
-def races() -> Path:
-    """The file of the races that are kept."""
+def saved_runs() -> Path:
+    """The file of saved runs of benchmarks."""
     return data_folder() / "races.sqlite"
 
 

@@ -303,8 +303,8 @@ class Memory:
         self._set("mongodb_uri", uri)
 
     @property
-    def races(self) -> Path:
-        return paths.races()
+    def saved_runs(self) -> Path:
+        return paths.saved_runs()
 
     @property
     def recent(self) -> list[Path]:

@@ -32,7 +32,7 @@ LATE = (col("dep_delay") > 60) & Predicate("carrier", "in", ("AA", "UA"))
 LATE_ROWS = 5_827  # counted with another program
 CHANGED_COLUMN, NEW_VALUE = "arr_delay", "60"
 DIALOGS = (("palette", CommandPalette, "commands"), ("shortcuts", ShortcutsDialog, "keys"))
-RACE_ROWS = (1, 10, 100, 1000)
+BENCHMARK_ROWS = (1, 10, 100, 1000)
 
 
 def start_empty(tour: Tour) -> None:
@@ -101,17 +101,17 @@ def undo_it(tour: Tour) -> None:
     tour.camera.take(tour.window, "undone")
 
 
-def race(tour: Tour) -> None:
-    tour.window.commands["race"].trigger()
-    panel = tour.window.race
-    tour.camera.take(tour.window, "race-before")
-    panel.controls.size_choice.choose(RACE_ROWS)
+def benchmark(tour: Tour) -> None:
+    tour.window.commands["benchmark"].trigger()
+    panel = tour.window.benchmark
+    tour.camera.take(tour.window, "benchmark-before")
+    panel.controls.size_choice.choose(BENCHMARK_ROWS)
     panel.controls.repeats.setValue(2)
     panel.bar.start.click()
     tour.wait("the benchmark is over", lambda: not panel.running)
     tour.check("What failed in the benchmark", panel.results.failures, [])
     tour.check("Systems in the benchmark", {r.backend for r in panel.results.records}, {"lamella", "sqlite"})
-    tour.camera.take(tour.window, "race")
+    tour.camera.take(tour.window, "benchmark")
 
 
 def look_at_the_dialogs(tour: Tour) -> None:
@@ -135,7 +135,7 @@ STEPS: tuple[Callable[[Tour], None], ...] = (
     sort_by_delay,
     set_a_value_on_the_matching_rows,
     undo_it,
-    race,
+    benchmark,
     look_at_the_dialogs,
 )
 

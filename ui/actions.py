@@ -119,21 +119,21 @@ ACTIONS: tuple[Action, ...] = (
     Action("text_smaller", "Smaller text", "View", 7, "Ctrl+-"),
     Action("text_normal", "Normal text", "View", 7, "Ctrl+0"),
 
-    Action("race", "Benchmark", "Tools", 1, "Ctrl+R", "race", "Benchmark",
+    Action("benchmark", "Benchmark", "Tools", 1, "Ctrl+R", "benchmark", "Benchmark",
            tip="Measure this store against SQLite"),
-    Action("race_table", "Benchmark this table…", "Tools", 1, "Ctrl+Shift+R", "race",
+    Action("benchmark_table", "Benchmark this table…", "Tools", 1, "Ctrl+Shift+R", "benchmark",
            context=("cell", "column"), when=_on_dataset,
            tip="Measure other systems on the rows and columns that are shown"),
-    Action("race_file", "Run a benchmark of your own…", "Tools", 1,
+    Action("benchmark_file", "Run a benchmark of your own…", "Tools", 1,
            tip="A Python file with its data, its systems and what they are asked"),
-    Action("kept_races", "Saved runs…", "Tools", 1, tip="Look at earlier benchmarks, and compare them"),
+    Action("saved_runs", "Saved runs…", "Tools", 1, tip="Look at earlier benchmarks, and compare them"),
     Action("palette", "Commands…", "Tools", 2, "Ctrl+K", "search", tip="Find anything that can be done"),
 
     Action("shortcuts", "Keyboard shortcuts", "Help", 1, "F1", "keyboard"),
     Action("about", "About Lamella", "Help", 1),
 )  # fmt: skip
 MENUS = ("File", "Edit", "View", "Tools", "Help")
-TOOLBAR = (("open", "import"), ("filter",), ("set_values", "undo", "redo"), ("race",))
+TOOLBAR = (("open", "import"), ("filter",), ("set_values", "undo", "redo"), ("benchmark",))
 BY_ID = {entry.id: entry for entry in ACTIONS}
 
 

@@ -25,7 +25,7 @@ from lamella.ui.widgets.drop_overlay import DropOverlay
 from lamella.ui.widgets.empty_state import EmptyState
 from lamella.ui.widgets.sidebar import Sidebar
 from lamella.ui.widgets.status_bar import StatusBar
-from lamella.ui.window.action_handlers import ask_race_file, ask_values, handlers, show_kept
+from lamella.ui.window.action_handlers import ask_benchmark_file, ask_values, handlers, show_saved_runs
 from lamella.ui.window.action_state import ActionSet, situation
 from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, told
@@ -37,7 +37,7 @@ from lamella.ui.window.tab_set import TabSet
 
 if TYPE_CHECKING:
     from lamella.core.bench.results.store import SavedRuns
-    from lamella.ui.bench.race_panel import RacePanel
+    from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 
 FIRST_SIZE = QSize(1280, 800)
 SIDEBAR_WIDTH = 216
@@ -55,7 +55,7 @@ class MainWindow(QMainWindow):
         self.appearance = Appearance(memory, self)
         self.sidebar = Sidebar(self)
         self.status = StatusBar(tasks, self)
-        self.race: RacePanel | None = None
+        self.benchmark: BenchmarkPanel | None = None
         self._make_tabs()
         self._lay_out()
         self._connect()
@@ -76,9 +76,9 @@ class MainWindow(QMainWindow):
         tab.reopening.ragged = "pad" if key in self.library.filled_up else "refuse"
         tab.reopening.checksums = "ignore" if key in self.library.unverified else "verify"
         tab.changed.connect(self._update)
-        tab.grid.menu_asked.connect(self._cell_menu)
-        tab.grid.column_header.menu_asked.connect(self._column_menu)
-        tab.editing.import_asked.connect(self._offer_import)
+        tab.grid.menu_requested.connect(self._cell_menu)
+        tab.grid.column_header.menu_requested.connect(self._column_menu)
+        tab.editing.import_requested.connect(self._offer_import)
         is_file = len(key) == 1
         self.tabs.add(
             tab, Path(key[0]).name if is_file else key[1], "file" if is_file else "table", " / ".join(key)
@@ -92,20 +92,20 @@ class MainWindow(QMainWindow):
         """The runs that are saved; what they need is imported when it is first asked for."""
         from lamella.core.bench.results.store import SavedRuns
 
-        return SavedRuns(self.memory.races)
+        return SavedRuns(self.memory.saved_runs)
 
-    def show_race(self) -> None:
-        if self.race is None:
-            from lamella.ui.bench.race_panel import RacePanel
+    def show_benchmark(self) -> None:
+        if self.benchmark is None:
+            from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 
-            self.race = RacePanel(self.tasks, kept=self.kept)
-            self.race.use_server(self.memory.mongodb_uri, self._take_server)
-            self.race.kept_asked.connect(lambda: show_kept(self))
-            self.race.file_asked.connect(lambda: ask_race_file(self))
-            self.race.destroyed.connect(self._race_closed)
-            self.tabs.add(self.race, "Benchmark", "race", "Measure systems against each other")
+            self.benchmark = BenchmarkPanel(self.tasks, kept=self.kept)
+            self.benchmark.use_server(self.memory.mongodb_uri, self._take_server)
+            self.benchmark.saved_runs_requested.connect(lambda: show_saved_runs(self))
+            self.benchmark.file_requested.connect(lambda: ask_benchmark_file(self))
+            self.benchmark.destroyed.connect(self._benchmark_closed)
+            self.tabs.add(self.benchmark, "Benchmark", "benchmark", "Measure systems against each other")
         else:
-            self.tabs.show_tab(self.race)
+            self.tabs.show_tab(self.benchmark)
 
     def reopen_tab(self) -> None:
         if self.tabs.closed:
@@ -217,8 +217,8 @@ class MainWindow(QMainWindow):
     def _take_server(self, uri: str) -> None:
         self.memory.mongodb_uri = uri
 
-    def _race_closed(self) -> None:
-        self.race = None
+    def _benchmark_closed(self) -> None:
+        self.benchmark = None
 
     # ----------------------------------------------------------------- set-up
 
@@ -286,7 +286,7 @@ class MainWindow(QMainWindow):
         self.commits.stopped.connect(self._write_stopped)
         self.sidebar.opened.connect(self.opening.open_entry)
         self.tabs.current_changed.connect(self._show_files)
-        self.status.theme_asked.connect(self.appearance.toggle)
+        self.status.theme_requested.connect(self.appearance.toggle)
         self.overlay.open_requested.connect(self.opening.open_paths)
         self.overlay.import_requested.connect(self.opening.import_paths)
         theme.current().changed.connect(self._update)

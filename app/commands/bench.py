@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from lamella.app import paths
-from lamella.app.commands import bench_kept, bench_list, terminal
+from lamella.app.commands import bench_list, bench_saved, terminal
 from lamella.app.commands.bench_choice import choice_of
 from lamella.app.commands.bench_screen import Screen
 from lamella.core.bench.engine import runner
@@ -28,16 +28,16 @@ def run(arguments: argparse.Namespace) -> int:
     terminal.follow_settings()
     if arguments.list:
         return bench_list.show()
-    kept = SavedRuns(paths.races())
+    kept = SavedRuns(paths.saved_runs())
     if arguments.runs:
-        return bench_kept.show_runs(kept)
+        return bench_saved.show_runs(kept)
     if arguments.show is not None:
-        return bench_kept.show_run(kept, arguments)
+        return bench_saved.show_run(kept, arguments)
     if arguments.delete:
-        return bench_kept.delete(kept, arguments.delete)
+        return bench_saved.delete(kept, arguments.delete)
     if arguments.compare:
-        return bench_kept.compare(kept, *arguments.compare)
-    return _race(_choice(arguments, kept), kept, arguments)
+        return bench_saved.compare(kept, *arguments.compare)
+    return _benchmark(_choice(arguments, kept), kept, arguments)
 
 
 def _choice(arguments: argparse.Namespace, kept: SavedRuns) -> Choice:
@@ -49,7 +49,7 @@ def _choice(arguments: argparse.Namespace, kept: SavedRuns) -> Choice:
     return choice
 
 
-def _race(choice: Choice, kept: SavedRuns, arguments: argparse.Namespace) -> int:
+def _benchmark(choice: Choice, kept: SavedRuns, arguments: argparse.Namespace) -> int:
     """What cannot be written or kept afterwards is refused before anything is measured."""
     for out in filter(None, (arguments.json, arguments.report, arguments.export)):
         need_folder(out)
@@ -61,7 +61,7 @@ def _race(choice: Choice, kept: SavedRuns, arguments: argparse.Namespace) -> int
     stopped = not _finished(choice, costs, recording, screen)
     done = recording.run()
     finish(done, print, arguments.json, arguments.report)
-    bench_kept.export(done, arguments.export)
+    bench_saved.export(done, arguments.export)
     if arguments.save:
         _save(kept, done, arguments.note, stopped)
     if stopped:

@@ -297,7 +297,7 @@ def load(name: str, family: str = "table") -> type[Backend]:
 
 
 def load_place(place: str) -> Any:
-    """What stands at `module:name`, or a system of somebody's own file at `race.py:name`.
+    """What stands at `module:name`, or a system of somebody's own file at `benchmark.py:name`.
 
     Raises ImportError or AttributeError where nothing does, and ScriptFailed where the file does not run.
     """

@@ -206,7 +206,7 @@ def test_settings_and_the_window_are_as_left(qtbot: Any) -> None:
 def test_saved_runs_and_results_are_as_before(
     before: Path, facts: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    saved = SavedRuns(paths.races())
+    saved = SavedRuns(paths.saved_runs())
     names = ("id", "title", "note", "samples", "seconds", "command")
     found = [{name: getattr(one, name) for name in names} for one in saved.runs()]
     assert found == [{name: one[name] for name in names} for one in facts["runs"]]

@@ -45,7 +45,7 @@ def bench(capsys: pytest.CaptureFixture[str]) -> Said:
     return run
 
 
-def test_a_race_is_told_written_reported_and_kept(bench: Said, tmp_path: Path) -> None:
+def test_a_benchmark_is_told_written_reported_and_kept(bench: Said, tmp_path: Path) -> None:
     out, report = tmp_path / "out.json", tmp_path / "report.md"
     status, said, problems = bench(*FEW, "--json", out, "--report", report, "--note", "first", "--seed", 5)
     assert (status, problems) == (0, "")
@@ -60,7 +60,7 @@ def test_a_race_is_told_written_reported_and_kept(bench: Said, tmp_path: Path) -
     page = report.read_text()
     assert "Machine:" in page and "synchronous=OFF" in page and "--seed 5" in page
     assert "lamella bench --workload small --backends sqlite,sqlite-wal --rows 3 --repeats 1" in page
-    (kept,) = SavedRuns(paths.races()).runs()
+    (kept,) = SavedRuns(paths.saved_runs()).runs()
     assert (kept.note, kept.samples, kept.failures) == ("first", len(records), 0)
 
 
@@ -73,10 +73,10 @@ def test_several_workloads_stand_in_one_report(bench: Said, tmp_path: Path) -> N
     titles = ("## Small benchmark", "## Random floats", "## Needle in a haystack")
     assert [title in page for title in titles] == [True] * 3
     assert page.count("SQLite FTS5, ") == 3
-    assert not paths.races().exists()
+    assert not paths.saved_runs().exists()
 
 
-def test_a_race_inside_a_smaller_table(bench: Said) -> None:
+def test_a_benchmark_inside_a_smaller_table(bench: Said) -> None:
     words = ("--workload", "partial", "--rows", "1,5", "--table-rows", "20", "--backends", "sqlite")
     status, said, _ = bench(*words, "--repeats", 1, "--no-save")
     assert status == 0 and "Times at 5 rows" in said and "Update some" in said
@@ -95,14 +95,14 @@ def test_a_limit_that_is_passed_is_a_result(bench: Said) -> None:
     assert "Ended: the limit of 2 s passed" in said
 
 
-def test_kept_runs_are_listed_shown_noted_raced_again_compared_and_forgotten(
+def test_kept_runs_are_listed_shown_noted_measured_again_compared_and_forgotten(
     bench: Said, tmp_path: Path
 ) -> None:
     assert "No run is saved" in bench("--runs")[1]
     bench(*FEW[:4], "--backends", "sqlite", "--repeats", 3, "--seed", 1)
     status, said, _ = bench("--again", 1, "--quiet")
     assert status == 0 and "Saved as run 2" in said
-    first, second = SavedRuns(paths.races()).run(1), SavedRuns(paths.races()).run(2)
+    first, second = SavedRuns(paths.saved_runs()).run(1), SavedRuns(paths.saved_runs()).run(2)
     assert first.choice == second.choice
     status, said, _ = bench("--show", 1, "--note", "before", "--json", tmp_path / "one.json")
     assert status == 0 and "Times at 3 rows, 3 repeats" in said and first.command in said
@@ -163,11 +163,11 @@ def test_what_cannot_be_run_is_refused_before_anything_is_measured(
     assert (status, said) == (2, "") and told in problems
 
 
-def test_a_damaged_file_of_kept_runs_is_said_before_the_race(bench: Said) -> None:
-    paths.races().write_text("damaged " * 1000)
+def test_a_damaged_file_of_kept_runs_is_said_before_the_benchmark(bench: Said) -> None:
+    paths.saved_runs().write_text("damaged " * 1000)
     status, said, problems = bench(*FEW)
     assert (status, said) == (2, "")
-    assert str(paths.races()) in problems and "Move the file away" in problems
+    assert str(paths.saved_runs()) in problems and "Move the file away" in problems
 
 
 def test_the_list_names_workloads_groups_and_what_systems_need(
@@ -221,15 +221,15 @@ def test_all_backends_are_those_that_are_ready_for_the_workload() -> None:
     assert all(ENTRIES[name].takes(part.workload.family) for part in choice.parts for name in part.systems)
 
 
-def test_ctrl_c_ends_the_race_and_what_was_measured_is_kept(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_benchmark_and_what_was_measured_is_kept(tmp_path: Path) -> None:
     words = (*FEW[:2], "--rows", "3", "--backends", f"{ODD}Sleeper", "--repeats", "1", "--folder", tmp_path)
     command = [sys.executable, "-m", "lamella.app", "bench", *map(str, words)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as race:
-        assert race.stdout is not None
-        assert any("read, repeat 1" in line for line in race.stdout)
-        race.send_signal(signal.SIGINT)
-        said = race.stdout.read()
-    assert race.returncode == 130
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as benchmark:
+        assert benchmark.stdout is not None
+        assert any("read, repeat 1" in line for line in benchmark.stdout)
+        benchmark.send_signal(signal.SIGINT)
+        said = benchmark.stdout.read()
+    assert benchmark.returncode == 130
     assert "Stopped. This was measured until then:" in said
     assert list(tmp_path.iterdir()) == []
 

@@ -30,7 +30,7 @@ from tests.bench.idle_systems import Busy, NoOp
 
 ROWS = 1000
 MOST_SECONDS, MOST_SHARE = 50e-6, 0.02
-RACED = (SINGLE, NEEDLE, SCATTERED)
+MEASURED = (SINGLE, NEEDLE, SCATTERED)
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--folder", type=Path)
     arguments = parser.parse_args(sys.argv[1:] if argv is None else argv)
-    raced = [one for w in RACED for one in added_to_nothing(w, arguments.repeats, arguments.folder)]
-    found = [*raced, *added_to_work(30 * arguments.repeats)]
+    measured = [one for w in MEASURED for one in added_to_nothing(w, arguments.repeats, arguments.folder)]
+    found = [*measured, *added_to_work(30 * arguments.repeats)]
     print(table(found).as_text())
     return 0 if all(one.is_little for one in found) else 1
 

@@ -35,7 +35,7 @@ def test_doing_nothing_gives_the_right_answers(workload: Workload, kind: type[No
 
 
 def test_what_the_harness_adds_is_told_for_each_operation(tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(harness_bench, "RACED", [NEEDLE])
+    monkeypatch.setattr(harness_bench, "MEASURED", [NEEDLE])
     harness_bench.main(["--repeats", "1", "--folder", str(tmp_path)])
     told = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
     assert told[2:] == [["find", "noop"], ["find_indexed", "noop"], ["read", "busy"], ["read_again", "busy"]]
@@ -43,8 +43,10 @@ def test_what_the_harness_adds_is_told_for_each_operation(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(
-    ("raced", "bare", "little"),
+    ("measured", "bare", "little"),
     [(60e-6, 20e-6, True), (80e-6, 20e-6, False), (1.015, 1.0, True), (1.03, 1.0, False)],
 )
-def test_little_is_under_fifty_microseconds_or_two_percent(raced: float, bare: float, little: bool) -> None:
-    assert Added("get", "noop", raced, bare).is_little is little
+def test_little_is_under_fifty_microseconds_or_two_percent(
+    measured: float, bare: float, little: bool
+) -> None:
+    assert Added("get", "noop", measured, bare).is_little is little

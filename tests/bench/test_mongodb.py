@@ -96,25 +96,25 @@ def test_the_database_of_a_child_that_was_killed_is_dropped(mongodb: str, tmp_pa
     assert databases(mongodb) == before and list(tmp_path.iterdir()) == []
 
 
-def test_a_note_drops_no_database_but_one_that_a_race_made(mongodb: str, tmp_path: Path) -> None:
+def test_a_note_drops_no_database_but_one_that_a_benchmark_made(mongodb: str, tmp_path: Path) -> None:
     with MongoClient(mongodb) as client:
         client["precious"].things.insert_one({"kept": True})
-    (tmp_path / "race").mkdir()
-    (tmp_path / "race" / place.NOTE).write_text("precious")
-    place.remove_folder(tmp_path / "race")
-    assert "precious" in databases(mongodb) and not (tmp_path / "race").exists()
+    (tmp_path / "benchmark").mkdir()
+    (tmp_path / "benchmark" / place.NOTE).write_text("precious")
+    place.remove_folder(tmp_path / "benchmark")
+    assert "precious" in databases(mongodb) and not (tmp_path / "benchmark").exists()
 
 
 def test_folders_are_removed_when_the_server_is_gone_by_then(
     nowhere: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    name = mongodb.database_of(tmp_path / "race")
-    place.remove_folder(tmp_path / "race")
-    assert not (tmp_path / "race").exists()
+    name = mongodb.database_of(tmp_path / "benchmark")
+    place.remove_folder(tmp_path / "benchmark")
+    assert not (tmp_path / "benchmark").exists()
     assert name in caplog.text and nowhere in caplog.text and "s3cret" not in caplog.text
 
 
-def test_a_race_on_the_command_line_asks_the_server_of_the_settings(
+def test_a_benchmark_on_the_command_line_asks_the_server_of_the_settings(
     mongodb_uri: str, lamella_home: Path, tmp_path: Path
 ) -> None:
     settings = lamella_home / "config" / "settings.json"

@@ -39,7 +39,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return script
 
 
-def raced(
+def measured(
     interpreter: Path | str | None, names: list[str], folder: Path
 ) -> tuple[list[Record], list[Message]]:
     heard: list[Message] = []
@@ -61,10 +61,10 @@ def test_every_system_that_another_python_can_run_answers_rightly_there(
 ) -> None:
     pytest.importorskip("sqlalchemy")
     names = list(DESCRIPTIONS)
-    records, heard = raced(elsewhere, names, tmp_path)
+    records, heard = measured(elsewhere, names, tmp_path)
     assert [message for message in heard if isinstance(message, (Failure, Unsupported))] == []
     assert_complete(records, names)
-    ours, _ = raced(None, ["sqlite"], tmp_path)
+    ours, _ = measured(None, ["sqlite"], tmp_path)
     assert {r.checksum for r in records} == {r.checksum for r in ours}
     assert [r.operation for r in records if r.backend == "csv"] == [r.operation for r in ours]
     assert [r.temperature for r in records if r.backend == "csv"] == [r.temperature for r in ours]
@@ -75,7 +75,7 @@ def test_the_standard_library_is_all_that_the_worker_needs(tmp_path: Path) -> No
     pypy = shutil.which("pypy3")
     if pypy is None:
         pytest.skip("PyPy is not installed here: pypy3 is not on the PATH")
-    records, heard = raced(pypy, [*STANDARD, "csv-numpy"], tmp_path)
+    records, heard = measured(pypy, [*STANDARD, "csv-numpy"], tmp_path)
     assert_complete(records, STANDARD)
     found = [message for message in heard if isinstance(message, Surroundings)]
     assert {message.backend for message in found} == set(STANDARD)

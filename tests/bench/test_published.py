@@ -151,7 +151,7 @@ def test_a_span_of_figures_is_said_at_its_point() -> None:
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_published_lines_belong_to_operations_that_are_raced(workload: str) -> None:
+def test_published_lines_belong_to_operations_that_are_measured(workload: str) -> None:
     for one in published(workload):
         assert all(WORKLOADS[workload].has(operation) for operation in one.operations)
 

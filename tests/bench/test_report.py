@@ -243,7 +243,7 @@ def test_the_page_says_which_python_gave_which_figure_where_there_are_several() 
     assert "1.0 (PyPy 7.3.19): as installed." in page
 
 
-def test_a_race_that_lost_everything_has_its_reasons_on_the_page() -> None:
+def test_a_benchmark_that_lost_everything_has_its_reasons_on_the_page() -> None:
     page = markdown_report(run_of(Failure("small", "lamella", "create", 1000, 0, "It fell over")))
     assert "## Small benchmark" in page and "**failed**. It fell over" in page
 

@@ -70,8 +70,8 @@ def test_figures_stand_for_samples_that_were_not_saved() -> None:
 
 def test_records_come_back_from_json_as_they_were(tmp_path: Path) -> None:
     records = [record("sqlite", 0.25), record("lamella", 0.125, repeat=1)]
-    write_json(records, tmp_path / "race.json")
-    assert from_json((tmp_path / "race.json").read_text(encoding="utf-8")) == records
+    write_json(records, tmp_path / "benchmark.json")
+    assert from_json((tmp_path / "benchmark.json").read_text(encoding="utf-8")) == records
 
 
 @pytest.mark.parametrize("text", ['{"workload": "small"}', '[{"workload": "small"}]', "[3]", "[", ""])
@@ -81,7 +81,7 @@ def test_what_is_not_an_array_of_records_is_refused(text: str) -> None:
 
 
 def test_a_file_of_another_version_is_named_with_the_fields_that_differ(tmp_path: Path) -> None:
-    path = tmp_path / "race.json"
+    path = tmp_path / "benchmark.json"
     item = record("sqlite", 0.5).to_dict()
     del item["checksum"]
     path.write_text(json.dumps([item | {"joules": 3}]), encoding="utf-8")
@@ -91,15 +91,15 @@ def test_a_file_of_another_version_is_named_with_the_fields_that_differ(tmp_path
 
 
 def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
-    (tmp_path / "race.json").write_bytes(b"\xff\xfe\x00")
-    for name in ("race.json", "absent.json"):
+    (tmp_path / "benchmark.json").write_bytes(b"\xff\xfe\x00")
+    for name in ("benchmark.json", "absent.json"):
         with pytest.raises(FileProblem, match=name):
             read_json(tmp_path / name)
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileProblem, match=r"nowhere.race\.json"):
-        write_json([], tmp_path / "nowhere" / "race.json")
+    with pytest.raises(FileProblem, match=r"nowhere.benchmark\.json"):
+        write_json([], tmp_path / "nowhere" / "benchmark.json")
 
 
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=30), st.floats(0, 100))

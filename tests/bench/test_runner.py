@@ -28,7 +28,7 @@ def failures(heard: list[Message]) -> list[Failure]:
     return [message for message in heard if isinstance(message, Failure)]
 
 
-def test_a_race_gives_every_sample_of_every_system_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_benchmark_gives_every_sample_of_every_system_and_leaves_nothing_behind(tmp_path: Path) -> None:
     heard: list[Message] = []
     names = ["lamella", "sqlite", "pyarrow-tuned"]
     records = run_workload("small", [3, 10], names, repeats=2, folder=tmp_path, on_event=heard.append)
@@ -159,7 +159,7 @@ def test_names_are_checked_before_anything_starts(tmp_path: Path) -> None:
     ("rows", "names", "repeats"),
     [([], ["sqlite"], 1), ([0], ["sqlite"], 1), ([1], [], 1), ([1], ["sqlite"], 0)],
 )
-def test_a_race_of_nothing_is_refused(rows: list[int], names: list[str], repeats: int) -> None:
+def test_a_benchmark_of_nothing_is_refused(rows: list[int], names: list[str], repeats: int) -> None:
     with pytest.raises(LamellaError):
         run_workload("small", rows, names, repeats)
 
@@ -194,16 +194,18 @@ def test_messages_come_back_from_their_line_as_they_were() -> None:
             from_line(line)
 
 
-def test_a_race_is_told_with_its_ratios_and_its_samples_and_surroundings_are_written(tmp_path: Path) -> None:
+def test_a_benchmark_is_told_with_its_ratios_and_its_samples_and_surroundings_are_written(
+    tmp_path: Path,
+) -> None:
     said: list[str] = []
     recording = Recording(
         Choice((part_of(SMALL, ["sqlite", "sqlite-wal"], [2], repeats=1),), folder=tmp_path)
     )
     records = runner.run(recording.choice, recording.hear)
     assert not has_failures(recording.run())
-    finish(recording.run(), said.append, tmp_path / "race.json")
-    assert from_json((tmp_path / "race.json").read_text(encoding="utf-8")) == records
-    beside = json.loads((tmp_path / "race.environment.json").read_text(encoding="utf-8"))
+    finish(recording.run(), said.append, tmp_path / "benchmark.json")
+    assert from_json((tmp_path / "benchmark.json").read_text(encoding="utf-8")) == records
+    beside = json.loads((tmp_path / "benchmark.environment.json").read_text(encoding="utf-8"))
     assert set(beside) == {"sqlite", "sqlite-wal"}
     text = "\n".join(said)
     assert "Query again" in text and "SQLite (WAL, synchronous full)" in text

@@ -77,7 +77,7 @@ def test_a_run_comes_back_with_all_it_told(kept: SavedRuns) -> None:
     assert run.choice == CHOICE
 
 
-def test_runs_are_listed_newest_first_with_what_they_raced(kept: SavedRuns) -> None:
+def test_runs_are_listed_newest_first_with_what_they_measured(kept: SavedRuns) -> None:
     first, second = kept.save(recorded()), kept.save(recorded(NOON + timedelta(days=1)))
     newest, oldest = kept.runs()
     assert (newest.id, oldest.id) == (second, first)
@@ -225,7 +225,7 @@ def test_nothing_can_be_moved_aside_where_there_is_nothing(kept: SavedRuns) -> N
         kept.move_aside()
 
 
-def test_what_kept_races_took_is_written_for_those_to_come(kept: SavedRuns, tmp_path: Path) -> None:
+def test_what_kept_benchmarks_took_is_written_for_those_to_come(kept: SavedRuns, tmp_path: Path) -> None:
     kept.save(recorded())
     out = tmp_path / "costs.json"
     assert costs.main([str(kept.path), "--out", str(out)]) == 0

@@ -52,7 +52,7 @@ def test_each_child_tells_what_it_took(tmp_path: Path) -> None:
     assert ended.disk_bytes == max(record.disk_bytes for record in records) > 0
 
 
-def test_a_paused_race_begins_no_step_until_it_is_resumed(tmp_path: Path) -> None:
+def test_a_paused_benchmark_begins_no_step_until_it_is_resumed(tmp_path: Path) -> None:
     pause, heard, at_rest = Pause(), list[Message](), threading.Event()
 
     def hear(message: Message) -> None:
@@ -61,21 +61,21 @@ def test_a_paused_race_begins_no_step_until_it_is_resumed(tmp_path: Path) -> Non
             pause.pause()
             at_rest.set()
 
-    race = threading.Thread(
+    benchmark = threading.Thread(
         target=lambda: run_workload("small", [2], ["sqlite"], 1, tmp_path, hear, pause=pause), daemon=True
     )
-    race.start()
+    benchmark.start()
     assert at_rest.wait(30)
-    race.join(0.5)
-    assert race.is_alive() and pause.paused
+    benchmark.join(0.5)
+    assert benchmark.is_alive() and pause.paused
     assert heard[-1] == Doing("sqlite", 2, 0, "read")
     pause.resume()
-    race.join(30)
-    assert not race.is_alive()
+    benchmark.join(30)
+    assert not benchmark.is_alive()
     assert isinstance(heard[-1], Ended)
 
 
-def test_a_paused_race_can_be_cancelled(tmp_path: Path) -> None:
+def test_a_paused_benchmark_can_be_cancelled(tmp_path: Path) -> None:
     pause, job = Pause(), Job()
     pause.pause()
     threading.Timer(0.2, job.cancel).start()
@@ -97,7 +97,7 @@ def test_a_pause_does_not_count_against_a_limit(tmp_path: Path) -> None:
     assert {record.operation for record in records} == {operation.id for operation in SMALL.operations}
 
 
-def test_repeats_can_be_added_to_an_earlier_race(tmp_path: Path) -> None:
+def test_repeats_can_be_added_to_an_earlier_benchmark(tmp_path: Path) -> None:
     records = run_workload("needle", [2], ["sqlite"], 2, tmp_path, first_repeat=3)
     assert {record.repeat for record in records} == {3, 4}
 
@@ -109,7 +109,9 @@ def test_what_does_not_take_part_is_told_once(tmp_path: Path) -> None:
     assert isinstance(told, Unsupported)
 
 
-def test_a_race_that_was_killed_leaves_no_child_and_its_folder_goes_with_the_next_one(tmp_path: Path) -> None:
+def test_a_benchmark_that_was_killed_leaves_no_child_and_its_folder_goes_with_the_next_one(
+    tmp_path: Path,
+) -> None:
     code = (
         "import sys; from pathlib import Path; from lamella.core.bench.engine.runner import run_workload; "
         "from lamella.core.bench.engine.protocol import Doing\n"
@@ -117,10 +119,12 @@ def test_a_race_that_was_killed_leaves_no_child_and_its_folder_goes_with_the_nex
         "    if isinstance(message, Doing) and message.step == 'read': print('reading', flush=True)\n"
         f"run_workload('small', [2], ['tests.bench.odd_backends:Sleeper'], 1, Path({str(tmp_path)!r}), hear)"
     )
-    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as race:
-        assert race.stdout is not None and race.stdout.readline() == "reading\n"
-        (child,) = psutil.Process(race.pid).children()
-        os.kill(race.pid, signal.SIGKILL)
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as benchmark:
+        assert benchmark.stdout is not None and benchmark.stdout.readline() == "reading\n"
+        (child,) = psutil.Process(benchmark.pid).children()
+        os.kill(benchmark.pid, signal.SIGKILL)
     child.wait(60)
     assert [folder.name.startswith(PREFIX) for folder in tmp_path.iterdir()] == [True]
     with benchmark_folder(tmp_path) as made:
@@ -139,7 +143,7 @@ def test_a_folder_whose_owner_is_not_known_to_be_gone_stays(tmp_path: Path, owne
     assert folder.exists()
 
 
-def test_a_folder_of_a_race_that_runs_stays(tmp_path: Path) -> None:
+def test_a_folder_of_a_benchmark_that_runs_stays(tmp_path: Path) -> None:
     with benchmark_folder(tmp_path) as made, benchmark_folder(tmp_path) as other:
         assert json.loads((made / OWNER).read_text())["pid"] == os.getpid()
         assert sorted(tmp_path.iterdir()) == sorted([made, other])

@@ -50,17 +50,17 @@ Imported = tuple[TaxiBackend, list[Sample]]
 
 
 @pytest.fixture(scope="module")
-def race_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("race")
+def benchmark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("benchmark")
 
 
 @pytest.fixture(
     scope="module", params=[name for name in FAMILIES["taxi"].places if name not in IN_CHILD_PROCESSES_ONLY]
 )
-def imported(request: pytest.FixtureRequest, race_folder: Path) -> Imported:
+def imported(request: pytest.FixtureRequest, benchmark_folder: Path) -> Imported:
     if ENTRIES[request.param].missing:
         pytest.skip(ENTRIES[request.param].missing)
-    backend = registry.load(request.param, "taxi")(race_folder / request.param / "0", TAXI)
+    backend = registry.load(request.param, "taxi")(benchmark_folder / request.param / "0", TAXI)
     assert isinstance(backend, TaxiBackend)
     return backend, list(TaxiCycle(backend, TAXI, ROWS).step("import"))
 
@@ -77,7 +77,7 @@ def test_every_system_answers_every_query_rightly_first_and_again(imported: Impo
     assert samples[0].disk_bytes > 0
 
 
-def test_an_import_that_spoils_a_column_no_query_asks_about_is_noticed(race_folder: Path) -> None:
+def test_an_import_that_spoils_a_column_no_query_asks_about_is_noticed(benchmark_folder: Path) -> None:
     class Careless(DuckDBTaxi):
         def fill(self, rows: int) -> None:
             super().fill(rows)
@@ -85,7 +85,7 @@ def test_an_import_that_spoils_a_column_no_query_asks_about_is_noticed(race_fold
             self._connection.execute("UPDATE trips SET dropoff_ntaname = upper(dropoff_ntaname)")
             self.close()
 
-    (sample,) = TaxiCycle(Careless(race_folder / "careless" / "0", TAXI), TAXI, ROWS).step("import")
+    (sample,) = TaxiCycle(Careless(benchmark_folder / "careless" / "0", TAXI), TAXI, ROWS).step("import")
     rows, digest_ = expected(TAXI, TAXI.operation("import"), ROWS).split(":")
     assert rows == str(SAMPLED) == sample.checksum.split(":")[0]
     assert sample.checksum.split(":")[1] != digest_
@@ -100,9 +100,9 @@ def test_the_fourth_query_comes_in_order_of_year_and_count(imported: Imported) -
     assert {year for year, _ in rows} == set(range(2009, 2016))
 
 
-def test_the_answers_are_those_of_plain_python_over_the_files(race_folder: Path) -> None:
-    make_files(race_folder, ROWS)
-    rows = list(_read(files_of(race_folder, ROWS)))
+def test_the_answers_are_those_of_plain_python_over_the_files(benchmark_folder: Path) -> None:
+    make_files(benchmark_folder, ROWS)
+    rows = list(_read(files_of(benchmark_folder, ROWS)))
     halves = [row for row in rows if row["trip_distance"].endswith(".5")]
     assert any(int(row["trip_distance"][:-2]) % 2 == 0 for row in halves), "which rounding to even would tell"
     people = Counter(row["passenger_count"] for row in rows)
@@ -139,14 +139,16 @@ def test_files_share_the_rows_evenly_and_are_never_more_than_56(rows: int) -> No
     assert len(shares) > 1 or rows == 1
 
 
-def test_the_files_hold_the_trips_as_they_were_made(race_folder: Path) -> None:
-    make_files(race_folder, ROWS)
-    read = [pa.csv.read_csv(file, convert_options=trip_options()) for file in files_of(race_folder, ROWS)]
+def test_the_files_hold_the_trips_as_they_were_made(benchmark_folder: Path) -> None:
+    make_files(benchmark_folder, ROWS)
+    read = [
+        pa.csv.read_csv(file, convert_options=trip_options()) for file in files_of(benchmark_folder, ROWS)
+    ]
     assert len(read) == 2
     assert pa.concat_tables(read).equals(pa.Table.from_batches(trips(ROWS), TRIP_SCHEMA))
 
 
-def test_files_are_made_once_for_all_systems_of_a_race(tmp_path: Path) -> None:
+def test_files_are_made_once_for_all_systems_of_a_benchmark(tmp_path: Path) -> None:
     make_files(tmp_path, 20)
     made = [file.stat().st_mtime_ns for file in files_of(tmp_path, 20)]
     make_files(tmp_path, 20)
@@ -194,7 +196,7 @@ def test_values_far_in_a_file_may_widen_the_columns_of_lamellas_table(tmp_path: 
         ]
 
 
-def test_systems_race_in_processes_of_their_own_and_leave_nothing(tmp_path: Path) -> None:
+def test_systems_benchmark_in_processes_of_their_own_and_leave_nothing(tmp_path: Path) -> None:
     names = [name for name in IN_CHILD_PROCESSES_ONLY if not ENTRIES[name].missing]
     heard: list[Message] = []
     records = run_workload("taxi", [300], names, repeats=1, folder=tmp_path, on_event=heard.append)

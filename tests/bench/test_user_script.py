@@ -26,12 +26,12 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "benchmark.md").read_text
 
 
 def file_in(tmp_path: Path, text: str = EXAMPLE) -> Path:
-    path = tmp_path / "my_race.py"
+    path = tmp_path / "my_benchmark.py"
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def raced(workload: Workload, folder: Path, fresh: bool = False) -> tuple[list[Record], list[Message]]:
+def measured(workload: Workload, folder: Path, fresh: bool = False) -> tuple[list[Record], list[Message]]:
     heard: list[Message] = []
     names = [entry.id for entry in ready_systems(workload)]
     choice = Choice((part_of(workload, names, [1000], 1),), fresh=fresh, folder=folder)
@@ -50,13 +50,13 @@ def test_the_page_shows_a_file_that_works(tmp_path: Path, monkeypatch: pytest.Mo
     assert (workload.title, workload.about) == (
         "Membership", "Is a name among many? Asked of a list and of a set."
     )  # fmt: skip
-    records, heard = raced(workload, tmp_path, fresh=True)
+    records, heard = measured(workload, tmp_path, fresh=True)
     assert not [message for message in heard if isinstance(message, Failure)]
     assert {(r.backend.rpartition(":")[2], r.operation) for r in records} == {
         (system, operation) for system in ("a list", "a set") for operation in ("load", "look_up")
     }
     assert all(record.columns == 1 for record in records)
-    assert [place.name for place in tmp_path.iterdir()] == ["my_race.py"]
+    assert [place.name for place in tmp_path.iterdir()] == ["my_benchmark.py"]
 
 
 def test_the_commands_of_the_page_are_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_the_commands_of_the_page_are_understood(tmp_path: Path, monkeypatch: py
     lines = [line.partition(" #")[0] for line in PAGE.splitlines() if line.startswith("lamella ")]
     for line in lines:
         cli._command_parser("bench").parse_intermixed_args(shlex.split(line)[2:])
-    both, one = (arguments(line) for line in lines if "my_race.py" in line)
+    both, one = (arguments(line) for line in lines if "my_benchmark.py" in line)
     assert [name.rpartition(":")[2] for name in both.systems] == ["a list", "a set"]
     assert [name.rpartition(":")[2] for name in one.systems] == ["a set"]
     assert one.rows == (1000, 1_000_000) and Choice.from_json(one.to_json()) == one
@@ -74,7 +74,7 @@ def test_the_commands_of_the_page_are_understood(tmp_path: Path, monkeypatch: py
 def test_systems_that_disagree_are_told(tmp_path: Path) -> None:
     other = "class InASet(InAList):\n    def look_up(self):\n        return -1\n"
     path = file_in(tmp_path, EXAMPLE.replace("class InASet(InAList):", other))
-    _, heard = raced(load_file(path), tmp_path)
+    _, heard = measured(load_file(path), tmp_path)
     failures = [message for message in heard if isinstance(message, Failure)]
     assert {(failure.operation, failure.kind) for failure in failures} == {("look_up", WRONG)}
 
@@ -85,10 +85,10 @@ def test_an_error_while_it_runs_names_file_and_line(tmp_path: Path) -> None:
         path.read_text().splitlines().index(next(x for x in path.read_text().splitlines() if "1 / 0" in x))
         + 1
     )
-    _, heard = raced(load_file(path), tmp_path)
+    _, heard = measured(load_file(path), tmp_path)
     failures = [message for message in heard if isinstance(message, Failure)]
     assert {failure.backend for failure in failures} == set(system_names(load_file(path)))
-    assert all(f"my_race.py, line {line}: ZeroDivisionError" in failure.message for failure in failures)
+    assert all(f"my_benchmark.py, line {line}: ZeroDivisionError" in failure.message for failure in failures)
     assert all("Traceback" in failure.details for failure in failures)
 
 

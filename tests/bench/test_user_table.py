@@ -110,7 +110,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Workload
     found = {}
     for name, columns in (("plain", PLAIN), ("odd", ODD)):
         place = tmp_path_factory.mktemp(name)
-        workload = prepared(table_in(place, columns), place / "race", None)
+        workload = prepared(table_in(place, columns), place / "benchmark", None)
         for system in FAMILIES["mine"].places:
             backend = backend_of(system, workload, place)
             if not backend.cannot:
@@ -155,7 +155,7 @@ def test_every_system_finds_the_rows_of_a_condition(
 def test_every_system_that_can_hold_a_table_answers_rightly(
     columns: dict[str, pa.Array], where: str, unable: set[str], tmp_path: Path
 ) -> None:
-    workload = prepared(table_in(tmp_path, columns), tmp_path / "race", where)
+    workload = prepared(table_in(tmp_path, columns), tmp_path / "benchmark", where)
     wanted = right(workload)
     for name in FAMILIES["mine"].places:
         samples = samples_of(backend_of(name, workload, tmp_path), workload)
@@ -165,7 +165,7 @@ def test_every_system_that_can_hold_a_table_answers_rightly(
 
 @pytest.mark.parametrize("where", [PLAIN_CONDITIONS[at] for at in (0, 2, 5, 6, 7, 9, 10, 11)])
 def test_pandas_changes_the_rows_that_it_finds(where: str, tmp_path: Path) -> None:
-    workload = prepared(table_in(tmp_path, PLAIN), tmp_path / "race", where)
+    workload = prepared(table_in(tmp_path, PLAIN), tmp_path / "benchmark", where)
     backend = backend_of("pandas", workload, tmp_path)
     backend.open(writing=True)
     backend.load(ROWS)
@@ -174,7 +174,7 @@ def test_pandas_changes_the_rows_that_it_finds(where: str, tmp_path: Path) -> No
 
 
 def test_a_condition_that_a_system_has_no_means_for_is_told_with_its_reason(tmp_path: Path) -> None:
-    workload = prepared(table_in(tmp_path, PLAIN), tmp_path / "race", "word ~ '^A' and n mod 7 = 1")
+    workload = prepared(table_in(tmp_path, PLAIN), tmp_path / "benchmark", "word ~ '^A' and n mod 7 = 1")
     reasons = {name: dict(backend_of(name, workload, tmp_path).cannot) for name in FAMILIES["mine"].places}
     for name in ("sqlite", "sqlite-wal"):
         assert set(reasons[name]) == {"filter", "update"}
@@ -184,7 +184,7 @@ def test_a_condition_that_a_system_has_no_means_for_is_told_with_its_reason(tmp_
 
 
 def test_a_column_that_a_system_cannot_hold_is_named_with_its_reason(tmp_path: Path) -> None:
-    workload = prepared(table_in(tmp_path, ODD), tmp_path / "race", None)
+    workload = prepared(table_in(tmp_path, ODD), tmp_path / "benchmark", None)
     cannot = {
         name: backend_of(name, workload, tmp_path).cannot.get("load", "") for name in FAMILIES["mine"].places
     }
@@ -199,7 +199,7 @@ def test_a_column_that_a_system_cannot_hold_is_named_with_its_reason(tmp_path: P
     ("columns", "where", "changed"),
     [
         ({"n": pa.array([1, 2], pa.int64()), "m": pa.array([1, 2], pa.int64())}, "n > 1", {"m": [1, 3]}),
-        ({"n": pa.array([1, 2], pa.int64()), "w": pa.array(["a", "b"])}, "n > 1", {"w": ["a", "raced"]}),
+        ({"n": pa.array([1, 2], pa.int64()), "w": pa.array(["a", "b"])}, "n > 1", {"w": ["a", "measured"]}),
         ({"n": pa.array([1, 2], pa.int64())}, "n > 1", {"n": [1, 3]}),
         ({"n": pa.array([None, 2**63 - 1], pa.int64())}, None, {"n": [None, 2**63 - 2]}),
         ({"n": pa.array([1, None], pa.int64()), "b": pa.array([1, 2], pa.uint8())}, None, {"n": [2, None]}),
@@ -208,7 +208,7 @@ def test_a_column_that_a_system_cannot_hold_is_named_with_its_reason(tmp_path: P
 def test_the_update_changes_the_first_number_outside_the_condition_or_else_a_text(
     columns: dict[str, pa.Array], where: str | None, changed: dict[str, list[object]], tmp_path: Path
 ) -> None:
-    workload = prepared(table_in(tmp_path, columns), tmp_path / "race", where)
+    workload = prepared(table_in(tmp_path, columns), tmp_path / "benchmark", where)
     after = pa.table(columns | {name: pa.array(values) for name, values in changed.items()})
     for name in ("lamella", "sqlite", "pandas", "csv"):
         backend = backend_of(name, workload, tmp_path)
@@ -217,7 +217,7 @@ def test_the_update_changes_the_first_number_outside_the_condition_or_else_a_tex
 
 
 def test_a_table_of_dates_alone_has_nothing_to_update(tmp_path: Path) -> None:
-    workload = prepared(table_in(tmp_path, {"day": PLAIN["day"]}), tmp_path / "race", None)
+    workload = prepared(table_in(tmp_path, {"day": PLAIN["day"]}), tmp_path / "benchmark", None)
     assert workload.steps == ("load", "read") and "nothing is updated" in workload.about
     assert {
         sample.operation for sample in samples_of(backend_of("sqlite", workload, tmp_path), workload)
@@ -226,7 +226,7 @@ def test_a_table_of_dates_alone_has_nothing_to_update(tmp_path: Path) -> None:
 
 def test_columns_are_those_chosen_and_those_that_the_filter_asks_for(tmp_path: Path) -> None:
     path = table_in(tmp_path, PLAIN)
-    workload = prepared(path, tmp_path / "race", "n > 3 and word = 'AA'", ["x"])
+    workload = prepared(path, tmp_path / "benchmark", "n > 3 and word = 'AA'", ["x"])
     assert pq.read_schema(workload.options["path"]).names == ["n", "x", "word"]
     with pytest.raises(UnknownColumn, match="nn"):
         user_table(open_dataset(path), Source(str(path)), ["nn"])
@@ -267,7 +267,7 @@ def store_in(tmp_path: Path) -> Path:
     return tmp_path / "My tables"
 
 
-def test_a_table_of_a_store_is_raced_by_its_name(tmp_path: Path) -> None:
+def test_a_table_of_a_store_is_measured_by_its_name(tmp_path: Path) -> None:
     heard: list[Message] = []
     workload = workload_of_table(f"{store_in(tmp_path)}:flights", "n > 10 and word = 'AA'", ["n", "x"])
     assert workload.title == "flights where n is more than 10 and word is AA"
@@ -290,7 +290,7 @@ def test_a_store_of_several_tables_asks_for_the_name(tmp_path: Path) -> None:
         source_of(str(place))
 
 
-def test_a_race_is_kept_and_repeated_as_it_was_asked(tmp_path: Path) -> None:
+def test_a_benchmark_is_kept_and_repeated_as_it_was_asked(tmp_path: Path) -> None:
     path = table_in(tmp_path, PLAIN)
     workload = user_table(open_dataset(path), Source(str(path)), ["n"], parse("n > 3"))
     choice = Choice((Part(workload, (ROWS,), ("sqlite",), 2, words_of(workload)),), seed=7)
@@ -312,7 +312,7 @@ def test_a_table_that_has_become_smaller_is_refused_before_anything_runs(tmp_pat
 
 
 def test_fewer_rows_are_the_first_of_the_table(tmp_path: Path) -> None:
-    workload = prepared(table_in(tmp_path, PLAIN), tmp_path / "race", "n > 3")
+    workload = prepared(table_in(tmp_path, PLAIN), tmp_path / "benchmark", "n > 3")
     wanted = right(workload, rows=20)
     assert wanted["read"].startswith("20:")
     samples = samples_of(backend_of("polars", workload, tmp_path), workload, rows=20)

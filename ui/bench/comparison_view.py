@@ -35,8 +35,8 @@ from lamella.core.errors import LamellaError
 from lamella.ui import theme
 from lamella.ui.bench.bar_chart import BarChart
 from lamella.ui.bench.bars import Bar, BarGroup, Bars
+from lamella.ui.bench.benchmark_results import title_of
 from lamella.ui.bench.caption import Caption
-from lamella.ui.bench.race_results import title_of
 from lamella.ui.bench.series import Series, SeriesPoint
 from lamella.ui.style.sheet import Palette
 

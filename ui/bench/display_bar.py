@@ -12,11 +12,11 @@ from lamella.core.bench.results.figures import shown_rows
 from lamella.core.bench.results.records import STATISTICS
 from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
+from lamella.ui.bench.benchmark_plot import Scale
+from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, samples_of
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.export import FORMATS
 from lamella.ui.bench.quantities import TIME
-from lamella.ui.bench.race_plot import Scale
-from lamella.ui.bench.race_results import Display, RaceResults, samples_of
 from lamella.ui.bench.views import BY_ID, LINE_SCALES, SHAPES, VIEWS, Shape, View, first_shape, scales
 from lamella.ui.widgets.controls import FlowLayout
 
@@ -28,8 +28,8 @@ LEAST_WIDTH = 80
 
 class DisplayBar(QWidget):
     changed = Signal()
-    export_asked = Signal(str)
-    workload_asked = Signal(str)
+    export_requested = Signal(str)
+    workload_requested = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -92,7 +92,7 @@ class DisplayBar(QWidget):
         _fill(self.shown, {workload.id: workload.title for workload in workloads}, current.id)
         self.shown.setVisible(len(workloads) > 1)
 
-    def set_results(self, results: RaceResults) -> None:
+    def set_results(self, results: BenchmarkResults) -> None:
         """The sizes that can be chosen for bars; without a choice it is the largest so far."""
         sizes = {LARGEST: "Largest size"} | {rows: shown_rows(rows) for rows in reversed(results.rows)}
         if list(sizes) != [self.rows.itemData(place) for place in range(self.rows.count())]:
@@ -149,7 +149,7 @@ class DisplayBar(QWidget):
             self.views.setTabToolTip(place, view.about)
         menu = QMenu(self.export)
         for suffix, title in FORMATS.items():
-            menu.addAction(title.partition(" (")[0] + " …", lambda s=suffix: self.export_asked.emit(s))
+            menu.addAction(title.partition(" (")[0] + " …", lambda s=suffix: self.export_requested.emit(s))
         self.export.setMenu(menu)
         choices = FlowLayout(theme.S)
         boxes = (self.shown, self.operation, self.shape, self.rows, self.scale, self.statistic, self.samples)
@@ -166,7 +166,9 @@ class DisplayBar(QWidget):
         self.operation.currentIndexChanged.connect(lambda _: self._show_choices())
         for box in (self.operation, self.rows, self.scale, self.statistic, self.samples):
             box.currentIndexChanged.connect(self.changed)
-        self.shown.currentIndexChanged.connect(lambda _: self.workload_asked.emit(self.shown.currentData()))
+        self.shown.currentIndexChanged.connect(
+            lambda _: self.workload_requested.emit(self.shown.currentData())
+        )
         self.shown.hide()
 
 

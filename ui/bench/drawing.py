@@ -13,14 +13,14 @@ from lamella.core.bench.results.published import published_lines
 from lamella.core.bench.results.records import Point, Summary
 from lamella.core.bench.workloads.model import Operation
 from lamella.ui.bench.bars import Bar, BarGroup, Bars, ranked
+from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, lost_words, title_of
 from lamella.ui.bench.durations import short_rows
 from lamella.ui.bench.line_canvas import told
 from lamella.ui.bench.quantities import DISK, NORMALISED, Quantity
-from lamella.ui.bench.race_results import Display, RaceResults, lost_words, title_of
 from lamella.ui.bench.series import Series, SeriesPoint, live_series, published_series
 
 
-def lines(results: RaceResults, display: Display, even: bool = False) -> list[Series]:
+def lines(results: BenchmarkResults, display: Display, even: bool = False) -> list[Series]:
     """Live lines first, then the published ones: those are times only. On `even` axes these end where the
     live ones do, which would lie flat along the bottom otherwise."""
     points = results.tally.summaries(display.quantity.field, display.samples, display.operation)
@@ -30,7 +30,7 @@ def lines(results: RaceResults, display: Display, even: bool = False) -> list[Se
     return live + [_until(one, last) for one in dashed] if even and last else live + dashed
 
 
-def bars(results: RaceResults, display: Display, log: bool) -> Bars:
+def bars(results: BenchmarkResults, display: Display, log: bool) -> Bars:
     """A group for each operation, at one size. Of sizes on disk, only for operations that change them."""
     rows = display.rows or max(results.rows or results.workload.default_rows)
     asked = results.operations
@@ -40,7 +40,7 @@ def bars(results: RaceResults, display: Display, log: bool) -> Bars:
     return Bars(tuple(group for group in groups if group.bars), log)
 
 
-def normalised(results: RaceResults, display: Display, log: bool) -> Bars:
+def normalised(results: BenchmarkResults, display: Display, log: bool) -> Bars:
     """A group for each operation and one for sizes on disk, as multiples of the reference's."""
     times = results.tally.summaries("seconds", display.samples)
     disk = results.tally.summaries("disk_bytes")
@@ -83,7 +83,7 @@ def _until(series: Series, last: int) -> Series:
 # ------------------------------------------------------------------------------ bars
 
 
-def _group(results: RaceResults, operation: Operation, rows: int, display: Display) -> BarGroup:
+def _group(results: BenchmarkResults, operation: Operation, rows: int, display: Display) -> BarGroup:
     found = results.tally.summaries(display.quantity.field, display.samples, operation.id)
     at_size = {point: summary for point, summary in found.items() if point[2] == rows}
     made = [_bar(one, one.points[0], display.quantity) for one in _live(at_size, display.statistic)]
@@ -100,7 +100,7 @@ def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
     return Bar(series, point, "", "\n".join(filter(None, lines)))
 
 
-def _lost(results: RaceResults, operation: str, rows: int) -> list[Bar]:
+def _lost(results: BenchmarkResults, operation: str, rows: int) -> list[Bar]:
     """What takes the place of a bar: a failure, or the reason why nothing was asked."""
     found: dict[str, Failure | Unsupported] = {
         one.backend: one for one in results.unsupported if one.step == operation

@@ -22,11 +22,11 @@ SHOWN_PROBLEMS = 2
 class EstimateNote(QFrame):
     """Asks off the GUI thread, since thousands of child processes may be planned.
 
-    Where `can_fit`, it offers to leave out the sizes that do not fit: `fit_asked` has those that do.
+    Where `can_fit`, it offers to leave out the sizes that do not fit: `fit_requested` has those that do.
     """
 
     changed = Signal()
-    fit_asked = Signal(tuple)
+    fit_requested = Signal(tuple)
 
     def __init__(self, tasks: Tasks, costs: Callable[[], Costs], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -90,5 +90,5 @@ class EstimateNote(QFrame):
         self.problem.hide()
         self.fit.hide()
         self.fit.clicked.connect(
-            lambda: self.fit_asked.emit(self.estimate.fitting_rows if self.estimate else ())
+            lambda: self.fit_requested.emit(self.estimate.fitting_rows if self.estimate else ())
         )

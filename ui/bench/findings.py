@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lamella.core.bench.engine.protocol import CRASHED, LIMIT, TOO_LARGE, WRONG, Failure, Unsupported
 from lamella.core.bench.results.compare import Ratio
 from lamella.core.bench.results.figures import shown_rows
-from lamella.ui.bench.race_results import title_of
+from lamella.ui.bench.benchmark_results import title_of
 
 VERDICTS = {WRONG: "✕ Wrong answer", CRASHED: "✕ Crashed", LIMIT: "■ Limit", TOO_LARGE: "✕ Too large"}
 FAILED, CANNOT = "✕ Failed", "– Cannot"

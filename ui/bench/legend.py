@@ -45,7 +45,7 @@ class Legend(QScrollArea):
         for place, one in enumerate(ordered):
             entry = LegendEntry(one, shown=one.label not in self.hidden)
             entry.toggled.connect(lambda shown, label=one.label: self._switch(label, shown))
-            entry.alone_asked.connect(lambda label=one.label: self.show_alone(label))
+            entry.alone_requested.connect(lambda label=one.label: self.show_alone(label))
             self.entries[one.label] = entry
             self._list.insertWidget(place, entry)
         self._fit()
@@ -85,7 +85,7 @@ class Legend(QScrollArea):
 class LegendEntry(QAbstractButton):
     """A piece of the line with its marker and whose it is; faded and struck out while the line is off."""
 
-    alone_asked = Signal()
+    alone_requested = Signal()
 
     def __init__(self, series: Series, shown: bool) -> None:
         super().__init__(checkable=True, checked=shown, text=series.label)
@@ -103,7 +103,7 @@ class LegendEntry(QAbstractButton):
         )
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        self.alone_asked.emit()
+        self.alone_requested.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         colors, look = theme.current(), Look.of(self._series)

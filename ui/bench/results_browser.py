@@ -24,9 +24,9 @@ from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
 from lamella.ui.bench.comparison_view import ComparisonView
-from lamella.ui.bench.kept_hint import KeptHint
-from lamella.ui.bench.kept_table import KeptTable
 from lamella.ui.bench.run_view import RunView
+from lamella.ui.bench.saved_runs_hint import SavedRunsHint
+from lamella.ui.bench.saved_runs_table import SavedRunsTable
 from lamella.ui.bench.trend_view import TrendView
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
@@ -42,10 +42,10 @@ UNKNOWN = "It measured what is not known here any more"
 
 
 class ResultsBrowser(QDialog):
-    """`race_asked` carries what a saved run measured, to be measured again. All reading is off the GUI
-    thread."""
+    """`benchmark_requested` carries what a saved run measured, to be measured again. The GUI thread reads
+    nothing."""
 
-    race_asked = Signal(Choice)
+    benchmark_requested = Signal(Choice)
 
     def __init__(self, kept: SavedRuns, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
@@ -54,7 +54,7 @@ class ResultsBrowser(QDialog):
         self._asked: tuple[int, ...] = ()
         self._open: tuple[SavedRun, ...] = ()
         self.setWindowTitle("Saved runs")
-        self.table, self.news, self.hint = KeptTable(), MessageBar(), KeptHint()
+        self.table, self.news, self.hint = SavedRunsTable(), MessageBar(), SavedRunsHint()
         self.run, self.comparison, self.trends = RunView(), ComparisonView(), TrendView(kept, tasks)
         self.again, self.delete = QPushButton("Run again"), QPushButton("Delete")
         self.pages, self.tabs = QStackedWidget(), QTabWidget()
@@ -134,9 +134,9 @@ class ResultsBrowser(QDialog):
 
     # -------------------------------------------------------------------- changing
 
-    def _race_again(self) -> None:
+    def _benchmark_again(self) -> None:
         if self._open and self._open[0].choice is not None:
-            self.race_asked.emit(self._open[0].choice)
+            self.benchmark_requested.emit(self._open[0].choice)
 
     def _note(self, number: int, text: str) -> None:
         self._change(lambda job: self._kept.note(number, text), "Writing a note")
@@ -230,9 +230,9 @@ class ResultsBrowser(QDialog):
     def _connect(self) -> None:
         self.table.chosen_changed.connect(self._show_chosen)
         self.table.kept.noted.connect(self._note)
-        self.again.clicked.connect(self._race_again)
+        self.again.clicked.connect(self._benchmark_again)
         self.delete.clicked.connect(self._delete)
-        self.hint.move_asked.connect(self._move_aside)
+        self.hint.move_requested.connect(self._move_aside)
         self.trends.failed.connect(self._fail)
         QShortcut(QKeySequence.StandardKey.Delete, self.table, self._delete,
                   context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip

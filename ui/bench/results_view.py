@@ -13,14 +13,14 @@ from lamella.core.bench.results.figures import shown_rows
 from lamella.core.bench.results.published import PublishedLine, published
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.ui import theme
+from lamella.ui.bench.benchmark_plot import BenchmarkPlot, Scale
+from lamella.ui.bench.benchmark_results import BenchmarkResults, title_of
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.display_bar import DisplayBar
 from lamella.ui.bench.drawing import bars, lines, normalised
 from lamella.ui.bench.findings import findings
 from lamella.ui.bench.findings_table import FindingsTable
 from lamella.ui.bench.plot_lines import DAGGER
-from lamella.ui.bench.race_plot import RacePlot, Scale
-from lamella.ui.bench.race_results import RaceResults, title_of
 from lamella.ui.bench.statistics_table import StatisticsTable, statistics_rows
 
 REDRAW_MILLISECONDS = 120
@@ -37,15 +37,15 @@ class ResultsView(QWidget):
     def __init__(self, empty: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._empty = empty
-        self._results: RaceResults | None = None
-        self.display, self.plot, self.statistics = DisplayBar(), RacePlot(), StatisticsTable()
+        self._results: BenchmarkResults | None = None
+        self.display, self.plot, self.statistics = DisplayBar(), BenchmarkPlot(), StatisticsTable()
         self.table, self.empty = FindingsTable(), QLabel(empty)
         self.source, self.remark = Caption(), Caption()
         self._pages = QStackedWidget()
         self._redraw = QTimer(self, interval=REDRAW_MILLISECONDS, singleShot=True)
         self._build()
 
-    def show_results(self, results: RaceResults) -> None:
+    def show_results(self, results: BenchmarkResults) -> None:
         """Those of another workload begin with the view that it is looked at for."""
         before, self._results = self._results, results
         if before is None or _asked(before.workload) != _asked(results.workload):
@@ -81,7 +81,7 @@ class ResultsView(QWidget):
         spent = round(1000 * SHARE_OF_TIME * (perf_counter() - began))
         self._redraw.setInterval(max(REDRAW_MILLISECONDS, spent))
 
-    def _draw_upper(self, results: RaceResults) -> None:
+    def _draw_upper(self, results: BenchmarkResults) -> None:
         display, view = self.display.display, self.display.view
         self._pages.setCurrentWidget(self.statistics if view.id == "statistics" else self.plot)
         if view.id == "statistics":
@@ -97,7 +97,7 @@ class ResultsView(QWidget):
         self.source.tell(self._source(results))
         self.remark.tell(self._remark())
 
-    def _draw_lower(self, results: RaceResults) -> None:
+    def _draw_lower(self, results: BenchmarkResults) -> None:
         told = results.ratios(self.display.display, self.display.by_operation)
         self.table.show_findings(findings(results.failures, told, results.unsupported))
         self.empty.setVisible(not self.table.rowCount())
@@ -105,7 +105,7 @@ class ResultsView(QWidget):
         self.table.setVisible(bool(self.table.rowCount()))
         self.display.set_exportable(not results.empty)
 
-    def _source(self, results: RaceResults) -> str:
+    def _source(self, results: BenchmarkResults) -> str:
         """Of the dashed lines and bars; empty when there are none."""
         if self.display.view.id == "normalised":
             return self._reference(results)
@@ -114,7 +114,7 @@ class ResultsView(QWidget):
         told = dict.fromkeys(map(_published_by, published(results.workload.id)))
         return f"Dashed, as published: {'. '.join(told)}."
 
-    def _reference(self, results: RaceResults) -> str:
+    def _reference(self, results: BenchmarkResults) -> str:
         name = reference_of(results.tally.summaries())
         return f"1 is {title_of(name)}, measured in this benchmark." if name else ""
 

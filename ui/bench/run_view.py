@@ -15,9 +15,9 @@ from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.ui import theme
 from lamella.ui.bench import export
+from lamella.ui.bench.benchmark_results import BenchmarkResults
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.durations import about
-from lamella.ui.bench.race_results import RaceResults
 from lamella.ui.bench.results_view import ResultsView
 from lamella.ui.widgets.message_bar import MessageBar
 
@@ -28,7 +28,7 @@ class RunView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.run: SavedRun | None = None
-        self._results: dict[str, RaceResults] = {}
+        self._results: dict[str, BenchmarkResults] = {}
         self.where, self.view, self.news = Caption(), ResultsView(EMPTY), MessageBar()
         self._build()
 
@@ -38,7 +38,7 @@ class RunView(QWidget):
         workloads = _workloads_of(run)
         told = _told(run)
         self._results = {
-            one.id: RaceResults.of(one, [m for m in told if _of(m) == one.id]) for one in workloads
+            one.id: BenchmarkResults.of(one, [m for m in told if _of(m) == one.id]) for one in workloads
         }
         self.where.tell(_where(run))
         self.view.setVisible(bool(workloads))
@@ -74,8 +74,8 @@ class RunView(QWidget):
         for widget in (self.where, self.news):
             layout.addWidget(widget)
         layout.addWidget(self.view, 1)
-        self.view.display.workload_asked.connect(self._show)
-        self.view.display.export_asked.connect(self._export)
+        self.view.display.workload_requested.connect(self._show)
+        self.view.display.export_requested.connect(self._export)
 
 
 def _workloads_of(run: SavedRun) -> list[Workload]:

@@ -13,7 +13,7 @@ from lamella.core.bench.results.figures import in_order, shown_seconds
 from lamella.core.bench.results.records import Summary
 from lamella.ui import theme
 from lamella.ui.bench.bar_chart import NOTHING
-from lamella.ui.bench.race_results import Display, RaceResults, title_of
+from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, title_of
 
 Index = QModelIndex | QPersistentModelIndex
 SORTED = Qt.ItemDataRole.UserRole
@@ -49,7 +49,7 @@ COLUMNS: tuple[tuple[str, str, Value], ...] = (
 COUNTS = ("Rows", "Samples")
 
 
-def statistics_rows(results: RaceResults, display: Display) -> list[StatisticsRow]:
+def statistics_rows(results: BenchmarkResults, display: Display) -> list[StatisticsRow]:
     """Of one operation: the largest size first, systems in the table's order."""
     points = results.tally.summaries("seconds", display.samples, display.operation)
     points = {point: summary for point, summary in points.items() if summary.mean > 0}

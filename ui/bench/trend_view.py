@@ -17,8 +17,8 @@ from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
+from lamella.ui.bench.benchmark_results import title_of
 from lamella.ui.bench.legend import Legend
-from lamella.ui.bench.race_results import title_of
 from lamella.ui.bench.series import Series, SeriesPoint
 from lamella.ui.bench.trend_plot import TrendPlot
 from lamella.ui.tasks import Handle, Tasks

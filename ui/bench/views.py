@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lamella.core.bench.workloads.model import Workload
+from lamella.ui.bench.benchmark_plot import Scale
 from lamella.ui.bench.quantities import DISK, MEMORY, PROCESSOR, TIME, Quantity
-from lamella.ui.bench.race_plot import Scale
 
 
 class Shape(StrEnum):

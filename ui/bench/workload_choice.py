@@ -21,11 +21,11 @@ LISTED_LINES = 7
 class WorkloadChoice(QWidget):
     """One is chosen by name; a group, or all of them, opens a list in which some can be left out.
 
-    `own_asked` wants a benchmark in a file of the user's own.
+    `own_requested` wants a benchmark in a file of the user's own.
     """
 
     changed = Signal()
-    own_asked = Signal()
+    own_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -93,7 +93,7 @@ class WorkloadChoice(QWidget):
         layout.addWidget(self.own, 0, Qt.AlignmentFlag.AlignLeft)
         theme.variant(self.own, "link")
         self.own.setToolTip("A Python file with its data, its systems and what they are asked")
-        self.own.clicked.connect(self.own_asked)
+        self.own.clicked.connect(self.own_requested)
         self.box.currentIndexChanged.connect(self._take)
         self.list.itemChanged.connect(lambda _: self.changed.emit())
         self.scale.currentIndexChanged.connect(lambda _: self.changed.emit())

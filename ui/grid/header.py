@@ -21,11 +21,11 @@ NARROWEST = 40
 class ColumnHeader(QHeaderView):
     """Click sorts, drag moves, double click on an edge fits the width.
 
-    `sort_asked` has the column and whether its key is to be added to those there are.
+    `sort_requested` has the column and whether its key is to be added to those there are.
     """
 
-    sort_asked = Signal(int, bool)
-    menu_asked = Signal(int, QPoint)
+    sort_requested = Signal(int, bool)
+    menu_requested = Signal(int, QPoint)
 
     def __init__(self, model: GridModel, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)
@@ -75,7 +75,7 @@ class ColumnHeader(QHeaderView):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         column = self.logicalIndexAt(event.pos())
         if column >= 0:
-            self.menu_asked.emit(column, event.globalPos())
+            self.menu_requested.emit(column, event.globalPos())
 
     def paintSection(self, painter: QPainter, rect: QRect, logicalIndex: int) -> None:
         look, name = theme.current(), self._grid_model.names[logicalIndex]
@@ -123,7 +123,7 @@ class ColumnHeader(QHeaderView):
 
     def _clicked(self, column: int) -> None:
         shift = bool(QApplication.keyboardModifiers() & Qt.KeyboardModifier.ShiftModifier)
-        self.sort_asked.emit(column, shift)
+        self.sort_requested.emit(column, shift)
 
 
 def _middle(rect: QRect, height: int) -> int:
@@ -133,7 +133,7 @@ def _middle(rect: QRect, height: int) -> int:
 class RowHeader(QHeaderView):
     """Row numbers, drawn in one go. Pressing and dragging selects whole rows."""
 
-    rows_asked = Signal(object, bool)  # row in the view, whether to extend
+    rows_requested = Signal(object, bool)  # row in the view, whether to extend
 
     def __init__(self, model: GridModel, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
@@ -187,4 +187,4 @@ class RowHeader(QHeaderView):
     def _ask(self, event: QMouseEvent, extend: bool) -> None:
         section = self.logicalIndexAt(event.position().toPoint())
         if section >= 0:
-            self.rows_asked.emit(self._grid_model.start + section, extend)
+            self.rows_requested.emit(self._grid_model.start + section, extend)

@@ -92,7 +92,7 @@ def _edge(grid: GridView, down: int, right: int) -> tuple[int, int]:
 def _edit(grid: GridView, event: QKeyEvent, control: bool) -> bool:
     """F2 and typing begin an edit."""
     if event.key() == Key.Key_F2:
-        grid.edit_asked.emit(None)
+        grid.edit_requested.emit(None)
         return True
     text = event.text()
     if (
@@ -101,7 +101,7 @@ def _edit(grid: GridView, event: QKeyEvent, control: bool) -> bool:
         and not control
         and not event.modifiers() & Qt.KeyboardModifier.AltModifier
     ):
-        grid.edit_asked.emit(text)
+        grid.edit_requested.emit(text)
         return True
     return False
 
@@ -157,10 +157,10 @@ WIDEST_FIT = 360
 
 
 class GridView(WindowScrolling):
-    """`edit_asked` has the text that typing began with, or None to edit what is there."""
+    """`edit_requested` has the text that typing began with, or None to edit what is there."""
 
-    edit_asked = Signal(object)
-    menu_asked = Signal(QPoint)
+    edit_requested = Signal(object)
+    menu_requested = Signal(QPoint)
     scrolled = Signal()
     painted = Signal()
 
@@ -194,7 +194,7 @@ class GridView(WindowScrolling):
         theme.current().changed.connect(self._restyle)
         self.selection.changed.connect(self._follow_selection)
         self.grid_model.pages.arrived.connect(self._arrived)
-        self.row_header.rows_asked.connect(self.select_rows)
+        self.row_header.rows_requested.connect(self.select_rows)
         for signal in (self.column_header.sectionResized, self.column_header.sectionMoved):
             signal.connect(self._columns_moved)
 
@@ -366,7 +366,7 @@ class GridView(WindowScrolling):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton and self.selection.current is not None:
-            self.edit_asked.emit(None)
+            self.edit_requested.emit(None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not press(self, event):
@@ -377,7 +377,7 @@ class GridView(WindowScrolling):
         rect = self.cell_rect(self.selection.current)
         if event.reason() is QContextMenuEvent.Reason.Keyboard and rect is not None:
             point = rect.center()
-        self.menu_asked.emit(self.viewport().mapToGlobal(point))
+        self.menu_requested.emit(self.viewport().mapToGlobal(point))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

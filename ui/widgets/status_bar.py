@@ -13,9 +13,9 @@ FLICKER_MS = 250  # what is over sooner needs no Stop button
 
 
 class StatusBar(QStatusBar):
-    """`theme_asked` when light or dark is to be switched."""
+    """`theme_requested` when light or dark is to be switched."""
 
-    theme_asked = Signal()
+    theme_requested = Signal()
 
     def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -36,7 +36,7 @@ class StatusBar(QStatusBar):
         self.stop.clicked.connect(tasks.cancel_all)
         self.look = QToolButton(self)
         self.look.setAccessibleName("Switch between light and dark")
-        self.look.clicked.connect(self.theme_asked)
+        self.look.clicked.connect(self.theme_requested)
         self._lay_out()
         self._late = QTimer(self, singleShot=True, interval=FLICKER_MS)
         self._late.timeout.connect(self._show_running)

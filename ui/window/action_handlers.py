@@ -29,9 +29,9 @@ from lamella.ui.window.dataset_tab import DatasetTab
 if TYPE_CHECKING:
     from lamella.core.bench.engine.choice import Choice
     from lamella.core.bench.workloads.user_table_source import Source
-    from lamella.ui.bench.race_own_file import RaceOwnFile
-    from lamella.ui.bench.race_this_table import RaceThisTable
     from lamella.ui.bench.results_browser import ResultsBrowser
+    from lamella.ui.bench.user_script_dialog import UserScriptDialog
+    from lamella.ui.bench.user_table_dialog import UserTableDialog
     from lamella.ui.main_window import MainWindow
 
 
@@ -72,60 +72,60 @@ def selected_rows(tab: DatasetTab) -> SelectedRows | None:
 BUSY = "A benchmark is running. Another can begin when it is over."
 
 
-def race_table(window: MainWindow, tab: DatasetTab) -> RaceThisTable | None:
+def benchmark_table(window: MainWindow, tab: DatasetTab) -> UserTableDialog | None:
     """Ask what is to be measured of the rows and columns that the tab shows; None while a benchmark runs."""
-    from lamella.ui.bench.race_this_table import RaceThisTable
+    from lamella.ui.bench.user_table_dialog import UserTableDialog
 
-    if window.race is not None and window.race.running:
-        tab.messages.say(BUSY, ("Show it", window.show_race))
+    if window.benchmark is not None and window.benchmark.running:
+        tab.messages.say(BUSY, ("Show it", window.show_benchmark))
         return None
-    dialog = RaceThisTable(
+    dialog = UserTableDialog(
         tab.dataset, source_of(tab), tab.tasks, shown_columns(tab), tab.where, window.kept.costs, window
     )
-    dialog.race_asked.connect(lambda choice: race(window, choice))
+    dialog.benchmark_requested.connect(lambda choice: benchmark(window, choice))
     dialog.finished.connect(dialog.deleteLater)
     dialog.open()
     return dialog
 
 
-def ask_race_file(window: MainWindow) -> None:
+def ask_benchmark_file(window: MainWindow) -> None:
     path, _ = QFileDialog.getOpenFileName(window, "Run a benchmark of your own", "", "Python files (*.py)")
     if path:
-        race_file(window, Path(path))
+        benchmark_file(window, Path(path))
 
 
-def race_file(window: MainWindow, path: Path) -> RaceOwnFile | None:
+def benchmark_file(window: MainWindow, path: Path) -> UserScriptDialog | None:
     """Ask how the benchmark in a Python file is to be run; what is wrong with the file is told."""
     from lamella.core.bench.workloads.user_script import load_file
-    from lamella.ui.bench.race_own_file import RaceOwnFile
+    from lamella.ui.bench.user_script_dialog import UserScriptDialog
 
     try:
         workload = load_file(path)
     except LamellaError as error:
         window.show_error(error)
         return None
-    dialog = RaceOwnFile(workload, window.tasks, window.kept.costs, window)
-    dialog.race_asked.connect(lambda choice: race(window, choice))
+    dialog = UserScriptDialog(workload, window.tasks, window.kept.costs, window)
+    dialog.benchmark_requested.connect(lambda choice: benchmark(window, choice))
     dialog.finished.connect(dialog.deleteLater)
     dialog.open()
     return dialog
 
 
-def show_kept(window: MainWindow) -> ResultsBrowser:
+def show_saved_runs(window: MainWindow) -> ResultsBrowser:
     from lamella.ui.bench.results_browser import ResultsBrowser
 
     browser = ResultsBrowser(window.kept, window.tasks, window)
-    browser.race_asked.connect(lambda choice: race(window, choice))
+    browser.benchmark_requested.connect(lambda choice: benchmark(window, choice))
     browser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     browser.show()
     return browser
 
 
-def race(window: MainWindow, choice: Choice) -> None:
+def benchmark(window: MainWindow, choice: Choice) -> None:
     """In the benchmark's tab; nothing is begun while another benchmark runs, which is told there."""
-    window.show_race()
-    assert window.race is not None
-    window.race.race(choice)
+    window.show_benchmark()
+    assert window.benchmark is not None
+    window.benchmark.benchmark(choice)
 
 
 def source_of(tab: DatasetTab) -> Source:
@@ -186,10 +186,10 @@ def handlers(window: MainWindow) -> dict[str, Handler]:
         "text_larger": lambda: window.appearance.step_text(1),
         "text_smaller": lambda: window.appearance.step_text(-1),
         "text_normal": lambda: window.appearance.step_text(0),
-        "race": window.show_race,
-        "race_table": on(partial(race_table, window)),
-        "race_file": lambda: ask_race_file(window),
-        "kept_races": lambda: show_kept(window),
+        "benchmark": window.show_benchmark,
+        "benchmark_table": on(partial(benchmark_table, window)),
+        "benchmark_file": lambda: ask_benchmark_file(window),
+        "saved_runs": lambda: show_saved_runs(window),
         "palette": lambda: CommandPalette(window.commands.all(), window).open(),
         "shortcuts": lambda: ShortcutsDialog(window).open(),
         "about": lambda: AboutDialog(window).open(),

@@ -124,9 +124,9 @@ MOST_ROWS = 100_000  # set to null at once; more is an update with a filter
 
 
 class CellEditing(QObject):
-    """`import_asked` when the dataset cannot be edited in place: row, column name and what was typed."""
+    """`import_requested` when the dataset cannot be edited in place: row, column name and what was typed."""
 
-    import_asked = Signal(object, str, object)
+    import_requested = Signal(object, str, object)
 
     def __init__(self, tab: DatasetTab) -> None:
         super().__init__(tab)
@@ -135,7 +135,7 @@ class CellEditing(QObject):
         self._cell: TableCell | None = None
         self._edits.again.connect(self._again)
         tab.cells.moved.connect(self._follow_row)
-        tab.grid.edit_asked.connect(self.begin)
+        tab.grid.edit_requested.connect(self.begin)
         tab.grid.scrolled.connect(self.follow)
         tab.grid.column_header.sectionResized.connect(self.follow)
 
@@ -151,7 +151,7 @@ class CellEditing(QObject):
         row, column = current[0], grid.column_at(current[1])
         name = grid.grid_model.names[column]
         if self._tab.table is None:
-            self.import_asked.emit(row, name, typed)
+            self.import_requested.emit(row, name, typed)
         elif name == ID:
             self._tab.messages.say(f"{ID} is given by the store and never changes")
         elif typed is not None:

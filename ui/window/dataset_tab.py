@@ -419,7 +419,7 @@ class DatasetTab(QWidget):
         self.loader.started.connect(self._started)
         self.loader.stopped.connect(self._stopped)
         self.grid.grid_model.pages.failed.connect(self.failures.show)
-        self.grid.column_header.sort_asked.connect(self.toggle_sort)
+        self.grid.column_header.sort_requested.connect(self.toggle_sort)
         self.grid.selection.changed.connect(self.changed)
         self.filter_bar.changed.connect(self.set_filter)
         self.counts.failed.connect(self.failures.show)

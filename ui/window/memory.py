@@ -12,8 +12,8 @@ class Memory(Protocol):
     mongodb_uri: str
 
     @property
-    def races(self) -> Path:
-        """The file of the races that are kept."""
+    def saved_runs(self) -> Path:
+        """The file of the benchmarks that are kept."""
 
     @property
     def recent(self) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The tabs in the middle: datasets and the race, or what to do next when there are none."""
+"""The tabs in the middle: datasets and the benchmark, or what to do next when there are none."""
 
 from __future__ import annotations
 

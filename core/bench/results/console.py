@@ -58,8 +58,8 @@ def finish(
 ) -> None:
     """Say the tables and what went wrong, and write the files.
 
-    `out` gets one JSON array of records, and machine and versions go to a file beside it: `race.json` and
-    `race.environment.json`; `report` gets all of it as Markdown. Raises FileProblem.
+    `out` gets one JSON array of records, and machine and versions go to a file beside it: `out.json`
+    and `out.environment.json`; `report` gets all of it as Markdown. Raises FileProblem.
     """
     say("\n" + text_report(run.records) if run.records else "\nNothing was measured.")
     for failure in run.failures:

@@ -24,7 +24,7 @@ from lamella.core.bench.workloads.questions import QuestionCycle, digest
 from lamella.core.bench.workloads.user_script import LOAD
 from lamella.core.errors import LamellaError
 
-MODULE = "race_of_ones_own"
+MODULE = "benchmark_of_ones_own"
 
 
 class ScriptFailed(LamellaError):

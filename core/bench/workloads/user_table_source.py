@@ -87,7 +87,7 @@ def costs_by_system(sample: pa.Table) -> dict[str, list[float]]:
     return {system: python if system in PYTHON_ROWS else columnar for system in FAMILIES["mine"].places}
 
 
-TEXT = "raced"
+TEXT = "measured"
 SAMPLE_ROWS = 1000
 LONGEST_WORDS = 60
 

@@ -15,10 +15,10 @@ from lamella.core.bench.engine.protocol import Measured, Message
 from lamella.core.bench.registry import workload_named
 from lamella.core.bench.results.records import Record
 from lamella.core.bench.results.store import SavedRuns
-from lamella.ui.bench.race_panel import RacePanel
+from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 from lamella.ui.tasks import Tasks
 
-RACE_MILLISECONDS = 60_000
+BENCHMARK_MILLISECONDS = 60_000
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def panel(tasks: Tasks, kept: SavedRuns, folder: Path) -> Iterator[RacePanel]:
-    made = RacePanel(tasks, folder, kept)
+def panel(tasks: Tasks, kept: SavedRuns, folder: Path) -> Iterator[BenchmarkPanel]:
+    made = BenchmarkPanel(tasks, folder, kept)
     made.resize(1200, 800)
     made.show()
     yield made
@@ -54,7 +54,7 @@ def panel(tasks: Tasks, kept: SavedRuns, folder: Path) -> Iterator[RacePanel]:
 
 
 @pytest.fixture
-def choose(panel: RacePanel) -> Callable[..., None]:
+def choose(panel: BenchmarkPanel) -> Callable[..., None]:
     def choose(rows: Collection[int], systems: Collection[str], repeats: int = 1) -> None:
         panel.controls.size_choice.choose(tuple(rows))
         panel.controls.systems.choose(systems)
@@ -64,24 +64,26 @@ def choose(panel: RacePanel) -> Callable[..., None]:
 
 
 @pytest.fixture
-def finished(panel: RacePanel, qtbot: QtBot) -> Callable[[], None]:
+def finished(panel: BenchmarkPanel, qtbot: QtBot) -> Callable[[], None]:
     """Waits until no benchmark runs, and what it told is kept."""
 
     def finished() -> None:
-        qtbot.waitUntil(lambda: not panel.running and not panel._tasks.writing, timeout=RACE_MILLISECONDS)
+        qtbot.waitUntil(
+            lambda: not panel.running and not panel._tasks.writing, timeout=BENCHMARK_MILLISECONDS
+        )
 
     return finished
 
 
 @pytest.fixture
-def tell(panel: RacePanel) -> Callable[..., None]:
+def tell(panel: BenchmarkPanel) -> Callable[..., None]:
     """Lets the panel hear messages, as if a benchmark of this workload had told them."""
 
     def tell(*told: Message, workload: str = "small") -> None:
-        last = panel.races.last
+        last = panel.benchmarks.last
         if last is None or last.choice.workloads != (workload,):
             named = workload_named(workload)
-            panel.races.begin(Choice((part_of(named, ("lamella", "sqlite")),)))
+            panel.benchmarks.begin(Choice((part_of(named, ("lamella", "sqlite")),)))
             panel.show_workload(named)
         panel._take(list(told))
         panel.view.draw()

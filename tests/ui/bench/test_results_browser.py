@@ -20,8 +20,8 @@ from lamella.core.bench.results.run import SavedRun
 from lamella.core.bench.results.store import SavedRuns
 from lamella.ui import theme
 from lamella.ui.bench.comparison_view import ComparisonView, VerdictSeries
-from lamella.ui.bench.kept_table import NOTE, RUN
 from lamella.ui.bench.results_browser import ResultsBrowser
+from lamella.ui.bench.saved_runs_table import NOTE, RUN
 from lamella.ui.tasks import Tasks
 
 WAIT = 10_000
@@ -187,9 +187,9 @@ def test_what_was_deleted_comes_back_whole(qtbot: QtBot, browser: ResultsBrowser
     assert [replace(kept.run(one.id), id=0) for one in kept.runs()] == before
 
 
-def test_a_run_is_raced_again_as_it_was_asked(qtbot: QtBot, browser: ResultsBrowser) -> None:
+def test_a_run_is_measured_again_as_it_was_requested(qtbot: QtBot, browser: ResultsBrowser) -> None:
     qtbot.waitUntil(browser.again.isEnabled, timeout=WAIT)
-    with qtbot.waitSignal(browser.race_asked, timeout=WAIT) as asked:
+    with qtbot.waitSignal(browser.benchmark_requested, timeout=WAIT) as asked:
         browser.again.click()
     assert asked.args[0] == browser.run.run.choice
 
@@ -216,7 +216,7 @@ def test_results_are_exported(browser: ResultsBrowser, tmp_path: Path) -> None:
     for suffix in (".md", ".csv", ".png"):
         browser.run.export(tmp_path / f"benchmark{suffix}")
         assert (tmp_path / f"benchmark{suffix}").stat().st_size > 0
-    browser.run.export(tmp_path / "absent" / "race.md")
+    browser.run.export(tmp_path / "absent" / "benchmark.md")
     assert "absent" in browser.run.news.label.text()
 
 

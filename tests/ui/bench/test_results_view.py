@@ -16,14 +16,14 @@ from lamella.core.bench.registry import ENTRIES, WORKLOADS
 from lamella.core.bench.results.figures import unbroken
 from lamella.core.bench.results.published import published_lines
 from lamella.ui import theme
+from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 from lamella.ui.bench.line_canvas import LineCanvas
-from lamella.ui.bench.race_panel import RacePanel
 
 Make = Callable[..., object]
 
 
 @pytest.fixture
-def pick(panel: RacePanel) -> Callable[..., None]:
+def pick(panel: BenchmarkPanel) -> Callable[..., None]:
     """Chooses in the boxes of the display, by name."""
 
     def pick(**chosen: object) -> None:
@@ -34,18 +34,18 @@ def pick(panel: RacePanel) -> Callable[..., None]:
     return pick
 
 
-def live(panel: RacePanel) -> list[object]:
+def live(panel: BenchmarkPanel) -> list[object]:
     return [spot for spot in panel.view.plot.spots if not spot.series.published]
 
 
-def words(panel: RacePanel) -> dict[tuple[str, str], str]:
+def words(panel: BenchmarkPanel) -> dict[tuple[str, str], str]:
     """What stands beside each bar, by group and system."""
     return {
         (place.group.title, place.bar.series.label): place.bar.words for place in panel.view.plot.bars.places
     }
 
 
-def test_every_workload_shows_what_was_published_of_each_operation(panel: RacePanel) -> None:
+def test_every_workload_shows_what_was_published_of_each_operation(panel: BenchmarkPanel) -> None:
     for workload in WORKLOADS.values():
         panel.controls.workload_choice.choose(workload.id)
         shape = panel.view.display.shape
@@ -59,7 +59,7 @@ def test_every_workload_shows_what_was_published_of_each_operation(panel: RacePa
 
 
 def test_the_statistic_the_samples_and_the_view_choose_what_is_drawn(
-    panel: RacePanel, tell: Make, measured: Make, pick: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
     tell(*(measured("sqlite", seconds=s, repeat=n) for n, s in enumerate((0.9, 0.1, 0.2))))
     pick(operation="read")
@@ -74,7 +74,7 @@ def test_the_statistic_the_samples_and_the_view_choose_what_is_drawn(
 
 
 def test_hovering_says_value_count_spread_and_source(
-    panel: RacePanel, tell: Make, measured: Make, pick: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
     tell(*(measured("lamella", 100, s, n) for n, s in enumerate((0.010, 0.020, 0.030))))
     pick(operation="read")
@@ -88,7 +88,9 @@ def test_hovering_says_value_count_spread_and_source(
     assert canvas.nearest(QPointF(place.x(), place.y() - 400)) is None
 
 
-def test_what_the_clock_could_not_tell_lies_in_a_band_below_every_value(panel: RacePanel, pick: Make) -> None:
+def test_what_the_clock_could_not_tell_lies_in_a_band_below_every_value(
+    panel: BenchmarkPanel, pick: Make
+) -> None:
     panel.controls.workload_choice.choose("update")
     pick(operation="read")
     spots = panel.view.plot.spots
@@ -102,14 +104,14 @@ def test_what_the_clock_could_not_tell_lies_in_a_band_below_every_value(panel: R
     assert "Below the clock's resolution" in panel.view.plot.canvas.describe(below[0])
 
 
-def test_the_point_inside_a_fuller_table_says_so(panel: RacePanel, pick: Make) -> None:
+def test_the_point_inside_a_fuller_table_says_so(panel: BenchmarkPanel, pick: Make) -> None:
     panel.controls.workload_choice.choose("update")
     pick(operation="update")
     assert "† ParquetDB at 1,000,000 rows: Updates 1,000,000 rows inside 1,111,111" in panel.view.remark.told
 
 
 def test_lines_can_be_drawn_evenly_with_the_same_ones_by_powers_of_ten_inset(
-    panel: RacePanel, tell: Make, measured: Make, pick: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
     tell(*(measured("sqlite", rows, rows / 1000) for rows in (1, 10, 100)))
     pick(operation="read", scale="inset")
@@ -127,7 +129,7 @@ def test_lines_can_be_drawn_evenly_with_the_same_ones_by_powers_of_ten_inset(
 
 
 def test_a_click_in_the_legend_hides_a_line_and_two_leave_it_alone(
-    panel: RacePanel, tell: Make, measured: Make, pick: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
     tell(measured("lamella"), measured("sqlite"))
     pick(operation="read")
@@ -143,7 +145,7 @@ def test_a_click_in_the_legend_hides_a_line_and_two_leave_it_alone(
 
 
 def test_bars_rank_the_systems_of_each_operation_and_tell_who_is_missing(
-    panel: RacePanel, tell: Make, measured: Make, pick: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
     tell(
         measured("sqlite", 10, 0.2),
@@ -165,7 +167,7 @@ def test_bars_rank_the_systems_of_each_operation_and_tell_who_is_missing(
 
 
 def test_what_was_published_of_another_size_is_told_beside_the_bars_in_words(
-    panel: RacePanel, tell: Make, measured: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make
 ) -> None:
     tell(measured("sqlite", 20_000, 0.02, operation="Q1", workload="taxi"), workload="taxi")
     assert panel.view.plot.shows_bars, "few sizes, many questions"
@@ -173,7 +175,9 @@ def test_what_was_published_of_another_size_is_told_beside_the_bars_in_words(
     assert published and all("at 1.1 billion rows" in told for told in published.values())
 
 
-def test_multiples_of_sqlite_are_averaged_over_sizes(panel: RacePanel, tell: Make, measured: Make) -> None:
+def test_multiples_of_sqlite_are_averaged_over_sizes(
+    panel: BenchmarkPanel, tell: Make, measured: Make
+) -> None:
     tell(
         *(measured("sqlite", rows, 0.1) for rows in (1, 10)),
         measured("lamella", 1, 0.1),
@@ -188,7 +192,7 @@ def test_multiples_of_sqlite_are_averaged_over_sizes(panel: RacePanel, tell: Mak
 
 
 def test_statistics_have_percentiles_and_operations_per_second_and_can_be_sorted(
-    panel: RacePanel, tell: Make, measured: Make, pick: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
     latencies = tuple(n / 1000 for n in range(1, 102))
     tell(measured("lamella", 10, 0.051, latencies=latencies), measured("sqlite", 10, 0.010))
@@ -205,7 +209,7 @@ def test_statistics_have_percentiles_and_operations_per_second_and_can_be_sorted
 
 
 def test_the_first_call_of_a_question_is_never_mixed_with_the_later_ones(
-    panel: RacePanel, tell: Make, measured: Make, pick: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
     tell(
         measured("lamella", 20_000, 0.5, operation="Q1", workload="taxi"),
@@ -220,7 +224,7 @@ def test_the_first_call_of_a_question_is_never_mixed_with_the_later_ones(
 
 
 def test_failures_limits_and_what_cannot_be_asked_stand_among_the_sentences(
-    panel: RacePanel, tell: Make
+    panel: BenchmarkPanel, tell: Make
 ) -> None:
     tell(
         Failure("small", "sqlite-wal", "read", 10, 0, "It broke", "all of it"),
@@ -239,7 +243,7 @@ def test_failures_limits_and_what_cannot_be_asked_stand_among_the_sentences(
 
 
 def test_no_two_systems_share_colour_and_marker(
-    panel: RacePanel, tell: Make, measured: Make, pick: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
     tell(*(measured(name) for name in ENTRIES))
     pick(operation="read")
@@ -250,7 +254,7 @@ def test_no_two_systems_share_colour_and_marker(
     assert all(len(systems) == 1 for systems in looks.values())
 
 
-def test_the_plot_follows_the_theme(panel: RacePanel) -> None:
+def test_the_plot_follows_the_theme(panel: BenchmarkPanel) -> None:
     look = theme.current()
     before, seen = look.mode, {}
     for mode in (theme.Mode.LIGHT, theme.Mode.DARK):
@@ -262,7 +266,7 @@ def test_the_plot_follows_the_theme(panel: RacePanel) -> None:
 
 
 def test_new_samples_move_points_and_make_no_new_lines(
-    panel: RacePanel, tell: Make, measured: Make, pick: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
     tell(measured("lamella"))
     pick(operation="read")
@@ -274,34 +278,34 @@ def test_new_samples_move_points_and_make_no_new_lines(
 
 
 def test_results_are_exported_as_report_samples_and_pictures(
-    panel: RacePanel, tell: Make, measured: Make, tmp_path: Path, pick: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make, tmp_path: Path, pick: Make
 ) -> None:
     tell(measured("sqlite", 10, 0.5), measured("lamella", 10, 0.25, latencies=(0.2, 0.3)))
     for suffix in (".md", ".json", ".csv", ".png", ".svg"):
-        panel.export(tmp_path / f"race{suffix}")
-        assert panel.news.label.text() == f"Written: {tmp_path / f'race{suffix}'}"
-    report = (tmp_path / "race.md").read_text(encoding="utf-8")
+        panel.export(tmp_path / f"benchmark{suffix}")
+        assert panel.news.label.text() == f"Written: {tmp_path / f'benchmark{suffix}'}"
+    report = (tmp_path / "benchmark.md").read_text(encoding="utf-8")
     assert unbroken("500 ms") in report and "lamella bench --workload small" in report
-    assert json.loads((tmp_path / "race.json").read_text(encoding="utf-8"))[0]["seconds"] == 0.5
-    lines = (tmp_path / "race.csv").read_text(encoding="utf-8").splitlines()
+    assert json.loads((tmp_path / "benchmark.json").read_text(encoding="utf-8"))[0]["seconds"] == 0.5
+    lines = (tmp_path / "benchmark.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("workload,backend,operation,rows,columns,repeat,seconds") and len(lines) == 3
     assert lines[2].endswith(",0.2 0.3")
-    assert (tmp_path / "race.png").read_bytes().startswith(b"\x89PNG")
-    drawn = ElementTree.fromstring((tmp_path / "race.svg").read_text(encoding="utf-8"))
+    assert (tmp_path / "benchmark.png").read_bytes().startswith(b"\x89PNG")
+    drawn = ElementTree.fromstring((tmp_path / "benchmark.svg").read_text(encoding="utf-8"))
     assert drawn.tag.endswith("svg") and "Lamella" in "".join(drawn.itertext())
 
 
 def test_an_export_that_cannot_be_written_is_said(
-    panel: RacePanel, tell: Make, measured: Make, tmp_path: Path
+    panel: BenchmarkPanel, tell: Make, measured: Make, tmp_path: Path
 ) -> None:
     tell(measured("sqlite", 10, 0.5))
     for suffix in (".json", ".png", ".svg"):
-        panel.export(tmp_path / "absent" / f"race{suffix}")
+        panel.export(tmp_path / "absent" / f"benchmark{suffix}")
         assert "absent" in panel.news.label.text() and "cannot be written" in panel.news.label.text()
 
 
-def test_a_race_that_is_not_looked_at_is_drawn_when_it_is(
-    panel: RacePanel, tell: Make, measured: Make, qtbot: QtBot, pick: Make
+def test_a_benchmark_that_is_not_looked_at_is_drawn_when_it_is(
+    panel: BenchmarkPanel, tell: Make, measured: Make, qtbot: QtBot, pick: Make
 ) -> None:
     tell(measured("lamella"))
     pick(operation="read")
@@ -314,7 +318,7 @@ def test_a_race_that_is_not_looked_at_is_drawn_when_it_is(
 
 
 def test_a_low_view_keeps_its_captions_to_a_line_and_its_choices_readable(
-    panel: RacePanel, qtbot: QtBot
+    panel: BenchmarkPanel, qtbot: QtBot
 ) -> None:
     source, display = panel.view.source, panel.view.display
     panel.resize(1200, 800)

@@ -180,7 +180,7 @@ def test_typing_f2_and_double_click_ask_for_an_edit(grid, settle) -> None:
     grid.show_rows(FakeRows(10))
     settle(grid)
     asked: list[str | None] = []
-    grid.edit_asked.connect(asked.append)
+    grid.edit_requested.connect(asked.append)
     grid.go_to(1, 1)
     QTest.keyClick(grid, Qt.Key.Key_F2)
     QTest.keyClicks(grid, "x")

@@ -21,9 +21,9 @@ CARRIERS = ["AA", "UA", None, ""]
 class Remembered:
     """What the window is given to remember things by."""
 
-    def __init__(self, races: Path) -> None:
+    def __init__(self, saved_runs: Path) -> None:
         self.theme, self.text_scale = "light", 1.0
-        self.races, self.mongodb_uri = races, "mongodb://localhost:27017"
+        self.saved_runs, self.mongodb_uri = saved_runs, "mongodb://localhost:27017"
         self.recent: list[Path] = []
         self.geometry = b""
 

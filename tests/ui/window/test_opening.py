@@ -41,7 +41,7 @@ def test_a_file_opens_in_a_tab_and_is_remembered(window, file_tab, file, memory,
 
 
 def test_opening_it_again_comes_back_to_its_tab(window, file_tab, file) -> None:
-    window.show_race()
+    window.show_benchmark()
     window.open_paths([file])
     assert titles(window) == ["flights.parquet", "Benchmark"]
     assert window.tabs.dataset_tab is file_tab
@@ -55,11 +55,11 @@ def test_a_closed_tab_can_be_had_back(window, file_tab, settled) -> None:
     assert settled().status == "1,000 rows"
 
 
-def test_the_race_tab_can_be_closed_and_opened_again(window, qtbot) -> None:
-    window.commands["race"].trigger()
+def test_the_benchmark_tab_can_be_closed_and_opened_again(window, qtbot) -> None:
+    window.commands["benchmark"].trigger()
     window.commands["close_tab"].trigger()
-    qtbot.waitUntil(lambda: window.race is None)
-    window.commands["race"].trigger()
+    qtbot.waitUntil(lambda: window.benchmark is None)
+    window.commands["benchmark"].trigger()
     assert titles(window) == ["Benchmark"]
 
 
@@ -172,7 +172,7 @@ def test_a_file_with_no_rows_says_so(window, tmp_path, rows, settled) -> None:
 
 
 def test_every_control_has_a_name_for_screen_readers(window, file_tab) -> None:
-    window.show_race()
+    window.show_benchmark()
     kinds = (QAbstractButton, QLineEdit, QComboBox, QAbstractItemView)
     controls = [
         w for kind in kinds for w in window.findChildren(kind) if not w.objectName().startswith("qt_")

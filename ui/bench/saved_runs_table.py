@@ -19,7 +19,7 @@ RUN, WHEN, WHAT, NOTE = range(4)
 HOW_TO_NOTE = "Double-click or press F2 to write a note"
 
 
-class KeptModel(QAbstractTableModel):
+class SavedRunsModel(QAbstractTableModel):
     """Newest first. `noted` says that the user gave a run another note."""
 
     noted = Signal(int, str)
@@ -65,14 +65,14 @@ class KeptModel(QAbstractTableModel):
         return True
 
 
-class KeptTable(QTableView):
+class SavedRunsTable(QTableView):
     """Several can be chosen: two are compared."""
 
     chosen_changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.kept = KeptModel(self)
+        self.kept = SavedRunsModel(self)
         self.setModel(self.kept)
         self.setAccessibleName("Saved runs")
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

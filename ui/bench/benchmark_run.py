@@ -26,7 +26,7 @@ class End(StrEnum):
     FAILED = "failed"
 
 
-class RaceRun(QObject):
+class BenchmarkRun(QObject):
     """Messages wait in a queue, since thousands a second would each be an event of the window."""
 
     told = Signal(list)

@@ -12,8 +12,8 @@ from lamella.core.errors import LamellaError
 from lamella.ui import theme
 
 
-class KeptHint(QWidget):
-    move_asked = Signal()
+class SavedRunsHint(QWidget):
+    move_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,5 +65,5 @@ class KeptHint(QWidget):
         layout.addLayout(buttons)
         layout.addStretch(3)
         self.show_hint("", "")
-        self.move.clicked.connect(self.move_asked)
+        self.move.clicked.connect(self.move_requested)
         self.folder.clicked.connect(self._open_folder)

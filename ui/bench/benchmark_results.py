@@ -30,7 +30,7 @@ class Display:
 
 
 @dataclass
-class RaceResults:
+class BenchmarkResults:
     workload: Workload
     records: list[Record] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -39,7 +39,7 @@ class RaceResults:
     tally: Tally = field(default_factory=Tally)
 
     @classmethod
-    def of(cls, workload: Workload, told: Iterable[Message]) -> RaceResults:
+    def of(cls, workload: Workload, told: Iterable[Message]) -> BenchmarkResults:
         """Of what a benchmark told of this workload."""
         made = cls(workload)
         for message in told:

@@ -18,11 +18,11 @@ from lamella.core.bench.workloads.user_script import load_file
 from lamella.core.bench.workloads.user_table_source import Source
 from lamella.core.filters import Filter
 from lamella.core.query.expressions import col
-from lamella.ui.bench.race_own_file import RaceOwnFile
-from lamella.ui.bench.race_this_table import RaceThisTable
+from lamella.ui.bench.user_script_dialog import UserScriptDialog
+from lamella.ui.bench.user_table_dialog import UserTableDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
-from lamella.ui.window.action_handlers import race_file, race_table
+from lamella.ui.window.action_handlers import benchmark_file, benchmark_table
 
 WAIT = 30_000
 OWN = """
@@ -39,8 +39,8 @@ class Remembered:
     theme, text_scale, geometry, mongodb_uri = "light", 1.0, b"", "mongodb://localhost:1"
     recent: tuple[Path, ...] = ()
 
-    def __init__(self, races: Path) -> None:
-        self.races = races
+    def __init__(self, saved_runs: Path) -> None:
+        self.saved_runs = saved_runs
 
     def remember(self, path: Path) -> None:
         """Nothing is."""
@@ -71,20 +71,20 @@ def path(tmp_path: Path) -> Path:
 
 def dialog_of(
     qtbot: QtBot, tasks: Tasks, path: Path, columns: list[str] | None = None, where: Filter | None = None
-) -> RaceThisTable:
-    made = RaceThisTable(open_dataset(path), Source(str(path)), tasks, columns, where)
+) -> UserTableDialog:
+    made = UserTableDialog(open_dataset(path), Source(str(path)), tasks, columns, where)
     qtbot.addWidget(made)
     made.show()
     qtbot.waitUntil(lambda: made.choice is not None, timeout=WAIT)
     return made
 
 
-def tick(dialog: RaceThisTable, name: str, on: bool) -> None:
+def tick(dialog: UserTableDialog, name: str, on: bool) -> None:
     (item,) = dialog.columns.findItems(name, Qt.MatchFlag.MatchExactly)
     item.setCheckState(Qt.CheckState.Checked if on else Qt.CheckState.Unchecked)
 
 
-def test_it_says_what_will_be_raced_and_what_it_will_take(qtbot: QtBot, tasks: Tasks, path: Path) -> None:
+def test_it_says_what_will_be_measured_and_what_it_will_take(qtbot: QtBot, tasks: Tasks, path: Path) -> None:
     dialog = dialog_of(qtbot, tasks, path, ["distance"], (col("delay") > 60) & (col("carrier") == "AA"))
     assert dialog.summary.text() == "flights: 300 rows, 3 columns", "those of the filter come along"
     assert "Where delay is more than 60 and carrier is AA." in dialog.rule.text()
@@ -118,7 +118,7 @@ def test_nothing_can_be_started_without_columns_or_systems(qtbot: QtBot, tasks: 
     assert not dialog.start.isEnabled() and "Choose at least one system" in dialog.note.words.text()
 
 
-def test_a_race_that_does_not_fit_is_refused_with_the_estimate(
+def test_a_benchmark_that_does_not_fit_is_refused_with_the_estimate(
     qtbot: QtBot, tasks: Tasks, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lamella.core.bench.workloads.user_table_source.PYTHON_VALUE_BYTES", 10**12)
@@ -133,7 +133,7 @@ def test_a_race_that_does_not_fit_is_refused_with_the_estimate(
 def test_the_choice_repeats_as_a_command(qtbot: QtBot, tasks: Tasks, path: Path) -> None:
     dialog = dialog_of(qtbot, tasks, path, ["delay"], col("delay") > 60)
     dialog.repeats.setValue(2)
-    with qtbot.waitSignal(dialog.race_asked, timeout=WAIT) as asked:
+    with qtbot.waitSignal(dialog.benchmark_requested, timeout=WAIT) as asked:
         dialog.start.click()
     (choice,) = asked.args
     assert isinstance(choice, Choice) and not dialog.isVisible()
@@ -154,17 +154,17 @@ def window(qtbot: QtBot, tmp_path: Path) -> Iterator[MainWindow]:
     QApplication.processEvents()
 
 
-def test_the_table_on_screen_is_raced_kept_and_shown(qtbot: QtBot, window: MainWindow, path: Path) -> None:
+def test_the_table_on_screen_is_measured_kept_and_shown(qtbot: QtBot, window: MainWindow, path: Path) -> None:
     window.open_paths([path])
     qtbot.waitUntil(lambda: bool(window.tabs.dataset_tab and window.tabs.dataset_tab.shown), timeout=WAIT)
     tab = window.tabs.dataset_tab
-    assert tab is not None and window.commands["race_table"].isEnabled()
+    assert tab is not None and window.commands["benchmark_table"].isEnabled()
     tab.filter_bar.set_filter(col("delay") > 60)
     tab.set_filter(col("delay") > 60)
     names = tab.grid.grid_model.names
     for hidden in ("tags", "took"):
         tab.grid.setColumnHidden(names.index(hidden), True)
-    dialog = race_table(window, tab)
+    dialog = benchmark_table(window, tab)
     assert dialog is not None
     qtbot.waitUntil(lambda: dialog.choice is not None, timeout=WAIT)
     assert dialog.summary.text() == "flights: 300 rows, 3 columns"
@@ -172,9 +172,9 @@ def test_the_table_on_screen_is_raced_kept_and_shown(qtbot: QtBot, window: MainW
         box.setChecked(name in ("lamella", "sqlite"))
     dialog.repeats.setValue(1)
     dialog.start.click()
-    panel = window.race
+    panel = window.benchmark
     assert panel is not None and panel.running and window.tabs.current is panel
-    assert race_table(window, tab) is None, "one benchmark at a time"
+    assert benchmark_table(window, tab) is None, "one benchmark at a time"
     qtbot.waitUntil(lambda: not panel.running, timeout=WAIT)
     assert panel.results.workload.title == "flights where delay is more than 60"
     assert {record.operation for record in panel.results.records} >= {"load", "filter_again", "update"}
@@ -187,29 +187,29 @@ def test_the_table_on_screen_is_raced_kept_and_shown(qtbot: QtBot, window: MainW
 def test_a_file_of_ones_own_is_asked_for_rows_and_systems(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     path.write_text(OWN, encoding="utf-8")
-    dialog = RaceOwnFile(load_file(path), tasks)
+    dialog = UserScriptDialog(load_file(path), tasks)
     qtbot.addWidget(dialog)
     dialog.rows.setText("10, many")
     assert "whole numbers" in dialog.problem and not dialog.start.isEnabled()
     dialog.rows.setText("1_000, 10")
     next(iter(dialog.systems.values())).setChecked(False)
-    with qtbot.waitSignal(dialog.race_asked, timeout=WAIT) as asked:
+    with qtbot.waitSignal(dialog.benchmark_requested, timeout=WAIT) as asked:
         dialog.start.click()
     (part,) = asked.args[0].parts
     assert part.rows == (10, 1000) and part.systems == (f"{path}:another",)
 
 
-def test_the_panel_races_a_file_that_is_chosen(
+def test_the_panel_measures_a_file_that_is_chosen(
     qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "own.py"
     path.write_text(OWN, encoding="utf-8")
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
-    window.show_race()
-    panel = window.race
+    window.show_benchmark()
+    panel = window.benchmark
     assert panel is not None
     panel.controls.workload_choice.own.click()
-    (dialog,) = window.findChildren(RaceOwnFile)
+    (dialog,) = window.findChildren(UserScriptDialog)
     dialog.rows.setText("10")
     dialog.repeats.setValue(1)
     dialog.start.click()
@@ -219,11 +219,11 @@ def test_the_panel_races_a_file_that_is_chosen(
     assert told and all(text.startswith("a list ") and "another" in text for text in told), told
 
 
-def test_a_file_that_holds_no_race_is_told(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
+def test_a_file_that_holds_no_benchmark_is_told(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     path.write_text("OPERATIONS = [", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patched:
         told: list[Exception] = []
         patched.setattr(window, "show_error", told.append)
-        assert race_file(window, path) is None
+        assert benchmark_file(window, path) is None
     assert "line 1" in str(told[0])

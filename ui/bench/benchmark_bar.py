@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushBu
 from lamella.core.bench.engine.protocol import Doing
 from lamella.core.bench.results.figures import shown_rows
 from lamella.ui import theme
+from lamella.ui.bench.benchmark_results import title_of
 from lamella.ui.bench.durations import about
-from lamella.ui.bench.race_results import title_of
 from lamella.ui.bench.stopwatch import Stopwatch
 
 SURE_FROM = 0.08
@@ -19,14 +19,14 @@ TICK_MILLISECONDS = 500
 MORE = 5
 
 
-class RaceBar(QFrame):
+class BenchmarkBar(QFrame):
     """Shows one benchmark at a time; the owner says when it starts and ends."""
 
-    start_asked = Signal()
-    pause_asked = Signal(bool)
-    stop_asked = Signal()
-    more_asked = Signal(int)
-    results_asked = Signal()
+    start_requested = Signal()
+    pause_requested = Signal(bool)
+    stop_requested = Signal()
+    more_requested = Signal(int)
+    results_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -110,7 +110,7 @@ class RaceBar(QFrame):
         self._watch.halt(paused)
         self._draw_icons()
         if self._tick.isActive():
-            self.pause_asked.emit(paused)
+            self.pause_requested.emit(paused)
             self._tell()
 
     def _tell(self) -> None:
@@ -145,11 +145,11 @@ class RaceBar(QFrame):
             layout.addWidget(widget)
         layout.addWidget(self.status, 1)
         layout.addWidget(self.results)
-        self.start.clicked.connect(self.start_asked)
+        self.start.clicked.connect(self.start_requested)
         self.pause.toggled.connect(self._take_pause)
-        self.stop.clicked.connect(self.stop_asked)
-        self.more.clicked.connect(lambda: self.more_asked.emit(MORE))
-        self.results.clicked.connect(self.results_asked)
+        self.stop.clicked.connect(self.stop_requested)
+        self.more.clicked.connect(lambda: self.more_requested.emit(MORE))
+        self.results.clicked.connect(self.results_requested)
         self._tick.timeout.connect(self._tell)
         theme.current().changed.connect(self._draw_icons)
 

@@ -39,10 +39,10 @@ MOST_REPEATS = 1000
 NOT_COMPARED = "Values of the type {type} are not compared, so nobody measures them"
 
 
-class RaceThisTable(QDialog):
-    """`race_asked` carries what was chosen; the dialog closes with it. Rows are counted off this thread."""
+class UserTableDialog(QDialog):
+    """`benchmark_requested` carries the choice; the dialog closes with it. Rows are counted on a worker."""
 
-    race_asked = Signal(Choice)
+    benchmark_requested = Signal(Choice)
 
     def __init__(
         self,
@@ -111,8 +111,8 @@ class RaceThisTable(QDialog):
         self.summary.setText(f"{options['name']}: {what}")
         self.rule.tell(_rule(options))
         schema = self._dataset.schema
-        raced = pa.schema([(name, compared_type(schema.field(name).type)) for name in options["columns"]])
-        self.systems.show_schema(raced)
+        measured = pa.schema([(name, compared_type(schema.field(name).type)) for name in options["columns"]])
+        self.systems.show_schema(measured)
         self._tell()
 
     def _fail(self, error: Exception) -> None:
@@ -133,7 +133,7 @@ class RaceThisTable(QDialog):
     def _start(self) -> None:
         choice = self.choice
         if choice is not None:
-            self.race_asked.emit(choice)
+            self.benchmark_requested.emit(choice)
             self.accept()
 
     # --------------------------------------------------------------------- columns

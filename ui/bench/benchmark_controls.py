@@ -29,7 +29,7 @@ MOST_REPEATS = 1000
 UNKNOWN_PYTHON = "It is not known yet what that Python can run."
 
 
-class RaceControls(QWidget):
+class BenchmarkControls(QWidget):
     """`changed` follows every choice; `workload_changed` only another workload."""
 
     changed = Signal()
@@ -174,4 +174,4 @@ class RaceControls(QWidget):
         python = self.conditions.python
         python.changed.connect(lambda: self.systems.set_interpreter(python.other))
         self.note.changed.connect(self.changed)
-        self.note.fit_asked.connect(self.size_choice.choose)
+        self.note.fit_requested.connect(self.size_choice.choose)

@@ -11,19 +11,21 @@ from pytestqt.qtbot import QtBot
 from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.results.store import SavedRuns
-from lamella.ui.bench.race_panel import BUSY, RacePanel
+from lamella.ui.bench.benchmark_panel import BUSY, BenchmarkPanel
 from tests.bench.processes import workers
 
-RACE_MILLISECONDS = 60_000
+BENCHMARK_MILLISECONDS = 60_000
 LIVE = {"Lamella", "SQLite (synchronous off)"}
 Choose = Callable[..., None]
 
 
-def labels(panel: RacePanel) -> set[str]:
+def labels(panel: BenchmarkPanel) -> set[str]:
     return {spot.series.label for spot in panel.view.plot.spots}
 
 
-def test_before_a_race_the_published_lines_are_there_and_what_to_do_is_said(panel: RacePanel) -> None:
+def test_before_a_benchmark_the_published_lines_are_there_and_what_to_do_is_said(
+    panel: BenchmarkPanel,
+) -> None:
     assert labels(panel) == {"ParquetDB, published", "PyArrow, published", "SQLite, published"}
     assert panel.view.empty.isVisible() and "press Start" in panel.view.empty.text()
     assert "mean of 5 runs" in panel.view.source.told
@@ -31,8 +33,8 @@ def test_before_a_race_the_published_lines_are_there_and_what_to_do_is_said(pane
     assert panel.bar.more.isHidden()
 
 
-def test_a_race_draws_live_points_ends_in_sentences_and_is_kept(
-    panel: RacePanel,
+def test_a_benchmark_draws_live_points_ends_in_sentences_and_is_kept(
+    panel: BenchmarkPanel,
     choose: Choose,
     finished: Callable[[], None],
     qtbot: QtBot,
@@ -44,7 +46,7 @@ def test_a_race_draws_live_points_ends_in_sentences_and_is_kept(
     operations.setCurrentIndex(operations.findData("read"))
     panel.bar.start.click()
     assert panel.running and panel.bar.stop.isVisible() and not panel.controls.isEnabled()
-    qtbot.waitUntil(lambda: bool(LIVE & labels(panel)), timeout=RACE_MILLISECONDS)
+    qtbot.waitUntil(lambda: bool(LIVE & labels(panel)), timeout=BENCHMARK_MILLISECONDS)
     finished()
     assert labels(panel) >= LIVE | {"SQLite, published"}
     live = [spot for spot in panel.view.plot.spots if not spot.series.published]
@@ -59,8 +61,8 @@ def test_a_race_draws_live_points_ends_in_sentences_and_is_kept(
     qtbot.waitUntil(lambda: "Saved as run" in panel.news.label.text())
 
 
-def test_repeats_added_to_a_race_join_its_samples_and_its_kept_run(
-    panel: RacePanel, choose: Choose, finished: Callable[[], None], kept: SavedRuns
+def test_repeats_added_to_a_benchmark_join_its_samples_and_its_kept_run(
+    panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None], kept: SavedRuns
 ) -> None:
     choose({1}, {"sqlite"})
     panel.start()
@@ -74,22 +76,22 @@ def test_repeats_added_to_a_race_join_its_samples_and_its_kept_run(
     assert "--repeats 6" in run.command
 
 
-def test_a_paused_race_goes_no_further_until_it_is_resumed(
-    panel: RacePanel, choose: Choose, finished: Callable[[], None], qtbot: QtBot
+def test_a_paused_benchmark_goes_no_further_until_it_is_resumed(
+    panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None], qtbot: QtBot
 ) -> None:
     choose({1}, {"sqlite"}, repeats=2)
     panel.start()
     panel.bar.pause.click()
     assert panel.bar.pause.text() == "Resume" and panel.bar.status.text().startswith("Paused")
-    assert panel._race is not None and panel._race.pause.paused
+    assert panel._benchmark is not None and panel._benchmark.pause.paused
     panel.bar.pause.click()
-    assert panel.bar.pause.text() == "Pause" and not panel._race.pause.paused
+    assert panel.bar.pause.text() == "Pause" and not panel._benchmark.pause.paused
     finished()
     assert {record.repeat for record in panel.results.records} == {0, 1}
 
 
-def test_stop_ends_a_paused_race_and_keeps_what_was_measured(
-    panel: RacePanel,
+def test_stop_ends_a_paused_benchmark_and_keeps_what_was_measured(
+    panel: BenchmarkPanel,
     choose: Choose,
     finished: Callable[[], None],
     qtbot: QtBot,
@@ -98,7 +100,7 @@ def test_stop_ends_a_paused_race_and_keeps_what_was_measured(
 ) -> None:
     choose({1, 10, 100, 1000}, {"sqlite", "sqlite-wal"}, repeats=100)
     panel.bar.start.click()
-    qtbot.waitUntil(lambda: len(panel.results.records) > 3, timeout=RACE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(panel.results.records) > 3, timeout=BENCHMARK_MILLISECONDS)
     panel.bar.pause.click()
     panel.bar.stop.click()
     assert not panel.bar.stop.isEnabled()
@@ -111,10 +113,10 @@ def test_stop_ends_a_paused_race_and_keeps_what_was_measured(
 
 
 def test_a_wrong_answer_is_told_in_red_and_has_no_time(
-    panel: RacePanel, finished: Callable[[], None], folder: Path
+    panel: BenchmarkPanel, finished: Callable[[], None], folder: Path
 ) -> None:
     wrong = "tests.bench.odd_backends:Liar"
-    panel.race(Choice((part_of(WORKLOADS["small"], ("sqlite", wrong), (10,), 1),), folder=folder))
+    panel.benchmark(Choice((part_of(WORKLOADS["small"], ("sqlite", wrong), (10,), 1),), folder=folder))
     finished()
     told = panel.view.table.sentences()
     assert any("Liar, 10 rows" in line and "Its time does not count" in line for line in told), told
@@ -123,19 +125,19 @@ def test_a_wrong_answer_is_told_in_red_and_has_no_time(
     assert "Liar" not in labels(panel)
 
 
-def test_a_second_race_waits_for_the_first(
-    panel: RacePanel, choose: Choose, finished: Callable[[], None]
+def test_a_second_benchmark_waits_for_the_first(
+    panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None]
 ) -> None:
     choose({1}, {"sqlite"})
     panel.start()
-    before = panel.races.last
-    panel.race(panel.controls.choice)
-    assert panel.races.last is before and panel.news.label.text() == BUSY
+    before = panel.benchmarks.last
+    panel.benchmark(panel.controls.choice)
+    assert panel.benchmarks.last is before and panel.news.label.text() == BUSY
     finished()
 
 
 def test_several_workloads_run_one_after_the_other_and_each_can_be_looked_at(
-    panel: RacePanel, choose: Choose, finished: Callable[[], None]
+    panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None]
 ) -> None:
     panel.controls.workload_choice.choose("all")
     items = panel.controls.workload_choice.list
@@ -145,7 +147,7 @@ def test_several_workloads_run_one_after_the_other_and_each_can_be_looked_at(
     panel.controls.systems.choose({"sqlite"})
     panel.start()
     finished()
-    assert {record.workload for record in panel.races.last.records} == {"small", "needle"}
+    assert {record.workload for record in panel.benchmarks.last.records} == {"small", "needle"}
     shown = panel.view.display.shown
     assert shown.isVisible() and shown.count() == 2
     shown.setCurrentIndex(shown.findData("needle"))
@@ -153,7 +155,7 @@ def test_several_workloads_run_one_after_the_other_and_each_can_be_looked_at(
 
 
 def test_a_folder_that_is_gone_is_said_and_the_panel_goes_on(
-    panel: RacePanel, choose: Choose, finished: Callable[[], None], folder: Path
+    panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None], folder: Path
 ) -> None:
     choose({1}, {"sqlite"})
     panel.controls.conditions.set_folder(folder / "gone")
@@ -166,16 +168,16 @@ def test_a_folder_that_is_gone_is_said_and_the_panel_goes_on(
     assert panel.results.records
 
 
-def test_a_race_that_cannot_be_kept_says_so(
-    qtbot: QtBot, tmp_path: Path, tell: Choose, panel: RacePanel, measured: Choose
+def test_a_benchmark_that_cannot_be_kept_says_so(
+    qtbot: QtBot, tmp_path: Path, tell: Choose, panel: BenchmarkPanel, measured: Choose
 ) -> None:
     (tmp_path / "kept").write_text("in the way", encoding="utf-8")
     tell(measured("sqlite"))
-    panel.keeping.save(panel.races.last)
+    panel.run_saving.save(panel.benchmarks.last)
     qtbot.waitUntil(lambda: panel.news.label.text().startswith("The run was not saved."))
 
 
-def test_each_workload_keeps_its_own_results(panel: RacePanel, tell: Choose, measured: Choose) -> None:
+def test_each_workload_keeps_its_own_results(panel: BenchmarkPanel, tell: Choose, measured: Choose) -> None:
     tell(measured("sqlite"))
     panel.controls.workload_choice.choose("update")
     assert panel.results.records == []

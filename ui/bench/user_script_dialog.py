@@ -24,18 +24,18 @@ from lamella.core.bench.engine.costs import Costs, shipped_costs
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_script import system_names
 from lamella.ui import theme
+from lamella.ui.bench.benchmark_results import title_of
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.estimate_note import EstimateNote
-from lamella.ui.bench.race_results import title_of
 from lamella.ui.tasks import Tasks
 
 MOST_REPEATS = 1000
 
 
-class RaceOwnFile(QDialog):
-    """`race_asked` carries what was chosen; the dialog closes with it."""
+class UserScriptDialog(QDialog):
+    """`benchmark_requested` carries what was chosen; the dialog closes with it."""
 
-    race_asked = Signal(Choice)
+    benchmark_requested = Signal(Choice)
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class RaceOwnFile(QDialog):
     def _start(self) -> None:
         choice = self.choice
         if choice is not None:
-            self.race_asked.emit(choice)
+            self.benchmark_requested.emit(choice)
             self.accept()
 
     def _build(self) -> None:

@@ -34,7 +34,7 @@ class Scale(StrEnum):
     INSET = "inset"
 
 
-class RacePlot(QWidget):
+class BenchmarkPlot(QWidget):
     """Shows what it is given; lines and bars that the legend has off are left out."""
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -14,19 +14,21 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from lamella.core.bench.registry import ENTRIES, WORKLOADS
-from lamella.ui.bench.race_controls import RaceControls
-from lamella.ui.bench.race_panel import RacePanel
+from lamella.ui.bench.benchmark_controls import BenchmarkControls
+from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 from lamella.ui.bench.size_choice import number_in
 from lamella.ui.tasks import Tasks
 
 Choose = Callable[..., None]
 
 
-def estimated(panel: RacePanel, qtbot: QtBot) -> None:
+def estimated(panel: BenchmarkPanel, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: panel.controls.note.estimate is not None)
 
 
-def test_every_workload_can_be_chosen_and_begins_with_its_own_sizes_and_systems(panel: RacePanel) -> None:
+def test_every_workload_can_be_chosen_and_begins_with_its_own_sizes_and_systems(
+    panel: BenchmarkPanel,
+) -> None:
     controls = panel.controls
     for workload in WORKLOADS.values():
         controls.workload_choice.choose(workload.id)
@@ -39,7 +41,7 @@ def test_every_workload_can_be_chosen_and_begins_with_its_own_sizes_and_systems(
         assert part.workload == workload and part.systems
 
 
-def test_start_is_off_with_a_reason_while_nothing_is_chosen(panel: RacePanel, choose: Choose) -> None:
+def test_start_is_off_with_a_reason_while_nothing_is_chosen(panel: BenchmarkPanel, choose: Choose) -> None:
     choose({1}, set())
     assert not panel.bar.start.isEnabled() and "system" in panel.bar.start.toolTip()
     choose(set(), {"sqlite"})
@@ -49,8 +51,8 @@ def test_start_is_off_with_a_reason_while_nothing_is_chosen(panel: RacePanel, ch
     assert "Choose" not in panel.controls.note.words.text()
 
 
-def test_a_race_that_does_not_fit_is_refused_with_its_estimate_and_a_way_out(
-    panel: RacePanel, choose: Choose, qtbot: QtBot
+def test_a_benchmark_that_does_not_fit_is_refused_with_its_estimate_and_a_way_out(
+    panel: BenchmarkPanel, choose: Choose, qtbot: QtBot
 ) -> None:
     choose({10, 10_000_000_000}, {"sqlite"})
     estimated(panel, qtbot)
@@ -65,7 +67,7 @@ def test_a_race_that_does_not_fit_is_refused_with_its_estimate_and_a_way_out(
     assert panel.bar.start.isEnabled() and note.problem.isHidden()
 
 
-def test_a_size_of_ones_own_is_typed_as_people_type_numbers(panel: RacePanel, qtbot: QtBot) -> None:
+def test_a_size_of_ones_own_is_typed_as_people_type_numbers(panel: BenchmarkPanel, qtbot: QtBot) -> None:
     sizes = panel.controls.size_choice
     qtbot.keyClicks(sizes.own, "2,500")
     qtbot.keyClick(sizes.own, Qt.Key.Key_Return)
@@ -84,7 +86,7 @@ def test_numbers_are_read_as_people_type_them(typed: str, rows: int | None) -> N
     assert number_in(typed) == rows
 
 
-def test_rows_that_change_cannot_be_more_than_the_table_has(panel: RacePanel) -> None:
+def test_rows_that_change_cannot_be_more_than_the_table_has(panel: BenchmarkPanel) -> None:
     panel.controls.workload_choice.choose("partial")
     panel.controls.size_choice.table.setText("1,000")
     panel.controls.size_choice.choose((10_000,))
@@ -100,7 +102,7 @@ def test_a_system_that_is_not_installed_has_its_command_ready_to_copy(
     monkeypatch.setitem(ENTRIES, "polars", missing)
     from lamella.core.bench.engine.costs import shipped_costs
 
-    controls = RaceControls(tasks, shipped_costs)
+    controls = BenchmarkControls(tasks, shipped_costs)
     qtbot.addWidget(controls)
     controls.show()
     row = controls.systems.rows["polars"]
@@ -114,7 +116,7 @@ def test_a_system_that_is_not_installed_has_its_command_ready_to_copy(
     assert controls.systems.chosen == ()
 
 
-def test_systems_are_found_by_a_part_of_their_name(panel: RacePanel) -> None:
+def test_systems_are_found_by_a_part_of_their_name(panel: BenchmarkPanel) -> None:
     systems = panel.controls.systems
     systems.find.setText("sqlalch")
     shown = {name for name, row in systems.rows.items() if row.isVisibleTo(panel)}
@@ -130,7 +132,7 @@ def loaded_before() -> set[str]:
 
 
 def test_versions_are_shown_without_importing_a_system_here(
-    loaded_before: set[str], panel: RacePanel, qtbot: QtBot
+    loaded_before: set[str], panel: BenchmarkPanel, qtbot: QtBot
 ) -> None:
     rows = panel.controls.systems.rows
     qtbot.waitUntil(lambda: rows["polars"].version.text() != "")
@@ -141,7 +143,9 @@ def test_versions_are_shown_without_importing_a_system_here(
     assert not loaded & {"sqlalchemy", "ZODB", "tables", "h5py", "deltalake", "parquetdb"}
 
 
-def test_systems_tell_how_they_are_configured_when_the_pointer_comes(panel: RacePanel, qtbot: QtBot) -> None:
+def test_systems_tell_how_they_are_configured_when_the_pointer_comes(
+    panel: BenchmarkPanel, qtbot: QtBot
+) -> None:
     systems = panel.controls.systems
     assert "is being asked" in systems.rows["sqlite-wal"].box.toolTip()
     QApplication.sendEvent(systems.rows["sqlite-wal"].box, QEvent(QEvent.Type.Enter))
@@ -151,7 +155,7 @@ def test_systems_tell_how_they_are_configured_when_the_pointer_comes(panel: Race
 
 
 def test_a_file_that_is_no_python_is_refused_as_interpreter(
-    panel: RacePanel, qtbot: QtBot, tmp_path: Path
+    panel: BenchmarkPanel, qtbot: QtBot, tmp_path: Path
 ) -> None:
     python = panel.controls.conditions.python
     other = tmp_path / "no-python"
@@ -165,7 +169,7 @@ def test_a_file_that_is_no_python_is_refused_as_interpreter(
     assert panel.controls.problem == "" and panel.controls.choice.interpreter is None
 
 
-def test_another_address_of_mongodb_is_kept_and_asked(panel: RacePanel, qtbot: QtBot) -> None:
+def test_another_address_of_mongodb_is_kept_and_requested(panel: BenchmarkPanel, qtbot: QtBot) -> None:
     addresses: list[str] = []
     panel.use_server("mongodb://localhost:27017", addresses.append)
     field = panel.controls.systems.server
@@ -177,7 +181,7 @@ def test_another_address_of_mongodb_is_kept_and_asked(panel: RacePanel, qtbot: Q
 
 
 def test_tab_goes_through_the_sizes_in_their_order_also_those_that_were_added(
-    panel: RacePanel, qtbot: QtBot
+    panel: BenchmarkPanel, qtbot: QtBot
 ) -> None:
     choice = panel.controls.size_choice
     choice.own.setText("250k")

@@ -12,7 +12,7 @@ from lamella.core.jobs import Job
 from lamella.ui.tasks import Tasks
 
 
-class Keeping(QObject):
+class RunSaving(QObject):
     """`saved` has the number of the run. Without a file nothing is kept."""
 
     saved = Signal(int)

@@ -16,13 +16,13 @@ from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.ui import theme
 from lamella.ui.bench import export
-from lamella.ui.bench.keeping import Keeping
-from lamella.ui.bench.race_bar import RaceBar
-from lamella.ui.bench.race_controls import RaceControls
-from lamella.ui.bench.race_results import RaceResults
-from lamella.ui.bench.race_run import End, RaceRun
-from lamella.ui.bench.races import Races
+from lamella.ui.bench.benchmark_bar import BenchmarkBar
+from lamella.ui.bench.benchmark_controls import BenchmarkControls
+from lamella.ui.bench.benchmark_results import BenchmarkResults
+from lamella.ui.bench.benchmark_run import BenchmarkRun, End
+from lamella.ui.bench.benchmarks import Benchmarks
 from lamella.ui.bench.results_view import ResultsView
+from lamella.ui.bench.run_saving import RunSaving
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
@@ -31,14 +31,14 @@ BUSY = "A benchmark is running. Another can begin when it is over."
 EMPTY = "Nothing is measured here yet. Choose a workload and systems on the left and press Start."
 
 
-class RacePanel(QWidget):
+class BenchmarkPanel(QWidget):
     """Runs one benchmark at a time through `tasks`, and keeps it in `kept` where there is such a file.
 
-    `kept_asked` wants the saved runs to be shown, `file_asked` a file with a benchmark to be chosen.
+    `saved_runs_requested` is sent to show the saved runs, `file_requested` to choose a file with a benchmark.
     """
 
-    kept_asked = Signal()
-    file_asked = Signal()
+    saved_runs_requested = Signal()
+    file_requested = Signal()
 
     def __init__(
         self,
@@ -49,10 +49,10 @@ class RacePanel(QWidget):
     ) -> None:
         super().__init__(parent)
         self._tasks = tasks
-        self._race: RaceRun | None = None
+        self._benchmark: BenchmarkRun | None = None
         self._shown: Workload | None = None
-        self.races, self.keeping = Races(), Keeping(tasks, kept, self)
-        self.bar, self.controls = RaceBar(), RaceControls(tasks, self.keeping.costs, folder)
+        self.benchmarks, self.run_saving = Benchmarks(), RunSaving(tasks, kept, self)
+        self.bar, self.controls = BenchmarkBar(), BenchmarkControls(tasks, self.run_saving.costs, folder)
         self.view, self.news = ResultsView(EMPTY), MessageBar()
         self.bar.results.setVisible(kept is not None)
         self._build()
@@ -60,14 +60,14 @@ class RacePanel(QWidget):
         self._take_workload()
 
     @property
-    def results(self) -> RaceResults:
+    def results(self) -> BenchmarkResults:
         """Of the workload that is shown."""
         assert self._shown is not None
-        return self.races.results_of(self._shown)
+        return self.benchmarks.results_of(self._shown)
 
     @property
     def running(self) -> bool:
-        return self._race is not None
+        return self._benchmark is not None
 
     def use_server(self, uri: str, keep: Callable[[str], None]) -> None:
         """Where MongoDB is; `keep` makes another address hold for what is started from then on."""
@@ -85,22 +85,22 @@ class RacePanel(QWidget):
     def start(self) -> None:
         """Benchmark what is chosen, replacing the results of the same workloads."""
         if not self.running and not self.controls.problem:
-            self.race(self.controls.choice)
+            self.benchmark(self.controls.choice)
             estimate = self.controls.note.estimate
             self.bar.expect(estimate.seconds if estimate else 0.0)
 
-    def race(self, choice: Choice) -> None:
+    def benchmark(self, choice: Choice) -> None:
         """Benchmark this, whatever the controls say; while another benchmark runs, that is told instead."""
         if self.running:
             self.news.say(BUSY)
             return
-        self.races.begin(choice)
+        self.benchmarks.begin(choice)
         self._begin(choice)
         self.show_workload(choice.parts[0].workload)
 
     def add_repeats(self, repeats: int) -> None:
         """Run the same once more and add to what is there."""
-        recording = self.races.last
+        recording = self.benchmarks.last
         if self.running or recording is None:
             return
         before = recording.choice
@@ -111,42 +111,42 @@ class RacePanel(QWidget):
 
     def stop(self) -> None:
         """End the child process at once; what was measured stays on show."""
-        if self._race is not None:
+        if self._benchmark is not None:
             self.bar.stopping()
-            self._race.stop()
+            self._benchmark.stop()
 
     def _begin(self, choice: Choice, first_repeat: int = 0) -> None:
         self.controls.systems.asking.stop()  # what runs beside a benchmark is measured with it
         self.news.clear()
         self.bar.begin()
         self.controls.setEnabled(False)
-        self._race = RaceRun(self._tasks, choice, self)
-        self._race.told.connect(self._take)
-        self._race.progressed.connect(self.bar.set_share)
-        self._race.ended.connect(self._end)
-        self._race.start(self.keeping.costs, first_repeat)
+        self._benchmark = BenchmarkRun(self._tasks, choice, self)
+        self._benchmark.told.connect(self._take)
+        self._benchmark.progressed.connect(self.bar.set_share)
+        self._benchmark.ended.connect(self._end)
+        self._benchmark.start(self.run_saving.costs, first_repeat)
 
     def _take(self, told: list[Message]) -> None:
         for message in told:
-            self.races.take(message)
+            self.benchmarks.take(message)
         doing = [message for message in told if isinstance(message, Doing)]
-        if doing and self._race is not None:
-            self.bar.doing(doing[-1], self.races.title if len(self._race.choice.parts) > 1 else "")
+        if doing and self._benchmark is not None:
+            self.bar.doing(doing[-1], self.benchmarks.title if len(self._benchmark.choice.parts) > 1 else "")
         self.view.redraw_soon()
 
     def _pause(self, paused: bool) -> None:
-        if self._race is None:
+        if self._benchmark is None:
             return
         if paused:
-            self._race.pause.pause()
+            self._benchmark.pause.pause()
         else:
-            self._race.pause.resume()
+            self._benchmark.pause.resume()
 
     def _end(self, how: End, error: Exception | None) -> None:
-        recording = self.races.last
-        assert self._race is not None and recording is not None
-        self._race.deleteLater()
-        self._race = None
+        recording = self.benchmarks.last
+        assert self._benchmark is not None and recording is not None
+        self._benchmark.deleteLater()
+        self._benchmark = None
         self.controls.setEnabled(True)
         self.bar.end(_told(how, error, len(recording.records), len(recording.failures)))
         self.bar.set_more(recording.choice.title if how is End.DONE else "")
@@ -154,13 +154,13 @@ class RacePanel(QWidget):
             self._tasks.failed.emit(error)
         self._offer_workloads()
         self.view.draw()
-        self.keeping.save(recording)
+        self.run_saving.save(recording)
 
     def _say_saved(self, number: int) -> None:
         self.news.say(
             f"Saved as run {number}.",
             ("Save a report …", lambda: self._export(".md")),
-            ("Saved runs …", self.kept_asked.emit),
+            ("Saved runs …", self.saved_runs_requested.emit),
             kind="message-success",
         )
 
@@ -175,11 +175,11 @@ class RacePanel(QWidget):
     def _take_workload(self) -> None:
         chosen = self.controls.workloads
         if chosen:
-            self.show_workload(self.races.workload(chosen[0].id))
+            self.show_workload(self.benchmarks.workload(chosen[0].id))
 
     def _offer_workloads(self) -> None:
         if self._shown is not None:
-            offered = self.races.shown_with(self.controls.workloads, self._shown)
+            offered = self.benchmarks.shown_with(self.controls.workloads, self._shown)
             self.view.display.set_shown(offered, self._shown)
 
     # ------------------------------------------------------------------- exporting
@@ -191,7 +191,7 @@ class RacePanel(QWidget):
 
     def export(self, path: Path) -> None:
         """Write the benchmark whose results are shown; a problem is said above them."""
-        recording = self.races.recording_of(self.results.workload)
+        recording = self.benchmarks.recording_of(self.results.workload)
         if recording is not None:
             export.export_telling(path, recording.run(), self.view.picture, self.news)
 
@@ -216,20 +216,22 @@ class RacePanel(QWidget):
         layout.addWidget(split, 1)
 
     def _connect(self) -> None:
-        self.bar.start_asked.connect(self.start)
-        self.bar.stop_asked.connect(self.stop)
-        self.bar.pause_asked.connect(self._pause)
-        self.bar.more_asked.connect(self.add_repeats)
-        self.bar.results_asked.connect(self.kept_asked)
-        self.controls.workload_choice.own_asked.connect(self.file_asked)
+        self.bar.start_requested.connect(self.start)
+        self.bar.stop_requested.connect(self.stop)
+        self.bar.pause_requested.connect(self._pause)
+        self.bar.more_requested.connect(self.add_repeats)
+        self.bar.results_requested.connect(self.saved_runs_requested)
+        self.controls.workload_choice.own_requested.connect(self.file_requested)
         self.controls.workload_changed.connect(self._take_workload)
         self.controls.changed.connect(lambda: self.bar.set_problem(self.controls.problem))
-        self.keeping.saved.connect(self._say_saved)
-        self.keeping.failed.connect(
+        self.run_saving.saved.connect(self._say_saved)
+        self.run_saving.failed.connect(
             lambda error: self.news.say(f"The run was not saved. {error}", kind="message-danger")
         )
-        self.view.display.export_asked.connect(self._export)
-        self.view.display.workload_asked.connect(lambda name: self.show_workload(self.races.workload(name)))
+        self.view.display.export_requested.connect(self._export)
+        self.view.display.workload_requested.connect(
+            lambda name: self.show_workload(self.benchmarks.workload(name))
+        )
 
 
 def _told(how: End, error: Exception | None, samples: int, failures: int) -> str:

@@ -7,23 +7,23 @@ from lamella.core.bench.engine.protocol import Failure, Measured, Message, Surro
 from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.results.run import Recording
 from lamella.core.bench.workloads.model import Workload
-from lamella.ui.bench.race_results import RaceResults
+from lamella.ui.bench.benchmark_results import BenchmarkResults
 
 
-class Races:
+class Benchmarks:
     """Results stay until the same workload is measured again."""
 
     def __init__(self) -> None:
         self.last: Recording | None = None
         self.title = ""
-        self._results: dict[str, RaceResults] = {}
+        self._results: dict[str, BenchmarkResults] = {}
         self._recordings: dict[str, Recording] = {}
 
     def begin(self, choice: Choice) -> None:
         """The results of its workloads are empty from now on."""
         self.last = Recording(choice)
         for part in choice.parts:
-            self._results[part.workload.id] = RaceResults(part.workload)
+            self._results[part.workload.id] = BenchmarkResults(part.workload)
             self._recordings[part.workload.id] = self.last
 
     def take(self, message: Message) -> None:
@@ -35,22 +35,22 @@ class Races:
             self.title = results.workload.title
             results.take(message)
 
-    def results_of(self, workload: Workload) -> RaceResults:
-        return self._results.setdefault(workload.id, RaceResults(workload))
+    def results_of(self, workload: Workload) -> BenchmarkResults:
+        return self._results.setdefault(workload.id, BenchmarkResults(workload))
 
     def recording_of(self, workload: Workload) -> Recording | None:
         return self._recordings.get(workload.id)
 
     def workload(self, workload_id: str) -> Workload:
         """As it was measured, or as it is known."""
-        raced = self._results.get(workload_id)
-        return raced.workload if raced else WORKLOADS[workload_id]
+        measured = self._results.get(workload_id)
+        return measured.workload if measured else WORKLOADS[workload_id]
 
     def shown_with(self, chosen: tuple[Workload, ...], shown: Workload) -> list[Workload]:
         """The workloads to choose from while one is shown: those chosen, or those of the last benchmark."""
-        raced = [part.workload for part in self.last.choice.parts] if self.last else []
-        if shown.id in [workload.id for workload in raced] and len(chosen) < len(raced):
-            return raced
+        measured = [part.workload for part in self.last.choice.parts] if self.last else []
+        if shown.id in [workload.id for workload in measured] and len(chosen) < len(measured):
+            return measured
         known = [self.workload(workload.id) for workload in chosen]
         return known if shown.id in [workload.id for workload in known] else [shown]
 
