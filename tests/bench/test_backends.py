@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from lamella.core.bench import registry
-from lamella.core.bench.engine.judge import checksum
 from lamella.core.bench.engine.protocol import Failure, Message, Unsupported
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.registry import ENTRIES, Entry, MissingBackend, UnknownBackend, family_of
@@ -22,6 +21,7 @@ from lamella.core.bench.systems.base import Backend, TableBackend
 from lamella.core.bench.systems.sqlite import SQLite
 from lamella.core.bench.workloads.model import Values
 from lamella.core.bench.workloads.table_cycle import TableCycle
+from lamella.core.bench.workloads.table_rows import checksum
 from lamella.core.bench.workloads.tables import FLOATS, SINGLE, SMALL, UPDATE_ALL
 from tests.bench.idle_systems import NoOp
 from tests.bench.table_suite import ENOUGH_SECONDS, ROWS, TABLES, asked, right_answer, rows_of, samples_of

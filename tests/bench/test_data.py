@@ -4,13 +4,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.bench.engine.judge import checksum
 from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.workloads.model import Pick
 from lamella.core.bench.workloads.table_rows import (
     BLOCK_ROWS,
     LARGEST_VALUE,
     blocks,
+    checksum,
     expected,
     pick_rows,
     python_rows,

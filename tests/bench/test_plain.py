@@ -13,13 +13,12 @@ import pytest
 from lamella.core.bench import plain
 from lamella.core.bench.engine import interpreters
 from lamella.core.bench.engine.interpreters import BadInterpreter, Interpreter, examine, objection
-from lamella.core.bench.engine.judge import checksum
 from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, Unsupported
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.plain.described import DESCRIPTIONS, PLACES
 from lamella.core.bench.plain.rows import checksum as plain_checksum
 from lamella.core.bench.results.records import Record
-from lamella.core.bench.workloads.table_rows import blocks
+from lamella.core.bench.workloads.table_rows import blocks, checksum
 from lamella.core.bench.workloads.tables import FLOATS, SMALL
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job

@@ -18,6 +18,7 @@ from typing import Any
 
 import psutil
 
+from lamella.core.bench.systems.base import DATABASE_NOTE
 from lamella.core.errors import FileProblem
 
 PREFIX = "lamella-bench-"
@@ -73,12 +74,9 @@ def _owner(pid: int) -> dict[str, Any]:
     return {"pid": pid, "started": psutil.Process(pid).create_time(), "computer": platform.node()}
 
 
-NOTE = "mongodb-database"
-
-
 def remove_folder(folder: Path, ignore_errors: bool = False) -> None:
     """The folder, and the databases that are noted anywhere in it."""
-    for note in folder.rglob(NOTE):
+    for note in folder.rglob(DATABASE_NOTE):
         from lamella.core.bench.systems import mongodb
 
         mongodb.drop(note.read_text(encoding="utf-8"))

@@ -14,6 +14,9 @@ from lamella.core.errors import LamellaError
 
 Rows = list[Row]
 
+DATABASE_NOTE = "mongodb-database"
+"""A file in a backend's folder: the name of its database on a server, which is dropped with the folder."""
+
 
 class NotReady(LamellaError):
     """A system that is installed and cannot be asked now: its server does not answer, say."""

@@ -17,8 +17,8 @@ from pymongo import MongoClient, UpdateOne, uri_parser
 from pymongo.collection import Collection
 from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 
-from lamella.core.bench.engine.place import NOTE
 from lamella.core.bench.systems.base import (
+    DATABASE_NOTE,
     FIELDS,
     Backend,
     Entity,
@@ -71,7 +71,7 @@ def server() -> str:
 def database_of(folder: Path) -> str:
     """The name of this folder's own database, noted in it the first time."""
     folder.mkdir(parents=True, exist_ok=True)
-    note = folder / NOTE
+    note = folder / DATABASE_NOTE
     if not note.exists():
         note.write_text(f"lamella_bench_{uuid4().hex}", encoding="utf-8")
     return note.read_text(encoding="utf-8")

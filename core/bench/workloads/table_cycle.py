@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lamella.core.bench.engine import place
-from lamella.core.bench.engine.judge import checksum
 from lamella.core.bench.engine.measure import ENOUGH_SECONDS, Cycle, Sample, measure, measure_each
 from lamella.core.bench.systems.base import Rows, TableBackend
 from lamella.core.bench.workloads.model import Pick, Values
-from lamella.core.bench.workloads.table_rows import Numbers, blocks, pick_rows, python_rows, rows_at
+from lamella.core.bench.workloads.table_rows import Numbers, blocks, checksum, pick_rows, python_rows, rows_at
 from lamella.core.bench.workloads.tables import CELL, GONE, GOT, ONE, SCATTERED_GONE, SCATTERED_ROWS, SOME
 
 
