@@ -159,15 +159,15 @@ def _sqlite(arguments: argparse.Namespace) -> int:
 
 
 def _index(arguments: argparse.Namespace) -> int:
-    from lamella.app.commands import index
+    from lamella.app.commands import upkeep
 
-    return index.run(arguments)
+    return upkeep.index(arguments)
 
 
 def _make_data(arguments: argparse.Namespace) -> int:
-    from lamella.app.commands import making
+    from lamella.app.commands import importing
 
-    return making.run(arguments)
+    return importing.make_data(arguments)
 
 
 def _relations(arguments: argparse.Namespace) -> int:

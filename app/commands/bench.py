@@ -1,42 +1,63 @@
-"""`lamella bench`: benchmarks in the terminal, kept and reported."""
+"""`lamella bench`: benchmarks in the terminal, saved runs and results files."""
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
+import textwrap
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 from lamella.app import paths
-from lamella.app.commands import bench_list, bench_saved, terminal
-from lamella.app.commands.bench_choice import choice_of
-from lamella.app.commands.bench_screen import Screen
+from lamella.app.command_options import whole_numbers
+from lamella.app.commands import OK, STOPPED, terminal
+from lamella.app.commands.terminal import redraw
 from lamella.core.bench.engine import runner
-from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.engine.choice import SCALES, Choice, Part, new_seed, part_of, ready_systems
 from lamella.core.bench.engine.costs import Costs, Estimate, refuse_what_does_not_fit, shipped_costs
-from lamella.core.bench.engine.protocol import Message
-from lamella.core.bench.results.console import finish, has_failures
-from lamella.core.bench.results.figures import shown_bytes, shown_seconds
-from lamella.core.bench.results.records import need_folder
-from lamella.core.bench.results.run import Recording, SavedRun
-from lamella.core.bench.results.store import SavedRuns
+from lamella.core.bench.engine.machine import sentence
+from lamella.core.bench.engine.protocol import Doing, Message
+from lamella.core.bench.registry import ENTRIES, GROUPS, WORKLOADS, unready, workloads_named
+from lamella.core.bench.results.compare import SLOWER, comparison_table
+from lamella.core.bench.results.compare import compare as compared
+from lamella.core.bench.results.console import Console, finish, has_failures
+from lamella.core.bench.results.figures import ReportTable, shown_bytes, shown_seconds
+from lamella.core.bench.results.records import Record, need_folder, read_json
+from lamella.core.bench.results.run import Recording, RunSummary, SavedRun, combine
+from lamella.core.bench.results.store import SavedRuns, read_results_file, write_results_file
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.user_script import system_names
+from lamella.core.bench.workloads.user_table_source import Source, user_table
 from lamella.core.errors import Cancelled, LamellaError
+from lamella.core.filters import Filter, parse
+from lamella.core.jobs import Job, Progress
+from lamella.core.store.paths import is_store
+from lamella.core.validation import path_of
 
-OK, LOST, STOPPED = 0, 1, 130
+ALL = "all"
+DEFAULT_WORKLOAD, DEFAULT_SYSTEMS = "small", ("lamella", "sqlite")
+
+
+LOST = REGRESSION = 1
+"""Something failed or was not measured; something became slower."""
 
 
 def run(arguments: argparse.Namespace) -> int:
     terminal.follow_settings()
     if arguments.list:
-        return bench_list.show()
+        return show_systems()
     kept = SavedRuns(paths.saved_runs())
     if arguments.runs:
-        return bench_saved.show_runs(kept)
+        return show_runs(kept)
     if arguments.show is not None:
-        return bench_saved.show_run(kept, arguments)
+        return show_run(kept, arguments)
     if arguments.delete:
-        return bench_saved.delete(kept, arguments.delete)
+        return delete(kept, arguments.delete)
     if arguments.compare:
-        return bench_saved.compare(kept, *arguments.compare)
+        return compare(kept, *arguments.compare)
     return _benchmark(_choice(arguments, kept), kept, arguments)
 
 
@@ -61,7 +82,7 @@ def _benchmark(choice: Choice, kept: SavedRuns, arguments: argparse.Namespace) -
     stopped = not _finished(choice, costs, recording, screen)
     done = recording.run()
     finish(done, print, arguments.json, arguments.report)
-    bench_saved.export(done, arguments.export)
+    export(done, arguments.export)
     if arguments.save:
         _save(kept, done, arguments.note, stopped)
     if stopped:
@@ -103,3 +124,329 @@ def _save(kept: SavedRuns, done: SavedRun, note: str | None, stopped: bool) -> N
     if said:
         kept.note(number, said)
     print(f"Saved as run {number}: lamella bench --runs lists them, --compare puts two beside each other.")
+
+
+# ----------------------------------------------------------------------- the choice
+
+
+def choice_of(arguments: argparse.Namespace) -> Choice:
+    """Raises UnknownWorkload and LamellaError; names of systems are looked at when the benchmark is
+    checked."""
+    return Choice(
+        parts=tuple(_parts(arguments)),
+        fresh=arguments.fresh,
+        seed=new_seed() if arguments.seed is None else arguments.seed,
+        folder=arguments.folder,
+        interpreter=arguments.interpreter,
+        limit_seconds=arguments.limit,
+        limit_bytes=arguments.limit_memory,
+        words=_words(arguments),
+    )
+
+
+def _parts(arguments: argparse.Namespace) -> Iterator[Part]:
+    scale, rows = _size(arguments)
+    silent = unready() if ALL in (arguments.backends or ()) else {}  # servers are asked once
+    for workload in _workloads(arguments):
+        systems = _systems(arguments.backends, workload, silent)
+        part = part_of(workload, systems, rows, arguments.repeats, scale)
+        yield part if arguments.table_rows is None else _with_table(part, arguments.table_rows)
+
+
+def _workloads(arguments: argparse.Namespace) -> list[Workload]:
+    if arguments.table is not None:
+        return [workload_of_table(arguments.table, arguments.where, arguments.columns)]
+    if arguments.where is not None or arguments.columns is not None:
+        raise LamellaError("--where and --columns are of a table of your own", fix="Name it with --table")
+    asked = arguments.workload or [DEFAULT_WORKLOAD]
+    return list({found.id: found for name in asked for found in workloads_named(name)}.values())
+
+
+def _systems(asked: Sequence[str] | None, workload: Workload, silent: Collection[str]) -> list[str]:
+    """A benchmark's own file brings its systems, called as in the file: all of them, unless some are
+    named."""
+    if workload.family == "own":
+        own = system_names(workload)
+        everybody = not asked or ALL in asked
+        return own if everybody else [name for name in own if name.rpartition(":")[2] in (asked or ())]
+    names = asked or DEFAULT_SYSTEMS
+    return [entry.id for entry in ready_systems(workload, silent)] if ALL in names else list(names)
+
+
+def _size(arguments: argparse.Namespace) -> tuple[str | None, list[int] | None]:
+    """The scale by its name, or the numbers of rows; neither for the workload's own."""
+    if arguments.scale is None or arguments.scale in SCALES:
+        return arguments.scale, arguments.rows
+    try:
+        return None, whole_numbers(arguments.scale)
+    except argparse.ArgumentTypeError as error:
+        names = " or ".join(SCALES)
+        raise LamellaError(f"--scale {arguments.scale} is neither {names} nor numbers of rows") from error
+
+
+def _with_table(part: Part, table_rows: int) -> Part:
+    workload = part.workload
+    if workload.table_rows is None or table_rows < 1:
+        raise LamellaError(
+            f"{workload.title}: --table-rows {table_rows} means nothing here",
+            fix="Leave it out: it is for workloads whose --rows count changed rows, and at least 1",
+        )
+    return replace(part, workload=replace(workload, table_rows=table_rows))
+
+
+def _words(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The same in a command that somebody may copy."""
+    lists = {
+        "--workload": arguments.workload or ([] if arguments.table else [DEFAULT_WORKLOAD]),
+        "--backends": arguments.backends or DEFAULT_SYSTEMS,
+        "--rows": arguments.rows or [],
+        "--columns": arguments.columns or [],
+    }
+    single = {
+        "--table": arguments.table,
+        "--where": arguments.where,
+        "--scale": arguments.scale,
+        "--table-rows": arguments.table_rows,
+        "--repeats": arguments.repeats,
+    }
+    given = {name: ",".join(map(str, values)) for name, values in lists.items() if values}
+    given |= {name: str(value) for name, value in single.items() if value is not None}
+    return tuple(word for pair in given.items() for word in pair)
+
+
+# ----------------------------------------------------------------------- the user's table
+
+
+def workload_of_table(
+    named: str, where: str | None = None, columns: Sequence[str] | None = None, job: Job | None = None
+) -> Workload:
+    """`named` is a file, a folder or a pattern of files, STORE:TABLE, or a store of one table.
+
+    Raises what opening it raises, BadFilter for a condition that does not fit, and UnknownColumn.
+    """
+    source = source_of(named)
+    with source.open_table() as dataset:
+        return user_table(dataset, source, columns, _condition(where), job)
+
+
+def source_of(named: str) -> Source:
+    place = path_of(named, "the table")
+    if is_store(place):
+        return Source(str(place.absolute()), _only_table(place))
+    folder, colon, table = named.rpartition(":")
+    store = Path(folder).expanduser()
+    if colon and is_store(store):
+        return Source(str(store.absolute()), table)
+    return Source(str(place.absolute()))
+
+
+def _only_table(place: Path) -> str:
+    from lamella.core.store.store import Store
+
+    with Store.open(place, read_only=True) as store:
+        names = store.tables
+    if len(names) != 1:
+        raise LamellaError(
+            f"{place}: nothing says which table to measure",
+            fix=f"Give {place}:TABLE; there are {', '.join(names)}",
+        )
+    return names[0]
+
+
+def _condition(where: str | None) -> Filter | None:
+    return None if where is None else parse(where)
+
+
+WIDTH = 100
+"""Where there is no terminal that says how wide it is."""
+
+
+# ----------------------------------------------------------------------- workloads and systems
+
+
+def show_systems() -> int:
+    reasons = unready()
+    print("Workloads:")
+    for workload in WORKLOADS.values():
+        print(f"  {workload.id}")
+        for about in (workload.about, _sizes(workload), _ready(workload, reasons)):
+            print(_folded(about, "    "))
+    print("\nGroups:")
+    for name, members in (*GROUPS.items(), ("all", ("every workload",))):
+        print(_folded(" ".join(members), f"  {name:26}"))
+    print("\nSystems:")
+    for entry in ENTRIES.values():  # a command to install one stays on one line, to be copied
+        print(f"  {entry.id:26}{entry.title}. {reasons.get(entry.id, 'Ready.')}")
+    return 0
+
+
+def _sizes(workload: Workload) -> str:
+    scales = {
+        "rows": workload.default_rows,
+        "small": workload.small_rows,
+        "published": workload.published_rows,
+    }
+    told = [f"{name} {', '.join(f'{rows:,}' for rows in sizes)}" for name, sizes in scales.items() if sizes]
+    return f"Sizes: {'; '.join(told)}."
+
+
+def _ready(workload: Workload, reasons: Collection[str]) -> str:
+    return f"Ready for it: {' '.join(entry.id for entry in ready_systems(workload, reasons))}"
+
+
+def _folded(text: str, first: str) -> str:
+    """In lines of the terminal, all of them behind the first; names are not cut at their hyphens."""
+    return textwrap.fill(
+        text,
+        shutil.get_terminal_size((WIDTH, 0)).columns,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+BAR = 20
+CREDIBLE = 0.05
+"""Of a benchmark: before so much is done, its pace says less than the estimate."""
+
+
+# ----------------------------------------------------------------------- progress
+
+
+class Screen:
+    """Lines go to standard output, and the line of progress to standard error where that is a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._bar = sys.stderr.isatty() and not quiet
+        self._diary = Console(self.say)
+        self._doing = ""
+        self._began = monotonic()
+
+    def say(self, line: str) -> None:
+        if self._quiet:
+            return
+        if self._bar:
+            redraw("")
+        print(line, flush=True)
+
+    def hear(self, message: Message) -> None:
+        if isinstance(message, Doing):
+            self._doing = f"{message.backend}, {message.rows:,} rows, {message.step.replace('_', ' ')}"
+            if self._bar:
+                return
+        self._diary.hear(message)
+
+    def progress(self, progress: Progress) -> None:
+        if not self._bar:
+            return
+        line = f"{bar(progress)}  {time_left(progress, monotonic() - self._began)}  {self._doing}"
+        redraw(line[: shutil.get_terminal_size().columns - 1])
+
+
+def bar(progress: Progress) -> str:
+    share = progress.fraction or 0.0
+    full = round(share * BAR)
+    return f"[{'#' * full}{'-' * (BAR - full)}] {share:4.0%}"
+
+
+def time_left(progress: Progress, seconds: float) -> str:
+    """The rest of the estimate, at the pace of what is done. Progress counts milliseconds as estimated."""
+    whole, done = (progress.total or 0) / 1000, progress.done / 1000
+    pace = seconds / done if done > CREDIBLE * whole else 1.0
+    rest = max(0.0, whole - done) * pace
+    return f"{rest / 60:.0f} min left" if rest >= 100 else f"{rest:.0f} s left"
+
+
+# ----------------------------------------------------------------------- saved runs and results files
+
+
+def show_runs(kept: SavedRuns) -> int:
+    found = kept.runs()
+    if not found:
+        print(f"No run is saved in {kept.path}.")
+        return OK
+    header = ("run", "started", "took", "samples", "failed", "what", "note")
+    print(ReportTable(f"Saved in {kept.path}", header, tuple(map(_run_line, found))).as_text())
+    return OK
+
+
+def show_run(kept: SavedRuns, arguments: argparse.Namespace) -> int:
+    if arguments.note is not None:
+        for named in arguments.show:
+            if not _is_number(named):
+                raise LamellaError(f"{named}: a results file keeps the note that it has", fix=_SHOW_RUN)
+            kept.note(int(named), arguments.note)
+    run = combine([_run_named(kept, named) for named in arguments.show])
+    print(f"{run.title}\n{run.started.astimezone():%Y-%m-%d %H:%M}. {run.note}\n{run.command}")
+    for machine in dict.fromkeys(sentence(found.environment) for found in run.surroundings):
+        print(machine)
+    finish(run, print, arguments.json, arguments.report)
+    export(run, arguments.export)
+    return OK
+
+
+_SHOW_RUN = "Give --note with the number of a saved run"
+
+
+def export(run: SavedRun, out: Path | None) -> None:
+    if out is not None:
+        write_results_file(run, out)
+        print(f"Results file: {out}")
+
+
+def delete(kept: SavedRuns, numbers: Sequence[int]) -> int:
+    kept.delete(numbers)
+    print(f"Forgotten: {', '.join(map(str, numbers))}")
+    return OK
+
+
+def compare(kept: SavedRuns, before: str, after: str) -> int:
+    """1 when something became slower."""
+    found = compared(_records(kept, before), _records(kept, after))
+    if not found:
+        print(f"{before} and {after} have measured nothing in common.")
+        return OK
+    print(comparison_table(found).as_text())
+    verdicts = [one.verdict for one in found]
+    told = ", ".join(f"{verdicts.count(verdict):,} {verdict}" for verdict in dict.fromkeys(verdicts))
+    print(f"\n{len(found):,} measured in both: {told}.")
+    return REGRESSION if SLOWER in verdicts else OK
+
+
+def _records(kept: SavedRuns, named: str) -> Sequence[Record]:
+    if _is_number(named):
+        return kept.run(int(named)).records
+    path = Path(named)
+    return read_json(path) if _begins_as_json(path) else read_results_file(path).records
+
+
+def _run_named(kept: SavedRuns, named: str) -> SavedRun:
+    return kept.run(int(named)) if _is_number(named) else read_results_file(Path(named))
+
+
+def _is_number(named: str) -> bool:
+    """A number is a saved run, unless there is a file of that name."""
+    return named.isdecimal() and not Path(named).exists()
+
+
+def _begins_as_json(path: Path) -> bool:
+    """Also where it cannot be read, which its reader says."""
+    try:
+        with path.open("rb") as file:
+            return file.read(64).lstrip()[:1] in (b"[", b"{")
+    except OSError:
+        return True
+
+
+def _run_line(run: RunSummary) -> tuple[str, ...]:
+    return (
+        str(run.id),
+        f"{run.started.astimezone():%Y-%m-%d %H:%M}",
+        shown_seconds(run.seconds),
+        f"{run.samples:,}",
+        f"{run.failures:,}",
+        run.title,
+        run.note,
+    )

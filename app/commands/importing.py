@@ -1,4 +1,4 @@
-"""`lamella import`: a file becomes a table of a store."""
+"""`lamella import`: a file becomes a table of a store; `lamella make-data`: a Parquet file to try."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.store import Store
+from lamella.core.transfer.generate import make
 from lamella.core.validation import path_of
 
 
@@ -71,3 +72,11 @@ def split_target(target: str) -> tuple[str, str | None]:
         )
     match = re.fullmatch(r"(.{2,}|[^A-Za-z]):([^:/\\]+)", target)
     return (match[1], match[2]) if match else (target, None)
+
+
+def make_data(arguments: argparse.Namespace) -> int:
+    with terminal.job() as job:
+        make(arguments.kind, arguments.rows, arguments.out, job)
+    rows = "1 row is" if arguments.rows == 1 else f"{arguments.rows:,} rows are"
+    print(f"{rows} in {arguments.out}")
+    return 0

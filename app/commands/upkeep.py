@@ -1,11 +1,11 @@
-"""`lamella export`, `compact`, `verify`, `backup` and `summary`: what keeps a store in good order."""
+"""Commands that keep a store in good order: export, compact, verify, backup, summary and index."""
 
 from __future__ import annotations
 
 import argparse
 
 from lamella.app.commands import DAMAGED, terminal
-from lamella.core.errors import StoreProblem
+from lamella.core.errors import LamellaError, StoreProblem
 from lamella.core.store.log_check import log_damage
 from lamella.core.store.paths import CATALOG, is_store
 from lamella.core.store.store import Store
@@ -78,3 +78,24 @@ def _open_store(arguments: argparse.Namespace, read_only: bool = False) -> Store
 
 def _tables(store: Store, name: str | None) -> list[Table]:
     return [store[each] for each in ([name] if name else store.tables)]
+
+
+def index(arguments: argparse.Namespace) -> int:
+    if not is_store(arguments.store):
+        raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")
+    if arguments.drop and not arguments.columns:
+        raise LamellaError("--drop does not say which index", fix="Name its columns")
+    kind = "fulltext" if arguments.words else "sorted"
+    reading = not arguments.columns
+    with terminal.job() as job, Store.open(arguments.store, read_only=reading) as store:
+        table = store[arguments.table]
+        if reading:
+            print("\n".join(map(str, table.indexes)) or "no indexes")
+        elif arguments.drop:
+            table.drop_index(arguments.columns, kind=kind)
+        elif arguments.words:
+            language = None if arguments.language == "none" else arguments.language
+            print(table.create_index(arguments.columns, kind=kind, language=language, job=job))
+        else:
+            print(table.create_index(arguments.columns, job=job))
+    return 0

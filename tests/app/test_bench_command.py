@@ -18,8 +18,7 @@ import pytest
 from lamella.app import cli, paths
 from lamella.app import settings as servers
 from lamella.app.command_options import byte_count
-from lamella.app.commands import bench_choice
-from lamella.app.commands.bench_screen import bar, time_left
+from lamella.app.commands.bench import bar, choice_of, time_left
 from lamella.core.bench.registry import ENTRIES, unready
 from lamella.core.bench.results.records import write_json
 from lamella.core.bench.results.store import SavedRuns
@@ -190,7 +189,7 @@ def test_the_list_says_that_no_server_answers(bench: Said, monkeypatch: pytest.M
         monkeypatch.setattr(mongodb, "ANSWER_SECONDS", 0.2)
         status, said, _ = bench("--list")
         words = ["--workload", "entity", "--backends", "all", "--scale", "small"]
-        choice = bench_choice.choice_of(cli._command_parser("bench").parse_args(words))
+        choice = choice_of(cli._command_parser("bench").parse_args(words))
     assert status == 0
     (line,) = [line for line in said.splitlines() if line.startswith("  mongodb ")]
     assert f"No server answers at {place}" in line and "Ready" not in line
@@ -215,7 +214,7 @@ def test_the_list_fits_the_terminal(bench: Said, monkeypatch: pytest.MonkeyPatch
 
 def test_all_backends_are_those_that_are_ready_for_the_workload() -> None:
     words = ["--workload", "entity", "--backends", "all", "--scale", "small"]
-    choice = bench_choice.choice_of(cli._command_parser("bench").parse_args(words))
+    choice = choice_of(cli._command_parser("bench").parse_args(words))
     assert len(choice.parts) > 3
     assert all("lamella" in part.systems for part in choice.parts)
     assert all(ENTRIES[name].takes(part.workload.family) for part in choice.parts for name in part.systems)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lamella.app.cli import _command_parser
-from lamella.app.commands.bench_choice import choice_of
+from lamella.app.commands.bench import choice_of
 from lamella.core.bench.engine.choice import Choice, Part, part_of, ready_systems
 from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SMALL

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lamella.app import cli
-from lamella.app.commands.bench_choice import choice_of
+from lamella.app.commands.bench import choice_of
 from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice, part_of, ready_systems
 from lamella.core.bench.engine.protocol import WRONG, Failure, Message

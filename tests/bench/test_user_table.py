@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import Store, open_dataset
-from lamella.app.commands.bench_table import source_of, workload_of_table
+from lamella.app.commands.bench import source_of, workload_of_table
 from lamella.core.bench import registry
 from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice, Part, part_of

@@ -1,6 +1,8 @@
-"""The top of the benchmark: start, pause, stop, more of the same, and what is going on."""
+"""The line of buttons of a benchmark: start, pause, stop, and what it does now."""
 
 from __future__ import annotations
+
+from time import monotonic
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
@@ -10,7 +12,25 @@ from lamella.core.bench.results.figures import shown_rows
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_results import title_of
 from lamella.ui.bench.durations import about
-from lamella.ui.bench.stopwatch import Stopwatch
+
+
+class Stopwatch:
+    """Runs from the start."""
+
+    def __init__(self) -> None:
+        self._begun = monotonic()
+        self._before = 0.0
+        self._halted = False
+
+    @property
+    def seconds(self) -> float:
+        return self._before + (0.0 if self._halted else monotonic() - self._begun)
+
+    def halt(self, halted: bool) -> None:
+        """Stand still, or go on."""
+        self._before = self.seconds
+        self._begun, self._halted = monotonic(), halted
+
 
 SURE_FROM = 0.08
 """Before this share is done, the time that is left is the estimate's."""

@@ -16,13 +16,11 @@ from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.results.compare import REFERENCE
 from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
-from lamella.ui.bench.conditions import ConditionsForm
+from lamella.ui.bench.conditions import ConditionsForm, Section
 from lamella.ui.bench.estimate_note import EstimateNote
-from lamella.ui.bench.parts import reason_against
-from lamella.ui.bench.section import Section
 from lamella.ui.bench.size_choice import SizeChoice
 from lamella.ui.bench.system_list import SystemList
-from lamella.ui.bench.workload_choice import WorkloadChoice
+from lamella.ui.bench.workload_choice import WorkloadChoice, reason_against
 from lamella.ui.tasks import Tasks
 
 MOST_REPEATS = 1000

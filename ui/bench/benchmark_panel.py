@@ -19,10 +19,8 @@ from lamella.ui.bench import export
 from lamella.ui.bench.benchmark_bar import BenchmarkBar
 from lamella.ui.bench.benchmark_controls import BenchmarkControls
 from lamella.ui.bench.benchmark_results import BenchmarkResults
-from lamella.ui.bench.benchmark_run import BenchmarkRun, End
-from lamella.ui.bench.benchmarks import Benchmarks
+from lamella.ui.bench.benchmark_run import BenchmarkRun, Benchmarks, End, RunSaving
 from lamella.ui.bench.results_view import ResultsView
-from lamella.ui.bench.run_saving import RunSaving
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 

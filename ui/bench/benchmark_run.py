@@ -1,4 +1,4 @@
-"""One benchmark under way: what it tells, collected between two looks, and how it ended."""
+"""Benchmarks of this session: the one that runs, the results of each workload, and saved runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice
-from lamella.core.bench.engine.costs import Costs
+from lamella.core.bench.engine.costs import Costs, shipped_costs
 from lamella.core.bench.engine.limits import Pause
-from lamella.core.bench.engine.protocol import Message
+from lamella.core.bench.engine.protocol import Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.results.records import Record
+from lamella.core.bench.results.run import Recording
+from lamella.core.bench.results.store import SavedRuns
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job, Progress
+from lamella.ui.bench.benchmark_results import BenchmarkResults
 from lamella.ui.tasks import Handle, Tasks
 
 LOOK_MILLISECONDS = 100
@@ -81,3 +87,96 @@ class BenchmarkRun(QObject):
         self._handle = None
         self._empty_inbox()
         self.ended.emit(how, error)
+
+
+class Benchmarks:
+    """Results stay until the same workload is measured again."""
+
+    def __init__(self) -> None:
+        self.last: Recording | None = None
+        self.title = ""
+        self._results: dict[str, BenchmarkResults] = {}
+        self._recordings: dict[str, Recording] = {}
+
+    def begin(self, choice: Choice) -> None:
+        """The results of its workloads are empty from now on."""
+        self.last = Recording(choice)
+        for part in choice.parts:
+            self._results[part.workload.id] = BenchmarkResults(part.workload)
+            self._recordings[part.workload.id] = self.last
+
+    def take(self, message: Message) -> None:
+        """Of the last benchmark; `title` is of the workload that it is at."""
+        assert self.last is not None
+        self.last.hear(message)
+        results = self._results.get(_workload_of(message))
+        if results is not None:
+            self.title = results.workload.title
+            results.take(message)
+
+    def results_of(self, workload: Workload) -> BenchmarkResults:
+        return self._results.setdefault(workload.id, BenchmarkResults(workload))
+
+    def recording_of(self, workload: Workload) -> Recording | None:
+        return self._recordings.get(workload.id)
+
+    def workload(self, workload_id: str) -> Workload:
+        """As it was measured, or as it is known."""
+        measured = self._results.get(workload_id)
+        return measured.workload if measured else WORKLOADS[workload_id]
+
+    def shown_with(self, chosen: tuple[Workload, ...], shown: Workload) -> list[Workload]:
+        """The workloads to choose from while one is shown: those chosen, or those of the last benchmark."""
+        measured = [part.workload for part in self.last.choice.parts] if self.last else []
+        if shown.id in [workload.id for workload in measured] and len(chosen) < len(measured):
+            return measured
+        known = [self.workload(workload.id) for workload in chosen]
+        return known if shown.id in [workload.id for workload in known] else [shown]
+
+
+def _workload_of(message: Message) -> str:
+    match message:
+        case Measured(record):
+            return record.workload
+        case Failure() | Unsupported() | Surroundings():
+            return message.workload
+    return ""
+
+
+class RunSaving(QObject):
+    """`saved` has the number of the run. Without a file nothing is kept."""
+
+    saved = Signal(int)
+    failed = Signal(Exception)
+
+    def __init__(self, tasks: Tasks, kept: SavedRuns | None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tasks, self._kept = tasks, kept
+        self._saved: tuple[Recording, int] | None = None
+
+    def save(self, recording: Recording) -> None:
+        """A benchmark that measured something; one that grew takes the place of what was saved of it
+        before."""
+        kept, saved = self._kept, self._saved
+        if kept is None or not (recording.records or recording.failures):
+            return
+        run = recording.run()
+        before = [saved[1]] if saved and saved[0] is recording else []
+
+        def work(job: Job) -> int:
+            number = kept.save(run)
+            kept.delete(before)
+            return number
+
+        def done(number: int) -> None:
+            self._saved = (recording, number)
+            self.saved.emit(number)
+
+        self._tasks.write(work, done, self.failed.emit, owner=self, text="Saving the run")
+
+    def costs(self) -> Costs:
+        """Blocks. Of the runs that were saved, or as shipped where these cannot be read."""
+        try:
+            return self._kept.costs() if self._kept else shipped_costs()
+        except FileProblem:
+            return shipped_costs()  # that the file is damaged is said where runs are kept and shown

@@ -18,8 +18,7 @@ from lamella.ui.bench.benchmark_results import BenchmarkResults, title_of
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.display_bar import DisplayBar
 from lamella.ui.bench.drawing import bars, lines, normalised
-from lamella.ui.bench.findings import findings
-from lamella.ui.bench.findings_table import FindingsTable
+from lamella.ui.bench.findings_table import FindingsTable, findings
 from lamella.ui.bench.plot_lines import DAGGER
 from lamella.ui.bench.statistics_table import StatisticsTable, statistics_rows
 

@@ -1,11 +1,16 @@
-"""The systems, in groups: which take part, which are installed, and a way to find one among many."""
+"""The systems of a benchmark in groups: which take part, which versions answer, and what is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import platform
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
 
 from PySide6.QtCore import QEvent, QObject, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
+    QCheckBox,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -15,17 +20,245 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.bench.engine.child import Introduction
+from lamella.core.bench.engine.child import Introduction, ask_introductions
 from lamella.core.bench.engine.interpreters import Interpreter
-from lamella.core.bench.registry import Entry
+from lamella.core.bench.registry import ENTRIES, Entry
 from lamella.core.bench.workloads.model import Workload
+from lamella.core.jobs import Job
 from lamella.ui import theme
-from lamella.ui.bench.asking import Asking
-from lamella.ui.bench.parts import no_part
-from lamella.ui.bench.server_field import ServerField
-from lamella.ui.bench.system_groups import grouped, installed_versions
-from lamella.ui.bench.system_row import SystemRow
-from lamella.ui.tasks import Tasks
+from lamella.ui.bench.workload_choice import no_part
+from lamella.ui.tasks import Handle, Tasks
+
+ASKING = "is being asked how it is configured …"
+
+
+class SystemRow(QWidget):
+    """Off where the system takes no part in the workload, or cannot run here."""
+
+    toggled = Signal()
+
+    def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.entry = entry
+        self.box = QCheckBox(entry.title)
+        self.version, self.copy = QLabel(), QToolButton()
+        self._missing, self._part, self._told = "", "", ""
+        self._build()
+        self._tell()
+
+    @property
+    def chosen(self) -> bool:
+        return self.box.isChecked() and self.ready
+
+    @property
+    def takes_part(self) -> bool:
+        return not self._part
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be ticked, also while a benchmark runs and all choices are off."""
+        return not (self._missing or self._part)
+
+    def set_part(self, reason: str) -> None:
+        """Why it takes no part in what is measured; empty when it does."""
+        self._part = reason
+        self._tell()
+
+    def set_missing(self, missing: str) -> None:
+        """Why it cannot run here, with the command that mends it; empty when it can."""
+        self._missing = missing
+        self._tell()
+
+    def set_version(self, version: str) -> None:
+        self.version.setText(version)
+
+    def set_told(self, version: str, description: str) -> None:
+        """What it says of itself; empty while it was not asked."""
+        self._told = f"{version}: {description}" if version else description
+        if version and not self.version.text():
+            self.version.setText(version)
+        self._tell()
+
+    @property
+    def command(self) -> str:
+        """What to type so that it can run; empty where nothing is missing."""
+        return self._missing.partition("Run: ")[2]
+
+    def _tell(self) -> None:
+        self.box.setEnabled(self.ready)
+        self.copy.setVisible(bool(self.command) and not self._part)
+        self.version.setVisible(not self.copy.isVisibleTo(self))
+        reason = self._part or self._missing
+        tip = reason or f"{self.entry.title} {self._told or ASKING}"
+        for widget in (self, self.box):
+            widget.setToolTip(tip)
+        self.box.setAccessibleDescription(tip)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.command)
+        self.copy.setText("Copied")
+
+    def _build(self) -> None:
+        theme.variant(self.version, "caption")
+        theme.variant(self.copy, "chip")
+        self.copy.setText("Copy install command")
+        self.copy.setToolTip("Copies the command that installs it")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        layout.addWidget(self.box)
+        layout.addStretch(1)
+        layout.addWidget(self.version)
+        layout.addWidget(self.copy)
+        self.box.toggled.connect(self.toggled)
+        self.copy.clicked.connect(self._copy)
+
+
+GROUPS = {
+    "Stores": ("lamella", "parquetdb", "deltalake", "pytables", "h5py", "zodb"),
+    "Databases": (
+        *("sqlite", "sqlite-wal", "sqlite-obj", "sqlalchemy-core", "sqlalchemy-orm"),
+        *("sqlite-parquet", "sqlite-parquet-one-table", "sqlite-fts5"),
+        *("duckdb", "duckdb-parquet", "mongodb"),
+    ),
+    "Data frames": ("pyarrow", "pyarrow-tuned", "polars", "pandas"),
+    "Files": ("csv", "csv-numpy", "jsonl", "pickle", "pickle-obj"),
+}
+OTHERS = "Others"
+
+PACKAGES = {
+    "lamella": "lamella",
+    "duckdb": "duckdb",
+    "duckdb-parquet": "duckdb",
+    "pyarrow": "pyarrow",
+    "pyarrow-tuned": "pyarrow",
+    "pandas": "pandas",
+    "csv-numpy": "numpy",
+}
+"""What pip calls a system that needs nothing besides what this program needs."""
+
+
+def grouped() -> dict[str, list[Entry]]:
+    """Every system of the table; those that no group names stand together at the end."""
+    named = {name for names in GROUPS.values() for name in names}
+    groups = {title: [ENTRIES[name] for name in names if name in ENTRIES] for title, names in GROUPS.items()}
+    groups[OTHERS] = [entry for name, entry in ENTRIES.items() if name not in named]
+    return {title: entries for title, entries in groups.items() if entries}
+
+
+def installed_versions(entries: Sequence[Entry]) -> dict[str, str]:
+    """By system; those without a package of their own have the version of SQLite or of Python.
+
+    Reads files, and imports nothing.
+    """
+    return {entry.id: _installed(entry) for entry in entries}
+
+
+def _installed(entry: Entry) -> str:
+    package = entry.requires[0][1] if entry.requires else PACKAGES.get(entry.id, "")
+    if package:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return ""
+    if entry.id.startswith("sqlite"):
+        return sqlite3.sqlite_version
+    return f"Python {platform.python_version()}" if entry.id in GROUPS["Files"] else ""
+
+
+class Asking(QObject):
+    """`heard` comes for one system after the other. A benchmark that begins ends it by `stop`."""
+
+    heard = Signal(Introduction)
+    failed = Signal(Exception)
+
+    def __init__(self, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+        self._families: tuple[str, ...] = ()
+        self._asked: set[str] = set()
+        self._handle: Handle | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._handle is not None
+
+    def set_families(self, families: Iterable[str]) -> None:
+        """Those to ask about from now on; nothing is asked yet."""
+        self._families = tuple(dict.fromkeys(families))
+
+    def ask(self) -> None:
+        """Those that were not asked before; nothing happens while others are."""
+        families = tuple(family for family in self._families if family not in self._asked)
+        if self._handle is not None or not families:
+            return
+        self._asked.update(families)
+
+        def work(job: Job) -> None:
+            ask_introductions(families, self.heard.emit, job)
+
+        handle = self._tasks.read(
+            work,
+            lambda _: self._over(handle),
+            lambda error: self._over(handle, error),
+            stopped=lambda: self._over(handle),
+            owner=self,
+            quiet=True,
+        )
+        self._handle = handle
+
+    def ask_again(self) -> None:
+        """As if nobody had been asked yet."""
+        self.stop()
+        self.ask()
+
+    def stop(self) -> None:
+        """What was asked and not told yet will be asked again."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        self._asked = set()
+
+    def _over(self, handle: Handle, error: Exception | None = None) -> None:
+        if self._handle is handle:
+            self._handle = None
+        if error is not None:
+            self.failed.emit(error)
+
+
+INDENT = theme.XL
+
+
+class ServerField(QWidget):
+    """`changed` follows another address, once it is typed."""
+
+    changed = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.uri = QLineEdit(accessibleName="Address of the MongoDB server")
+        self._before = ""
+        label = QLabel("at")
+        theme.variant(label, "caption")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(INDENT, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        layout.addWidget(label)
+        layout.addWidget(self.uri, 1)
+        self.uri.setToolTip("mongodb://user:password@host:port; a benchmark makes databases of its own there")
+        self.uri.editingFinished.connect(self._take)
+
+    def show_uri(self, uri: str) -> None:
+        self._before = uri
+        self.uri.setText(uri)
+        self.uri.setCursorPosition(0)
+
+    def _take(self) -> None:
+        typed = self.uri.text().strip()
+        if typed != self._before:
+            self._before = typed
+            self.changed.emit(typed)
+
 
 FIRST_CHOICE = ("lamella", "sqlite")
 WITH_SERVER = "mongodb"
@@ -102,8 +335,8 @@ class SystemList(QWidget):
         self._tasks.read(lambda job: installed_versions(entries), self._show_versions, owner=self, quiet=True)
 
     def _show_versions(self, versions: dict[str, str]) -> None:
-        for name, version in versions.items():
-            self.rows[name].set_version(version)
+        for name, found in versions.items():
+            self.rows[name].set_version(found)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Enter, QEvent.Type.FocusIn) and self.isEnabled():

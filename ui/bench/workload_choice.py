@@ -1,12 +1,15 @@
-"""What is measured: one workload, or several at a scale."""
+"""Which workloads are measured, and why a system takes no part in them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
 from lamella.core.bench.engine.choice import PUBLISHED_SCALE, SMALL_SCALE
-from lamella.core.bench.registry import ALL, GROUPS, WORKLOADS, workloads_named
+from lamella.core.bench.engine.interpreters import Interpreter, objection
+from lamella.core.bench.registry import ALL, GROUPS, WORKLOADS, Entry, family_of, workloads_named
 from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption
@@ -97,3 +100,21 @@ class WorkloadChoice(QWidget):
         self.box.currentIndexChanged.connect(self._take)
         self.list.itemChanged.connect(lambda _: self.changed.emit())
         self.scale.currentIndexChanged.connect(lambda _: self.changed.emit())
+
+
+def no_part(entry: Entry, workloads: Sequence[Workload], other: Interpreter | None) -> str:
+    """Empty when it takes part in one of the workloads at least, in this Python or in the `other`."""
+    reasons = [reason_against(entry, workload, other) for workload in workloads]
+    if not reasons or "" in reasons:
+        return ""
+    if len(reasons) > 1:
+        return f"{entry.title} takes no part in any of these workloads"
+    return reasons[0]
+
+
+def reason_against(entry: Entry, workload: Workload, other: Interpreter | None) -> str:
+    """Of one workload; empty when the system takes part."""
+    if not entry.takes(workload.family):
+        reason = family_of(workload).absent.get(entry.id, "")
+        return f"{entry.title} takes no part in {workload.title}" + (f": {reason}" if reason else "")
+    return objection(other, entry.id, workload) if other else ""

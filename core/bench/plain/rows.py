@@ -1,5 +1,5 @@
 """The rows of the workload, which the runner wrote as raw doubles, row after row, and their checksum, which
-is `core.bench.engine.judge.checksum` of rows of floats in plain Python."""
+is `core.bench.workloads.table_rows.checksum` of rows of floats in plain Python."""
 
 from __future__ import annotations
 
