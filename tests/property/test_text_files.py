@@ -15,20 +15,21 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.text import dataset as text_dataset
 from lamella.core.datasets.text import dataset as text_opening
+from lamella.core.datasets.text.types import doubles, loses_json_digits
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.store import Store
@@ -361,3 +362,37 @@ def is_same(value: Any, read: Any) -> bool:
     if read is None:
         return value is None or value in ("", "NA")
     return bool(value == read)
+
+
+@st.composite
+def decimals(draw: st.DrawFn) -> str:
+    """Numbers with a point or an exponent: as programs write doubles, and with a digit or two changed."""
+    number = draw(
+        st.floats(-1e22, 1e22) | st.floats(-10, 10) | st.floats(allow_nan=False, allow_infinity=False)
+    )
+    kind, digits = draw(st.sampled_from("efgr")), draw(st.integers(0, 20))
+    text = repr(number) if kind == "r" else f"{number:.{digits}{kind}}"
+    places = [place for place, sign in enumerate(text.split("e")[0]) if sign in "123456789"]
+    for place in draw(st.lists(st.sampled_from(places), max_size=2)) if places else []:
+        text = text[:place] + draw(st.sampled_from("123456789")) + text[place + 1 :]
+    assume(abs(float(text)) != float("inf"))  # of these JsonLines knows, as of whole numbers
+    return text if re.search("[.e]", text) else f"{text}.0"
+
+
+def gives_back(text: str) -> bool:
+    """Whether the double nearest to the number, rounded to as many digits, is the number."""
+    number, written = float(text), Decimal(text).normalize(Context(prec=400))
+    rounded = Context(prec=len(written.as_tuple().digits)).create_decimal_from_float(number)
+    return rounded == written or Decimal(repr(number)) == written
+
+
+@settings(max_examples=RUNS * 2)
+@given(st.lists(decimals(), min_size=1, max_size=8))
+def test_numbers_that_doubles_give_back_are_told_from_others(numbers: list[str]) -> None:
+    kept = all(map(gives_back, numbers))
+    assert loses_json_digits(f'{{"v": [{", ".join(numbers)}]}}\n'.encode()) == (not kept)
+    as_numbers = doubles(pa.array(numbers))
+    bare = any(re.fullmatch(r"-?[0-9]+e[0-9]+", number) for number in numbers)
+    assert (as_numbers is not None) == (kept and not bare)
+    if as_numbers is not None:
+        assert as_numbers.to_pylist() == list(map(float, numbers))

@@ -97,7 +97,7 @@ def _bytes_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _all_exact(texts: pa.Array) -> bool:
-    for told_apart in (_not_scientific, _not_written_back):
+    for told_apart in (_not_scientific, _not_written_back, _not_kept_plain):
         if len(texts):
             texts = texts.filter(told_apart(texts))
     return all(_is_exact(text) for text in pc.unique(texts).to_pylist())
@@ -105,6 +105,14 @@ def _all_exact(texts: pa.Array) -> bool:
 
 def _not_scientific(texts: pa.Array) -> pa.Array:
     return pc.invert(pc.match_substring_regex(texts, _SCIENTIFIC))
+
+
+def _not_kept_plain(texts: pa.Array) -> pa.Array:
+    offsets, data = _bytes_of(texts)
+    kept = from_numpy(
+        _keep_digits(data, offsets[:-1] + (data[offsets[:-1]] == _MINUS), offsets[1:]), pa.bool_()
+    )
+    return pc.invert(pc.and_(kept, pc.match_substring_regex(texts, r"^-?(0|[1-9][0-9]*)\.[0-9]+$")))
 
 
 def _not_written_back(texts: pa.Array) -> pa.Array:
@@ -126,8 +134,10 @@ def _is_exact(text: str) -> bool:
 
 def survives_double(text: str) -> bool:
     """Whether the double nearest to a number has all its digits: in short, or as many as were given."""
+    if len(text) <= _EXACT_DIGITS + 1 and "." in text and "e" not in text and "E" not in text:
+        return True
     number = float(text)
-    if repr(number) == text:
+    if text in (repr(number), f"{number:.17g}", f"{number:.16e}"):
         return True
     written = Decimal(text).normalize(Context(prec=max(1, len(text))))
     if not isfinite(number):
@@ -136,6 +146,81 @@ def survives_double(text: str) -> bool:
         return True
     digits = len(written.as_tuple().digits)
     return Context(prec=digits).create_decimal_from_float(number) == written
+
+
+_LONGEST_KEPT, _NUMBERS_AT_ONCE = 26, 1 << 14
+_POWERS = [10**exponent for exponent in range(41)]
+_TENS = np.array(_POWERS, np.float64)
+_TENS_REST = np.array([float(power - int(float(power))) for power in _POWERS])
+"""What the doubles above are short of, so that both together have twice the digits."""
+
+
+def _keep_digits(
+    data: np.ndarray, starts: np.ndarray, ends: np.ndarray, exponents: np.ndarray | None = None
+) -> np.ndarray:
+    """Which numbers, from each start to its end without their sign, a double gives back for certain: of the
+    others `survives_double` knows. True for whole numbers, which others check.
+
+    A double does so where it is nearer than half of the number's last digit. `exponents` stand behind."""
+    kept = np.zeros(len(starts), np.bool_)
+    for first in range(0, len(starts), _NUMBERS_AT_ONCE):  # so many as the processor's cache holds
+        some = slice(first, first + _NUMBERS_AT_ONCE)
+        kept[some] = _keep_few(data, starts[some], ends[some], None if exponents is None else exponents[some])
+    return kept
+
+
+def _keep_few(
+    data: np.ndarray, starts: np.ndarray, ends: np.ndarray, exponents: np.ndarray | None
+) -> np.ndarray:
+    lengths = ends - starts
+    is_whole = lengths <= _LONGEST_KEPT
+    known = is_whole.copy()
+    columns = np.arange(min(int(lengths.max()), _LONGEST_KEPT))[:, None]
+    signs = data[np.minimum(starts + columns, len(data) - 1)]
+    digits = np.zeros(len(starts), np.int64)
+    places, points = np.zeros(len(starts), np.int16), np.zeros(len(starts), np.int8)
+    for place, sign in enumerate(signs):
+        inside, value = place < lengths, sign - _ZERO
+        is_digit = (value < 10) & inside
+        if place > 17:
+            known &= ~is_digit | (digits < 10**17)
+        digits = np.where(is_digit, digits * 10 + value, digits)
+        places += is_digit & (points > 0)
+        points += (sign == _POINT) & inside
+    is_whole &= points == 0
+    if exponents is not None:
+        places = places - exponents
+        is_whole &= exponents == 0
+    known &= (points <= 1) & (places >= 0) & (places < len(_POWERS))
+    ten, rest = (powers[np.where(known, places, 0)] for powers in (_TENS, _TENS_REST))
+    digits[~known] = 0
+    high = digits.astype(np.float64)
+    low = (digits - high.astype(np.int64)).astype(np.float64)
+    nearest = high / ten
+    nearest += _missing(nearest, ten, rest, high, low) / ten
+    missing = np.abs(_missing(nearest, ten, rest, high, low))
+    return np.asarray(is_whole | known & (missing < _SURELY_HALF))
+
+
+_SURELY_HALF = 0.499
+"""Of a last digit: computed with twice the digits of a double, which is not quite exact."""
+
+
+def _missing(
+    double: np.ndarray, ten: np.ndarray, rest: np.ndarray, high: np.ndarray, low: np.ndarray
+) -> np.ndarray:
+    """high + low - double · (ten + rest), by Dekker's product of doubles without rounding."""
+    product = double * ten
+    upper, ten_upper = _upper_half(double), _upper_half(ten)
+    lower, ten_lower = double - upper, ten - ten_upper
+    error = ((upper * ten_upper - product) + upper * ten_lower + lower * ten_upper) + lower * ten_lower
+    missing: np.ndarray = (high - product) - error - double * rest + low
+    return missing
+
+
+def _upper_half(double: np.ndarray) -> np.ndarray:
+    shifted = double * float((1 << 27) + 1)
+    return np.asarray(shifted - (shifted - double))
 
 
 def uneven_zeros(texts: pa.Array) -> tuple[str, str] | None:
@@ -166,19 +251,32 @@ def loses_json_digits(data: bytes) -> bool:
     starts, ends = _long_runs(view)
     if not len(starts):
         return False
-    starts -= view[starts - 1] == _MINUS
-    value = _BEFORE_VALUE[view[starts - 1]]
+    value = _BEFORE_VALUE[view[starts - 1 - (view[starts - 1] == _MINUS)]]
     starts, ends = starts[value], ends[value]
-    exponent = _EXPONENT_SIGN[view[ends]]
-    ends = ends + exponent
-    ends += exponent & _SIGN[view[ends]]
-    for _ in range(3):
-        ends += exponent & _DIGIT[view[ends]]
-    texts = _cut_out(view, starts, ends)
+    exponents, stops = _exponents(view, ends)
+    doubtful = ~_keep_digits(view, starts, ends, exponents)
+    starts, stops = starts[doubtful], stops[doubtful]
+    texts = _cut_out(view, starts - (view[starts - 1] == _MINUS), stops)
     decimals = texts.filter(pc.match_substring_regex(texts, "[.eE]"))
-    plain = pc.replace_substring_regex(decimals, "[eE]([+-]?)0?", "e\\1") if exponent.any() else decimals
+    plain = decimals if exponents is None else pc.replace_substring_regex(decimals, "[eE]([+-]?)0?", "e\\1")
     odd = decimals.filter(pc.not_equal(pc.cast(pc.cast(decimals, pa.float64()), pa.string()), plain))
     return not all(survives_double(text) for text in pc.unique(odd).to_pylist())
+
+
+def _exponents(view: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+    """What follows digits as their exponent, up to three digits, None where nothing does; where it ends."""
+    there = _EXPONENT_SIGN[view[ends]]
+    if not there.any():
+        return None, ends
+    stops = ends + there
+    negative = there & (view[stops] == _MINUS)
+    stops += there & _SIGN[view[stops]]
+    exponents = np.zeros(len(ends), np.int64)
+    for _ in range(3):
+        is_digit = there & _DIGIT[view[stops]]
+        exponents = np.where(is_digit, exponents * 10 + (view[stops] - _ZERO), exponents)
+        stops += is_digit
+    return np.where(negative, -exponents, exponents), stops
 
 
 def _has_long_exponent(view: np.ndarray) -> bool:
