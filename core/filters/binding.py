@@ -90,7 +90,8 @@ def _condition(predicate: Predicate, types: Types, name: str) -> Filter:
     if isinstance(predicate, Bound) and types.get(predicate.place.column) == predicate.place.whole:
         return predicate
     operator, place = known_operator(predicate), place_in(types, predicate.column, name)
-    if operator.id in WHOLE and kind_of(place.type) in NESTED and any(map(is_whole, predicate.values)):
+    are_whole = not predicate.values or any(map(is_whole, predicate.values))
+    if operator.id in WHOLE and kind_of(place.type) in NESTED and are_whole:
         return _whole(predicate, operator, place, types, name)
     return _bound(predicate, operator, place, types, name)
 

@@ -90,7 +90,7 @@ _VALUES = {
     "$endsWith": "ends_with",
     "$like": "like",
 }
-_LISTS = {"$all": "has_all", "$between": "between", "$mod": "mod"}
+_LISTS = {"$between": "between", "$mod": "mod"}
 _COMPARISONS = {f"${name}": name for name in ("eq", "ne", "gt", "gte", "lt", "lte")}
 
 
@@ -116,7 +116,12 @@ def _entry(name: Any, asked: Any, depth: int) -> Filter:
     if not isinstance(name, str):
         raise BadFilter(f"{name!r} is no name of a column", fix="Give it as text")
     if name in _GROUPS:
-        return _GROUPS[name]([_query(part, depth) for part in _list(name, asked)])
+        parts = [_query(part, depth) for part in _list(name, asked)]
+        if not parts:
+            raise BadFilter(
+                f"{name} takes at least one condition", fix="Leave it out, or put one into its list"
+            )
+        return _GROUPS[name](parts)
     if name == "$expr":
         return _expression(asked, depth)
     if name == "$not":
@@ -156,7 +161,7 @@ def _operator(column: str, key: str, operand: Any, beside: Mapping[str, Any], de
     if key == "$regex":
         return _pattern(column, operand, beside.get("$options", ""))
     if key == "$not":
-        if isinstance(operand, Mapping | re.Pattern):
+        if isinstance(operand, re.Pattern) or (isinstance(operand, Mapping) and operand):
             return Not(_conditions(column, operand, _deeper(depth)))
         raise BadFilter(
             f"Column '{column}': $not takes operators, not {operand!r}", fix="Write $ne for a value"
@@ -194,6 +199,12 @@ def _none_of(column: str, operand: Any) -> Filter:
     known = tuple(value for value in values if value is not None)
     found = Predicate(column, "nin", known)
     return all_of([found, Predicate(column, "not_null")]) if len(known) < len(values) else found
+
+
+def _all_of(column: str, operand: Any) -> Filter:
+    """Of nothing MongoDB says that no list has it, where a filter tree says that each does."""
+    values = tuple(_list("$all", operand))
+    return Predicate(column, "has_all" if values else "has_any", values)
 
 
 def _exists(column: str, operand: Any) -> Filter:
@@ -297,6 +308,7 @@ _OTHERS: dict[str, Callable[[str, Any], Filter]] = {
     "$ne": _unequal,
     "$in": _one_of,
     "$nin": _none_of,
+    "$all": _all_of,
     "$exists": _exists,
     "$type": _type,
 }

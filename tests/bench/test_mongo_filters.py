@@ -13,7 +13,7 @@ from pymongo.errors import OperationFailure
 
 from lamella import Store
 from lamella.core.arrow.documents import whole
-from lamella.core.errors import LamellaError
+from lamella.core.errors import BadFilter, LamellaError
 from lamella.core.store import Table
 
 ROWS: list[dict[str, Any]] = [
@@ -56,6 +56,17 @@ SAME: list[dict[str, Any]] = [
     {"tags": {"$in": [["b"], []]}},
     {"tags": {"$size": 2}},
     {"tags": {"$all": ["a", "b"]}},
+    {"tags": {"$all": []}},
+    {"tags": {"$not": {"$all": []}}},
+    {"n": {"$in": []}},
+    {"n": {"$nin": []}},
+    {"tags": {"$in": []}},
+    {"tags": {"$nin": []}},
+    {"size": {"$in": []}},
+    {"tags": {"$elemMatch": {"$in": []}}},
+    {"tags": {"$elemMatch": {"$nin": []}}},
+    {"tags": {"$elemMatch": {}}},
+    {"items": {"$elemMatch": {}}},
     {"tags": {"$elemMatch": {"$eq": "a"}}},
     {"tags.0": "b"},
     {"tags.1": "a"},
@@ -92,6 +103,14 @@ ONLY_HERE: list[tuple[dict[str, Any], list[int]]] = [
     ({"$not": {"$or": [{"n": 1}, {"t": "x"}]}}, [2, 3, 4]),
 ]
 """What the server refuses, with the rows that are found here."""
+REFUSED: list[dict[str, Any]] = [
+    {"$and": []},
+    {"$or": []},
+    {"$nor": []},
+    {"items": {"$elemMatch": {"$or": []}}},
+    {"n": {"$type": []}},
+    {"n": {"$mod": []}},
+]
 UPDATES: list[dict[str, Any]] = [
     {"$set": {"size": {"h": 9}}},
     {"$set": {"size.h": 9}},
@@ -152,6 +171,14 @@ def test_conditions_that_the_server_refuses_are_answered_here(
         assert ids(table, query) == rows
         with pytest.raises(OperationFailure):
             asked(documents, query)
+
+
+def test_conditions_on_nothing_are_refused_by_both(documents: Collection[Any], table: Table) -> None:
+    for query in REFUSED:
+        with pytest.raises(OperationFailure):
+            asked(documents, query)
+        with pytest.raises(BadFilter):
+            ids(table, query)
 
 
 def test_bits_change_as_documented_where_the_server_does_not_know_them(
