@@ -21,9 +21,20 @@ from lamella.core.datasets.partitions import folder_columns, noted_types
 from lamella.core.errors import FileProblem, LamellaError
 from lamella.core.query.engine import cursor
 from lamella.core.scan.file_checks import AT_ONCE_BYTES
-from lamella.core.scan.parquet_file import EncryptedColumns, Footer, UnknownType, check_whole, footer
+from lamella.core.scan.parquet_file import (
+    EncryptedColumns,
+    Footer,
+    UnknownType,
+    check_whole,
+    footer,
+)
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
+ROUNDED = (
+    "Some of these times had nanoseconds, which were cut off: others lie before 1677 or after 2262, where "
+    "microseconds alone reach. To keep them, write the file again with the far times in another column"
+)
+ABSURD = "Some of these times are no dates: they are more than 292,000 years away, and come as other times"
 _EXACT_INTEGERS = range(-(1 << 53), (1 << 53) + 1)
 
 
@@ -53,7 +64,12 @@ class FileColumns:
         """The columns of all the files taken; raises `FileProblem` where a value would change."""
         for name in self._whole_and_double:
             self._refuse_inexact(name, footers)
-        return tuple(Column(name, self._types[key], key) for name, key in self._keys.items())
+        int96 = [told.int96 for told in _with_int96(footers) if told.int96]
+        notes = {name: ROUNDED for times in int96 for name in times.rounded}
+        notes |= {name: ABSURD for times in int96 for name in times.absurd}
+        return tuple(
+            Column(name, self._types[key], key, note=notes.get(name, "")) for name, key in self._keys.items()
+        )
 
     def _are_alike(self, told: Footer, other: Footer) -> bool:
         if not told.metadata.schema.equals(other.metadata.schema):
@@ -188,7 +204,7 @@ def _any_in_microseconds(footers: list[Footer]) -> bool:
     return "us" in units
 
 
-def _with_int96(footers: list[Footer]) -> list[Footer]:
+def _with_int96(footers: Sequence[Footer]) -> list[Footer]:
     """The files that may have times of 96 bits. Most files are like the one before."""
     found: list[Footer] = []
     before, has_any = None, False

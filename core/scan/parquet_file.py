@@ -52,10 +52,13 @@ _ORDERED_BY = ("parquet-cpp-arrow ", "DuckDB ", "parquet-rs ", "Polars")
 @dataclass(frozen=True)
 class Int96:
     """The times of a file that are stored in the old form of 96 bits: the unit that they are read in, and
-    whether each is a whole microsecond, as engines read them."""
+    whether each is a whole microsecond, as engines read them. `rounded` columns lose nanoseconds by it, and
+    some times in `absurd` ones are beyond the reach of microseconds, so that they come as others."""
 
     unit: str
     whole: bool
+    rounded: frozenset[str] = frozenset()
+    absurd: frozenset[str] = frozenset()
 
 
 BODY = b"lamella:body"
@@ -124,17 +127,22 @@ class Footer:
         return [name for name in names if any(_lies_in(path, name) for path in paths)]
 
     def _measured_int96(self, columns: list[str]) -> Int96:
-        unit, whole = "ns", True
+        unit, broken, absurd = "ns", set[str](), set[str]()
         with self._open("ns") as fine, self._open("us") as coarse, self._open("ms") as far:
             for group in range(self.metadata.num_row_groups):
                 values = coarse.read_row_group(group, columns=columns)
-                if unit == "ns" and (exact := _cast(values, fine.schema_arrow)) is not None:
-                    whole = whole and exact.equals(fine.read_row_group(group, columns=columns))
+                exact = fine.read_row_group(group, columns=columns)
+                # Beyond the reach of nanoseconds both wrap round alike, so that what differs is digits.
+                made = values.cast(exact.schema, safe=False)
+                broken.update(name for name in columns if not made[name].equals(exact[name]))
+                if unit == "ns" and _cast(values, fine.schema_arrow) is not None:
                     continue
                 unit = "us"  # of which the last digits are cut off by every reader
-                if _cast(far.read_row_group(group, columns=columns), coarse.schema_arrow) is None:
-                    return Int96("us", whole=False)
-        return Int96(unit, whole or unit == "us")
+                distant, schema = far.read_row_group(group, columns=columns), coarse.schema_arrow
+                absurd.update(name for name in columns if _cast(distant.select([name]), schema) is None)
+        if unit == "ns":
+            return Int96(unit, not broken)
+        return Int96(unit, not absurd, frozenset(broken - absurd), frozenset(absurd))
 
     @cached_property
     def ambiguous_layout(self) -> tuple[str, ...]:
