@@ -65,8 +65,8 @@ class Plan:
 
 @lru_cache(1024)
 def plan_of(text: str) -> Plan:
-    told = json.loads(text)
-    return Plan(tuple(told["columns"]), tuple(Constraint(*each) for each in told["asked"]))
+    record = json.loads(text)
+    return Plan(tuple(record["columns"]), tuple(Constraint(*each) for each in record["asked"]))
 
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
@@ -212,14 +212,14 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def current_column(told: Declared, snapshot: Snapshot) -> Column:
+def current_column(declared: Declared, snapshot: Snapshot) -> Column:
     """Where the column is by now. Raises `LamellaError` when SQLite's idea of it is out of date."""
-    now = next((column for column in snapshot.columns if column.key == told.key), None)
-    if now is not None and column_type(now.type).declared == told.type.declared:
+    now = next((column for column in snapshot.columns if column.key == declared.key), None)
+    if now is not None and column_type(now.type).declared == declared.type.declared:
         return now
     became = "was dropped or cast" if now is None else f"is of type {now.type} now"
     raise LamellaError(
-        f"{snapshot.name}: column '{told.name}' {became}",
+        f"{snapshot.name}: column '{declared.name}' {became}",
         "The table changed after SQLite was connected to it",
         "Connect again",
     )
@@ -347,26 +347,26 @@ ALL_NULL = Extent(values=False)
 
 
 @lru_cache(4096)
-def extents(told: Footer, name: str, column: Column) -> list[Extent]:
+def extents(footer: Footer, name: str, column: Column) -> list[Extent]:
     """By row group. `name` is the column's in this file."""
-    groups = range(told.metadata.num_row_groups)
+    groups = range(footer.metadata.num_row_groups)
     kind = column_type(column.type)
-    place = _leaf(told, name)
-    if place is None or not _alike(told.schema.field(name).type, column.type):
+    place = _leaf(footer, name)
+    if place is None or not _alike(footer.schema.field(name).type, column.type):
         return [UNKNOWN for _ in groups]
-    if told.has_doubtful_extremes(name):
+    if footer.has_doubtful_extremes(name):
         return [UNKNOWN for _ in groups]
-    leaf = told.metadata.schema.column(place)
+    leaf = footer.metadata.schema.column(place)
     return [
-        _extent(told.metadata.row_group(group).column(place), leaf, kind, column.type) for group in groups
+        _extent(footer.metadata.row_group(group).column(place), leaf, kind, column.type) for group in groups
     ]
 
 
-def _leaf(told: Footer, name: str) -> int | None:
+def _leaf(footer: Footer, name: str) -> int | None:
     """Its place among the leaves; None for nested columns, and where a field inside one has the same path."""
-    schema = told.metadata.schema
-    places = [i for i in range(told.metadata.num_columns) if schema.column(i).path == name]
-    return places[0] if len(places) == 1 and not pa.types.is_nested(told.schema.field(name).type) else None
+    schema = footer.metadata.schema
+    places = [i for i in range(footer.metadata.num_columns) if schema.column(i).path == name]
+    return places[0] if len(places) == 1 and not pa.types.is_nested(footer.schema.field(name).type) else None
 
 
 def _alike(stored: pa.DataType, shown: pa.DataType) -> bool:
@@ -380,47 +380,47 @@ def _alike(stored: pa.DataType, shown: pa.DataType) -> bool:
 def _extent(
     chunk: pq.ColumnChunkMetaData, leaf: pq.ColumnSchema, kind: ColumnType, shown: pa.DataType
 ) -> Extent:
-    told = chunk.statistics
-    if told is None:
+    statistics = chunk.statistics
+    if statistics is None:
         return UNKNOWN
     floats = pa.types.is_floating(shown)
-    nulls = floats or not told.has_null_count or told.null_count > 0
-    if told.has_null_count and told.null_count == chunk.num_values:
+    nulls = floats or not statistics.has_null_count or statistics.null_count > 0
+    if statistics.has_null_count and statistics.null_count == chunk.num_values:
         return ALL_NULL
-    keys = _keys(told, leaf, kind) if told.has_min_max else None
+    keys = _keys(statistics, leaf, kind) if statistics.has_min_max else None
     return Extent(None, None, nulls) if keys is None else Extent(keys[0], keys[1], nulls)
 
 
-def _keys(told: pq.Statistics, leaf: pq.ColumnSchema, kind: ColumnType) -> tuple[Any, Any] | None:
+def _keys(statistics: pq.Statistics, leaf: pq.ColumnSchema, kind: ColumnType) -> tuple[Any, Any] | None:
     if isinstance(kind.order, Bytes):
-        return told.min_raw, told.max_raw
+        return statistics.min_raw, statistics.max_raw
     if isinstance(kind.order, Moments):
-        return _in_unit(told, leaf, kind.order)
+        return _in_unit(statistics, leaf, kind.order)
     if isinstance(kind.order, Integers):
-        return int(told.min), int(told.max)
-    return _doubles(told, kind.order) if isinstance(kind.order, Floats) else None
+        return int(statistics.min), int(statistics.max)
+    return _doubles(statistics, kind.order) if isinstance(kind.order, Floats) else None
 
 
-def _doubles(told: pq.Statistics, order: Floats) -> tuple[float, float] | None:
+def _doubles(statistics: pq.Statistics, order: Floats) -> tuple[float, float] | None:
     """Where the order is not exact, rounding may go either way."""
-    if not isinstance(told.min, int | float | Decimal):
+    if not isinstance(statistics.min, int | float | Decimal):
         return None
-    low, high = float(told.min), float(told.max)
+    low, high = float(statistics.min), float(statistics.max)
     if math.isnan(low) or math.isnan(high):
         return None
     return (low, high) if order.exact else (math.nextafter(low, -math.inf), math.nextafter(high, math.inf))
 
 
-def _in_unit(told: pq.Statistics, leaf: pq.ColumnSchema, order: Moments) -> tuple[int, int] | None:
+def _in_unit(statistics: pq.Statistics, leaf: pq.ColumnSchema, order: Moments) -> tuple[int, int] | None:
     """The file may hold another unit than Arrow's schema in it says: Parquet knows no seconds."""
     if leaf.physical_type not in ("INT32", "INT64"):
         return None
     if order.form == "day":
-        return told.min_raw, told.max_raw
+        return statistics.min_raw, statistics.max_raw
     stored = UNIT_DIGITS.get(json.loads(leaf.logical_type.to_json()).get("timeUnit", ""))
     if stored is None:
         return None
     step = DIGITS[order.unit] - stored
     if step >= 0:
-        return told.min_raw * 10**step, told.max_raw * 10**step
-    return told.min_raw // 10**-step, -(-told.max_raw // 10**-step)
+        return statistics.min_raw * 10**step, statistics.max_raw * 10**step
+    return statistics.min_raw // 10**-step, -(-statistics.max_raw // 10**-step)

@@ -26,7 +26,7 @@ from lamella.core.scan.parquet_file import (
     Footer,
     UnknownType,
     check_whole,
-    footer,
+    footer_of,
 )
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
@@ -51,68 +51,68 @@ class FileColumns:
         self._whole_and_double: set[str] = set()
         self._last: tuple[Footer, dict[int, str]] | None = None
 
-    def take(self, told: Footer) -> dict[int, str]:
+    def take(self, footer: Footer) -> dict[int, str]:
         """Add a file's columns; answers its names by key. Files that are alike share one answer."""
-        if self._last and self._are_alike(told, self._last[0]):
+        if self._last and self._are_alike(footer, self._last[0]):
             return self._last[1]
-        _refuse_duplicates(told)
-        names = {self._key(field, told): field.name for field in self._schema(told)}
-        self._last = (told, names)
+        _refuse_duplicates(footer)
+        names = {self._key(field, footer): field.name for field in self._schema(footer)}
+        self._last = (footer, names)
         return names
 
     def unified(self, footers: Sequence[Footer]) -> tuple[Column, ...]:
         """The columns of all the files taken; raises `FileProblem` where a value would change."""
         for name in self._whole_and_double:
             self._refuse_inexact(name, footers)
-        int96 = [told.int96 for told in _with_int96(footers) if told.int96]
+        int96 = [footer.int96 for footer in _with_int96(footers) if footer.int96]
         notes = {name: ROUNDED for times in int96 for name in times.rounded}
         notes |= {name: ABSURD for times in int96 for name in times.absurd}
         return tuple(
             Column(name, self._types[key], key, note=notes.get(name, "")) for name, key in self._keys.items()
         )
 
-    def _are_alike(self, told: Footer, other: Footer) -> bool:
-        if not told.metadata.schema.equals(other.metadata.schema):
+    def _are_alike(self, footer: Footer, other: Footer) -> bool:
+        if not footer.metadata.schema.equals(other.metadata.schema):
             return False
-        return other.int96 is None or self._schema(told).equals(self._schema(other))
+        return other.int96 is None or self._schema(footer).equals(self._schema(other))
 
-    def _schema(self, told: Footer) -> pa.Schema:
-        coarse = self._coarse_int96 and told.int96 is not None and told.int96.whole
-        return told.coarse_schema if coarse else told.schema
+    def _schema(self, footer: Footer) -> pa.Schema:
+        coarse = self._coarse_int96 and footer.int96 is not None and footer.int96.whole
+        return footer.coarse_schema if coarse else footer.schema
 
-    def _key(self, field: pa.Field, told: Footer) -> int:
+    def _key(self, field: pa.Field, footer: Footer) -> int:
         key = self._keys.setdefault(field.name, len(self._types))
         if key == len(self._types):
             self._types.append(field.type)
-            self._seen_in.append(told)
+            self._seen_in.append(footer)
             return key
         wide = common_type(self._types[key], field.type)
         if wide is None and _is_whole_and_double(self._types[key], field.type):
             self._whole_and_double.add(field.name)
             wide = pa.float64()
             if pa.types.is_floating(field.type):
-                self._seen_in[key] = told
+                self._seen_in[key] = footer
         if wide is None:
-            raise self._conflict(field, told)
+            raise self._conflict(field, footer)
         self._types[key] = wide
         return key
 
     def _refuse_inexact(self, name: str, footers: Sequence[Footer]) -> None:
         """Whole numbers here, doubles there: what gaps make of a column on its way through pandas. It is
         one column of doubles when the statistics say that each whole number is exact as one."""
-        for told in footers:
-            place = told.schema.get_field_index(name)
+        for footer in footers:
+            place = footer.schema.get_field_index(name)
             if (
                 place >= 0
-                and pa.types.is_integer(told.schema.field(place).type)
-                and not _fits_double(told, name)
+                and pa.types.is_integer(footer.schema.field(place).type)
+                and not _fits_double(footer, name)
             ):
-                raise self._conflict(told.schema.field(place), told)
+                raise self._conflict(footer.schema.field(place), footer)
 
-    def _conflict(self, field: pa.Field, told: Footer) -> FileProblem:
+    def _conflict(self, field: pa.Field, footer: Footer) -> FileProblem:
         key = self._keys[field.name]
         return FileProblem(
-            told.path,
+            footer.path,
             f"column '{field.name}' is {field.type} here but {self._types[key]} in {self._seen_in[key].path}",
             "Rows of both cannot stand in one column without changing values",
             "Open the files one by one",
@@ -124,9 +124,9 @@ def _is_whole_and_double(a: pa.DataType, b: pa.DataType) -> bool:
     return bool(pa.types.is_integer(whole) and pa.types.is_float64(double))
 
 
-def _fits_double(told: Footer, name: str) -> bool:
+def _fits_double(footer: Footer, name: str) -> bool:
     """Whether statistics of every row group keep the column within what doubles hold exactly."""
-    groups = (told.metadata.row_group(number) for number in range(told.metadata.num_row_groups))
+    groups = (footer.metadata.row_group(number) for number in range(footer.metadata.num_row_groups))
     for group in groups:
         column = next(c for c in map(group.column, range(group.num_columns)) if c.path_in_schema == name)
         known = column.statistics
@@ -139,11 +139,11 @@ def _fits_double(told: Footer, name: str) -> bool:
     return True
 
 
-def _refuse_duplicates(told: Footer) -> None:
-    name, times = max(Counter(told.schema.names).items(), key=lambda item: item[1], default=("", 0))
+def _refuse_duplicates(footer: Footer) -> None:
+    name, times = max(Counter(footer.schema.names).items(), key=lambda item: item[1], default=("", 0))
     if times > 1:
         raise FileProblem(
-            told.path,
+            footer.path,
             f"has {times} columns named '{name}'",
             "Parquet columns are found by name, so they cannot be told apart",
             "Write the file again with different names",
@@ -200,7 +200,7 @@ def _any_in_microseconds(footers: list[Footer]) -> bool:
     if not timed:
         return False
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
-        units = [told.unit for told in readers.map(attrgetter("int96"), timed)]
+        units = [footer.unit for footer in readers.map(attrgetter("int96"), timed)]
     return "us" in units
 
 
@@ -208,17 +208,17 @@ def _with_int96(footers: Sequence[Footer]) -> list[Footer]:
     """The files that may have times of 96 bits. Most files are like the one before."""
     found: list[Footer] = []
     before, has_any = None, False
-    for told in footers:
-        if before is None or not told.metadata.schema.equals(before.metadata.schema):
-            before, has_any = told, bool(told.int96_columns)
+    for footer in footers:
+        if before is None or not footer.metadata.schema.equals(before.metadata.schema):
+            before, has_any = footer, bool(footer.int96_columns)
         if has_any:
-            found.append(told)
+            found.append(footer)
     return found
 
 
 def _footer(path: Path, is_verified: bool) -> Footer:
     try:
-        return footer(path, is_verified)
+        return footer_of(path, is_verified)
     except EncryptedColumns:
         raise
     except UnknownType as problem:
@@ -255,16 +255,18 @@ def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:
 
 def _snapshot(found: Location, footers: list[Footer]) -> Snapshot:
     columns = FileColumns(coarse_int96=_any_in_microseconds(footers))
-    names = [columns.take(told) for told in footers]
+    names = [columns.take(footer) for footer in footers]
     stored = columns.unified(footers)
-    types = noted_types([told.metadata.metadata for told in footers])
-    named, constants = folder_columns(found.root, [told.path for told in footers], stored, types)
+    types = noted_types([footer.metadata.metadata for footer in footers])
+    named, constants = folder_columns(found.root, [footer.path for footer in footers], stored, types)
     segments = tuple(
-        FileSegment(told.path, told.num_rows, keys, told.fingerprint, values, is_verified=told.is_verified)
-        for told, keys, values in zip(footers, names, constants, strict=True)
-        if told.num_rows
+        FileSegment(
+            footer.path, footer.num_rows, keys, footer.fingerprint, values, is_verified=footer.is_verified
+        )
+        for footer, keys, values in zip(footers, names, constants, strict=True)
+        if footer.num_rows
     )
-    token = ("parquet", *((str(told.path), *told.fingerprint, told.is_verified) for told in footers))
+    token = ("parquet", *((str(footer.path), *footer.fingerprint, footer.is_verified) for footer in footers))
     return Snapshot(found.name, (*stored, *named), segments, token)
 
 

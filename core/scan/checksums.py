@@ -186,10 +186,10 @@ class _Thrift:
             raise ValueError(f"kind {kind}")
 
     def _skip_list(self) -> None:
-        told = self._byte()
-        count = self._varint() if told >> 4 == 15 else told >> 4
+        header = self._byte()
+        count = self._varint() if header >> 4 == 15 else header >> 4
         for _ in range(count):
-            self._skip(told & 15, in_list=True)
+            self._skip(header & 15, in_list=True)
             if self._at > len(self._content):
                 raise IndexError
 

@@ -45,16 +45,16 @@ def run_chunks(
 
     Second, for each column: whether nobody else holds its memory, so that it may be written to.
     """
-    told = unchanged(segment)
-    leaves = [leaf_of(segment, told, column) for column in columns]
-    found = _kept_whole(told, row_groups, leaves, into)
+    footer = unchanged(segment)
+    leaves = [leaf_of(segment, footer, column) for column in columns]
+    found = _kept_whole(footer, row_groups, leaves, into)
     missing = list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in found))
     if missing:
-        decoded = zip(missing, decode(told, row_groups, missing, file), strict=True)
+        decoded = zip(missing, decode(footer, row_groups, missing, file), strict=True)
         found.update(decoded)
         if into is not None:
-            keep(told, row_groups, ((leaf, found[leaf]) for leaf in missing), into)
-    rows = sum(told.row_group_sizes[group] for group in row_groups)
+            keep(footer, row_groups, ((leaf, found[leaf]) for leaf in missing), into)
+    rows = sum(footer.row_group_sizes[group] for group in row_groups)
     chunks = [None if leaf is None else found[leaf] for leaf in leaves]
     fitting = [typed(chunk, c, rows, segment) for chunk, c in zip(chunks, columns, strict=True)]
     times, fresh = Counter(leaves), set(missing if into is None else ())
@@ -62,24 +62,24 @@ def run_chunks(
 
 
 def keep(
-    told: Footer,
+    footer: Footer,
     row_groups: Sequence[int],
     columns: Iterable[tuple[Leaf, pa.ChunkedArray]],
     into: ChunkCache,
     wanted: Callable[[ChunkKey, int], bool] = lambda key, nbytes: True,
 ) -> None:
     """Put the part of each row group into a cache by itself; `wanted` is asked with its key and size."""
-    starts = np.cumsum([0, *(told.row_group_sizes[group] for group in row_groups)]).tolist()
+    starts = np.cumsum([0, *(footer.row_group_sizes[group] for group in row_groups)]).tolist()
     into.put(
-        ((told, group, leaf), chunk.slice(start, stop - start))
+        ((footer, group, leaf), chunk.slice(start, stop - start))
         for leaf, chunk in columns
         for group, start, stop in zip(row_groups, starts[:-1], starts[1:], strict=True)
-        if wanted((told, group, leaf), chunk.nbytes * (stop - start) // max(1, len(chunk)))
+        if wanted((footer, group, leaf), chunk.nbytes * (stop - start) // max(1, len(chunk)))
     )
 
 
 def decode(
-    told: Footer, row_groups: Sequence[int], leaves: Sequence[Leaf], file: OpenFile | None = None
+    footer: Footer, row_groups: Sequence[int], leaves: Sequence[Leaf], file: OpenFile | None = None
 ) -> list[pa.ChunkedArray]:
     """These columns of these row groups, into fresh memory; of a nested column only the fields asked for.
 
@@ -87,14 +87,14 @@ def decode(
     """
     names = [".".join(leaf) for leaf in leaves]
     with nullcontext(file) if file else OpenFile() as reader:
-        read = reader.read(told, row_groups, names)
+        read = reader.read(footer, row_groups, names)
     columns = [project(read.column(leaf[0]), leaf[1:]) for leaf in leaves]
     dictionaries = [place for place, column in enumerate(columns) if pa.types.is_dictionary(column.type)]
-    coded = [place for place in dictionaries if told.repeats_texts(names[place])]
+    coded = [place for place in dictionaries if footer.repeats_texts(names[place])]
     try:
         texts = _looked_up([columns[place] for place in coded], reader.alone)
     except (*REFUSALS, IndexError) as error:  # a place that the dictionary of a damaged file does not have
-        raise told.unreadable(error) from error
+        raise footer.unreadable(error) from error
     for place, column in zip(coded, texts, strict=True):
         columns[place] = column
     return columns
@@ -116,22 +116,22 @@ def _parts(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
     return [column.slice(start, rows) for start in range(0, len(column), rows)]
 
 
-def leaf_of(segment: FileSegment, told: Footer, column: Column) -> Leaf | None:
+def leaf_of(segment: FileSegment, footer: Footer, column: Column) -> Leaf | None:
     """Where the file has the column; None where it lacks it."""
     name = segment.names.get(column.key)
     if name is None or not column.path:
         return None if name is None else (name,)
-    there = type_at(told.schema.field(name).type, column.path)
+    there = type_at(footer.schema.field(name).type, column.path)
     return None if there is None else (name, *column.path)
 
 
 def _kept_whole(
-    told: Footer, row_groups: Sequence[int], leaves: Iterable[Leaf | None], into: ChunkCache | None
+    footer: Footer, row_groups: Sequence[int], leaves: Iterable[Leaf | None], into: ChunkCache | None
 ) -> dict[Leaf, pa.ChunkedArray]:
     """The columns of which every one of these row groups is held by a cache."""
     whole = {}
     for leaf in dict.fromkeys(leaf for leaf in leaves if leaf is not None):
-        keys = [(told, group, leaf) for group in row_groups]
+        keys = [(footer, group, leaf) for group in row_groups]
         chunks = cache.get(keys)
         if into is not None and into is not cache and None in chunks:
             chunks = [a if a is not None else b for a, b in zip(chunks, into.get(keys), strict=True)]
@@ -221,11 +221,11 @@ MOST_BYTES = 32 << 20
 group."""
 
 
-def held(told: Footer, names: Sequence[str]) -> list[pa.ChunkedArray] | None:
+def held(footer: Footer, names: Sequence[str]) -> list[pa.ChunkedArray] | None:
     """The columns of these names, as `decode_and_keep` leaves them; None unless all of them are in memory."""
     found = []
     for name in names:
-        chunks = _cache_of(told, name).get([(told, group, (name,)) for group in _groups(told)])
+        chunks = _cache_of(footer, name).get([(footer, group, (name,)) for group in _groups(footer)])
         there = [chunk for chunk in chunks if chunk is not None]
         if not there or len(there) < len(chunks):
             return None
@@ -234,78 +234,80 @@ def held(told: Footer, names: Sequence[str]) -> list[pa.ChunkedArray] | None:
     return found
 
 
-def decode_and_keep(told: Footer, names: Sequence[str], job: Job) -> None:
+def decode_and_keep(footer: Footer, names: Sequence[str], job: Job) -> None:
     """Texts that the file has as places in dictionaries are left so: a fraction of the size, and what rows
     are grouped by fastest.
 
     Raises `FileProblem` for texts that are none: engines trust what they are handed. `Cancelled` is raised
     between row groups.
     """
-    verifying = told.needs_verifying(_groups(told), names)
+    verifying = footer.needs_verifying(_groups(footer), names)
     try:
-        with told.open([name for name in names if is_coded(told, name)], verifying) as file:
-            for group in _groups(told):
+        with footer.open([name for name in names if is_coded(footer, name)], verifying) as file:
+            for group in _groups(footer):
                 job.check()
-                _keep(told, group, file.read_row_group(group, list(names)))
+                _keep(footer, group, file.read_row_group(group, list(names)))
     except REFUSALS as error:
-        raise told.unreadable(error) from error
+        raise footer.unreadable(error) from error
     if verifying:
-        told.record.note_verified(_groups(told), names)
+        footer.record.note_verified(_groups(footer), names)
 
 
-def _keep(told: Footer, group: int, read: pa.Table) -> None:
+def _keep(footer: Footer, group: int, read: pa.Table) -> None:
     for name in read.column_names:
-        if _is_text(told, name):
+        if _is_text(footer, name):
             read.column(name).validate(full=True)
-        keep(told, [group], [((name,), read.column(name))], _cache_of(told, name))
+        keep(footer, [group], [((name,), read.column(name))], _cache_of(footer, name))
 
 
 def fit(files: Iterable[tuple[Footer, Sequence[str]]]) -> bool:
     """Whether these columns, which are flat, can be kept, and others beside them."""
-    sizes = [(_cache_of(told, name), _bytes_of(told, name)) for told, names in files for name in names]
+    sizes = [(_cache_of(footer, name), _bytes_of(footer, name)) for footer, names in files for name in names]
     return sum(size for _, size in sizes) <= MOST_BYTES and all(
         sum(size for one, size in sizes if one is into) <= into.max_bytes // SHARE for into in (cache, coded)
     )
 
 
 @lru_cache(4096)
-def is_flat(told: Footer, name: str) -> bool:
+def is_flat(footer: Footer, name: str) -> bool:
     """Whether the file has a column, and nothing else, of this name, without anything inside it."""
-    schema = told.metadata.schema
-    return [schema.column(i).path == name for i in range(told.metadata.num_columns)].count(True) == 1
+    schema = footer.metadata.schema
+    return [schema.column(i).path == name for i in range(footer.metadata.num_columns)].count(True) == 1
 
 
 @lru_cache(4096)
-def is_coded(told: Footer, name: str) -> bool:
+def is_coded(footer: Footer, name: str) -> bool:
     """Whether every row group has the texts of a column as places in a dictionary."""
-    if not is_.is_string(told.schema.field(name).type):
+    if not is_.is_string(footer.schema.field(name).type):
         return False
-    place = _place(told, name)
-    return all(told.metadata.row_group(group).column(place).has_dictionary_page for group in _groups(told))
+    place = _place(footer, name)
+    return all(
+        footer.metadata.row_group(group).column(place).has_dictionary_page for group in _groups(footer)
+    )
 
 
-def _cache_of(told: Footer, name: str) -> ChunkCache:
-    return coded if is_coded(told, name) else cache
+def _cache_of(footer: Footer, name: str) -> ChunkCache:
+    return coded if is_coded(footer, name) else cache
 
 
 @lru_cache(4096)
-def _bytes_of(told: Footer, name: str) -> int:
-    rows, place = told.num_rows, _place(told, name)
-    if not _is_text(told, name):
-        return rows * int(told.schema.field(name).type.bit_width) // 8
-    chunks = (told.metadata.row_group(group).column(place) for group in _groups(told))
+def _bytes_of(footer: Footer, name: str) -> int:
+    rows, place = footer.num_rows, _place(footer, name)
+    if not _is_text(footer, name):
+        return rows * int(footer.schema.field(name).type.bit_width) // 8
+    chunks = (footer.metadata.row_group(group).column(place) for group in _groups(footer))
     return 4 * rows + sum(int(chunk.total_uncompressed_size) for chunk in chunks)
 
 
-def _is_text(told: Footer, name: str) -> bool:
-    kind = told.schema.field(name).type
+def _is_text(footer: Footer, name: str) -> bool:
+    kind = footer.schema.field(name).type
     return bool(is_.is_string(kind) or is_.is_large_string(kind))
 
 
-def _place(told: Footer, name: str) -> int:
-    schema = told.metadata.schema
-    return next(i for i in range(told.metadata.num_columns) if schema.column(i).path == name)
+def _place(footer: Footer, name: str) -> int:
+    schema = footer.metadata.schema
+    return next(i for i in range(footer.metadata.num_columns) if schema.column(i).path == name)
 
 
-def _groups(told: Footer) -> range:
-    return range(told.metadata.num_row_groups)
+def _groups(footer: Footer) -> range:
+    return range(footer.metadata.num_row_groups)

@@ -201,8 +201,10 @@ class Footer:
         kind = self.metadata.schema.column(leaf)
         if chunk.physical_type in _BYTES and kind.logical_type.type == "DECIMAL":
             return not _is_by_later_java(self.metadata)
-        told = chunk.statistics
-        believed = told is not None and (told.has_min_max or told.null_count == chunk.num_values)
+        statistics = chunk.statistics
+        believed = statistics is not None and (
+            statistics.has_min_max or statistics.null_count == chunk.num_values
+        )
         return not believed and (chunk.physical_type in _BYTES or kind.converted_type in _UNSIGNED)
 
     @cached_property
@@ -368,7 +370,7 @@ _footers: dict[bool, dict[Path, Footer]] = {True: {}, False: {}}
 _lock = threading.Lock()
 
 
-def footer(path: Path, is_verified: bool = True) -> Footer:
+def footer_of(path: Path, is_verified: bool = True) -> Footer:
     """The footer of `path`, from memory while the file is the same."""
     try:
         status = path.stat()
@@ -386,22 +388,22 @@ def unchanged(segment: FileSegment) -> Footer:
     """The footer of a segment's file; raises `FileProblem` when the file is another one by now, `DamagedFile`
     when its checksums tell so."""
     try:
-        told = footer(segment.path, segment.is_verified)
+        footer = footer_of(segment.path, segment.is_verified)
     except UnreadableFile as problem:
         if not segment.remedy:
             raise
         raise DamagedFile(segment.path, "is damaged", problem.why, segment.remedy) from problem
-    if segment.fingerprint not in (None, told.fingerprint):
+    if segment.fingerprint not in (None, footer.fingerprint):
         raise FileProblem(
             segment.path, "changed on disk since it was opened", fix="Reload it to see its new content"
         )
-    record = told.record
+    record = footer.record
     if record.accepted is not segment.names:
-        _refuse_other(segment, told)
+        _refuse_other(segment, footer)
         record.accepted = segment.names
     if record.damage:
         raise record.damaged(segment.path, record.damage)
-    return told
+    return footer
 
 
 def check_whole(segments: Sequence[FileSegment]) -> None:
@@ -411,9 +413,9 @@ def check_whole(segments: Sequence[FileSegment]) -> None:
     """
     footers = [unchanged(segment) for segment in segments]
     due = [
-        FileCheck(segment.path, told.record, segment.checksum, told.metadata)
-        for segment, told in zip(segments, footers, strict=True)
-        if told.is_verified and not told.record.is_checked
+        FileCheck(segment.path, footer.record, segment.checksum, footer.metadata)
+        for segment, footer in zip(segments, footers, strict=True)
+        if footer.is_verified and not footer.record.is_checked
     ]
     if due:
         checks.begin(due)
@@ -428,34 +430,34 @@ def refuse_damaged(segments: Iterable[FileSegment]) -> None:
             unchanged(segment)
 
 
-def _refuse_other(segment: FileSegment, told: Footer) -> None:
+def _refuse_other(segment: FileSegment, footer: Footer) -> None:
     """Raise `FileProblem` for a file that is not the segment's though it lies in its place.
 
     Small files of ours are read whole for it. Of large ones it is the footer, for which alone a column need
     not be decoded to be believed.
     """
-    told.record.remedy = segment.remedy
-    if segment.checksum and told.record.is_small:
-        checks.begin([FileCheck(segment.path, told.record, segment.checksum, told.metadata)])
-        if told.record.damage:
+    footer.record.remedy = segment.remedy
+    if segment.checksum and footer.record.is_small:
+        checks.begin([FileCheck(segment.path, footer.record, segment.checksum, footer.metadata)])
+        if footer.record.damage:
             return
-    elif segment.checksum and not _is_footer_of(segment, told):
-        raise told.record.damaged(segment.path, OTHER_FOOTER)
+    elif segment.checksum and not _is_footer_of(segment, footer):
+        raise footer.record.damaged(segment.path, OTHER_FOOTER)
     if segment.fingerprint is not None:
         return
-    if told.metadata.num_rows != segment.num_rows:
-        why = f"It holds {told.metadata.num_rows:,} rows instead of {segment.num_rows:,}"
-    elif missing := set(segment.names.values()).difference(told.schema.names):
+    if footer.metadata.num_rows != segment.num_rows:
+        why = f"It holds {footer.metadata.num_rows:,} rows instead of {segment.num_rows:,}"
+    elif missing := set(segment.names.values()).difference(footer.schema.names):
         why = f"It has no column '{min(missing)}'"
     else:
         return
     raise FileProblem(segment.path, "is another file than was written", why, segment.remedy)
 
 
-def _is_footer_of(segment: FileSegment, told: Footer) -> bool:
+def _is_footer_of(segment: FileSegment, footer: Footer) -> bool:
     """Whether the footer, with what it says of the bytes before it, has the file's checksum. Earlier formats
     said nothing of them."""
-    body = (told.metadata.metadata or {}).get(BODY)
+    body = (footer.metadata.metadata or {}).get(BODY)
     if body is None:
         return True
     try:
@@ -493,18 +495,21 @@ def _is_small(group: pq.RowGroupMetaData, place: int) -> bool:
 
 
 def _is_one_and_null(chunk: pq.ColumnChunkMetaData) -> bool:
-    told = chunk.statistics
-    if chunk.has_dictionary_page or told is None or not told.has_min_max:
+    statistics = chunk.statistics
+    if chunk.has_dictionary_page or statistics is None or not statistics.has_min_max:
         return False
-    return bool(told.min_raw == told.max_raw and not (told.has_null_count and told.null_count == 0))
+    return bool(
+        statistics.min_raw == statistics.max_raw
+        and not (statistics.has_null_count and statistics.null_count == 0)
+    )
 
 
 def _parse(path: Path, record: FileRecord, is_verified: bool) -> Footer:
     size, changed = record.identity[2:]
     try:
         with pq.ParquetFile(path) as file:
-            told = Footer(path, (size, changed), file.metadata, record, is_verified)
-        signed = _footer_bytes(path) == told.metadata.serialized_size + SIGNATURE_BYTES
+            footer = Footer(path, (size, changed), file.metadata, record, is_verified)
+        signed = _footer_bytes(path) == footer.metadata.serialized_size + SIGNATURE_BYTES
     except REFUSALS as error:
         record.note_wrong_pages()
         raise unreadable(path, error) from error
@@ -515,7 +520,7 @@ def _parse(path: Path, record: FileRecord, is_verified: bool) -> Footer:
             "Its footer is signed as it is where columns are encrypted",
             "Decrypt it with the program that has its keys",
         )
-    return told
+    return footer
 
 
 def _footer_bytes(path: Path) -> int:
@@ -538,7 +543,7 @@ class OpenFile:
 
     def __init__(self, alone: bool = True) -> None:
         self.alone = alone
-        self._told: Footer | None = None
+        self._footer: Footer | None = None
         self._coded = set[str]()
         self._verifies = False
         self._file: pq.ParquetFile | None = None
@@ -549,37 +554,37 @@ class OpenFile:
     def __exit__(self, *_: object) -> None:
         self._close()
 
-    def read(self, told: Footer, row_groups: Sequence[int], names: Sequence[str]) -> pa.Table:
+    def read(self, footer: Footer, row_groups: Sequence[int], names: Sequence[str]) -> pa.Table:
         """Columns, or fields inside them, of these row groups; texts that repeat may come as places in
         dictionaries. Raises `FileProblem`."""
-        coded = [name for name in names if told.repeats_texts(name)]
-        if self.alone and not all(name in coded or told.is_narrow(name) for name in names):
+        coded = [name for name in names if footer.repeats_texts(name)]
+        if self.alone and not all(name in coded or footer.is_narrow(name) for name in names):
             coded = []  # while a thread of Arrow's decodes what takes long, others have time for texts
-        told.refuse_too_large(row_groups, names)
+        footer.refuse_too_large(row_groups, names)
         try:
             threads = self.alone and len(names) > (2 if coded else 1)
-            verifying = told.needs_verifying(row_groups, names)
-            file = self._reader(told, coded, verifying)
+            verifying = footer.needs_verifying(row_groups, names)
+            file = self._reader(footer, coded, verifying)
             rows = file.read_row_groups(list(row_groups), columns=names, use_threads=threads)
         except pa.ArrowNotImplementedError as error:
             if len(row_groups) == 1:
-                raise told.unreadable(error) from error
+                raise footer.unreadable(error) from error
             # More than 2 GB of nested text are refused at once, and read one row group after the other.
-            return pa.concat_tables([self.read(told, [group], names) for group in row_groups])
+            return pa.concat_tables([self.read(footer, [group], names) for group in row_groups])
         except REFUSALS as error:
-            raise told.unreadable(error) from error
+            raise footer.unreadable(error) from error
         if verifying:
-            told.record.note_verified(row_groups, names)
+            footer.record.note_verified(row_groups, names)
         return rows
 
-    def _reader(self, told: Footer, coded: Sequence[str], verifying: bool) -> pq.ParquetFile:
+    def _reader(self, footer: Footer, coded: Sequence[str], verifying: bool) -> pq.ParquetFile:
         """A file that verifies pages stays open where none is to be verified: to open another costs more."""
-        same = self._file is not None and self._told is told and self._coded.issuperset(coded)
+        same = self._file is not None and self._footer is footer and self._coded.issuperset(coded)
         if self._file is None or not same or (verifying and not self._verifies):
-            held = self._coded if self._told is told else set[str]()
+            held = self._coded if self._footer is footer else set[str]()
             self._close()
-            self._told, self._coded, self._verifies = told, held.union(coded), verifying
-            self._file = told.open(sorted(self._coded), verifying)
+            self._footer, self._coded, self._verifies = footer, held.union(coded), verifying
+            self._file = footer.open(sorted(self._coded), verifying)
         return self._file
 
     def _close(self) -> None:

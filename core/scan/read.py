@@ -419,12 +419,12 @@ def field_of(cell: pa.Scalar, column: Column) -> pa.Scalar:
 
 
 def _from_file(segment: FileSegment, place: int, columns: Sequence[Column]) -> list[pa.Scalar]:
-    told = unchanged(segment)
-    group = int(np.searchsorted(told.row_group_starts, place, side="right")) - 1
-    at = place - int(told.row_group_starts[group])
-    leaves = [leaf_of(segment, told, column) for column in columns]
+    footer = unchanged(segment)
+    group = int(np.searchsorted(footer.row_group_starts, place, side="right")) - 1
+    at = place - int(footer.row_group_starts[group])
+    leaves = [leaf_of(segment, footer, column) for column in columns]
     if None not in leaves:
-        chunks = cache.get([(told, group, leaf) for leaf in leaves if leaf is not None])
+        chunks = cache.get([(footer, group, leaf) for leaf in leaves if leaf is not None])
         cells = [chunk[at] for chunk in chunks if chunk is not None]
         if [cell.type for cell in cells] == [column.type for column in columns]:
             return cells

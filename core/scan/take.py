@@ -35,9 +35,9 @@ def stored_values(
     segment: FileSegment, places: np.ndarray, columns: Sequence[Column]
 ) -> list[pa.ChunkedArray]:
     """The values in these ascending rows, as they are stored; null where the file lacks a column."""
-    told = unchanged(segment)
-    leaves = [leaf_of(segment, told, column) for column in columns]
-    found = _leaf_values(told, places, [leaf for leaf in dict.fromkeys(leaves) if leaf is not None])
+    footer = unchanged(segment)
+    leaves = [leaf_of(segment, footer, column) for column in columns]
+    found = _leaf_values(footer, places, [leaf for leaf in dict.fromkeys(leaves) if leaf is not None])
     return [
         typed(None if leaf is None else found[leaf], column, len(places), segment)
         for leaf, column in zip(leaves, columns, strict=True)
@@ -63,9 +63,9 @@ class _Run:
     row_groups: list[int]
     rows: list[np.ndarray]
 
-    def places(self, told: Footer) -> np.ndarray:
+    def places(self, footer: Footer) -> np.ndarray:
         """The rows, counted from the first row group's first one."""
-        starts = np.cumsum([0, *(told.row_group_sizes[group] for group in self.row_groups[:-1])])
+        starts = np.cumsum([0, *(footer.row_group_sizes[group] for group in self.row_groups[:-1])])
         return np.concatenate([wanted + start for wanted, start in zip(self.rows, starts, strict=True)])
 
 
@@ -80,23 +80,23 @@ class _Slab:
     again: set[ChunkKey]
 
 
-def _leaf_values(told: Footer, places: np.ndarray, leaves: Sequence[Leaf]) -> dict[Leaf, pa.ChunkedArray]:
-    key = (told, len(places), hash(places.tobytes()))
+def _leaf_values(footer: Footer, places: np.ndarray, leaves: Sequence[Leaf]) -> dict[Leaf, pa.ChunkedArray]:
+    key = (footer, len(places), hash(places.tobytes()))
     kept = few_rows.get([key])[0]
     found = dict(kept.columns) if kept is not None and np.array_equal(kept.places, places) else {}
     missing = [leaf for leaf in leaves if leaf not in found]
     if missing:
-        found.update(_Taking(told, missing).take(places))
-        if len(places) * FEW_SHARE <= told.num_rows:
+        found.update(_Taking(footer, missing).take(places))
+        if len(places) * FEW_SHARE <= footer.num_rows:
             few_rows.put([(key, KeptRows(places, found))])
     return found
 
 
-def _runs(told: Footer, places: np.ndarray, groups: Iterable[int], most_rows: int) -> Iterator[_Run]:
-    starts = told.row_group_starts
+def _runs(footer: Footer, places: np.ndarray, groups: Iterable[int], most_rows: int) -> Iterator[_Run]:
+    starts = footer.row_group_starts
     run, run_rows = _Run([], []), 0
     for group in groups:
-        rows = told.row_group_sizes[group]
+        rows = footer.row_group_sizes[group]
         if run.row_groups and run_rows + rows > most_rows:
             yield run
             run, run_rows = _Run([], []), 0
@@ -111,17 +111,17 @@ def _runs(told: Footer, places: np.ndarray, groups: Iterable[int], most_rows: in
 class _Taking:
     """One walk over the row groups of a file."""
 
-    def __init__(self, told: Footer, leaves: Sequence[Leaf]) -> None:
-        self._told, self._leaves = told, leaves
+    def __init__(self, footer: Footer, leaves: Sequence[Leaf]) -> None:
+        self._footer, self._leaves = footer, leaves
         self._lock, self._room = threading.Lock(), MOST_KEPT_BYTES
 
     def take(self, places: np.ndarray) -> dict[Leaf, pa.ChunkedArray]:
         """The values of these ascending rows."""
-        sizes, columns = self._told.row_group_sizes, len(self._leaves)
-        held_by = self._told.row_group_starts.searchsorted(places, side="right") - 1
+        sizes, columns = self._footer.row_group_sizes, len(self._leaves)
+        held_by = self._footer.row_group_starts.searchsorted(places, side="right") - 1
         groups: list[int] = np.flatnonzero(np.bincount(held_by)).tolist()
         cells = cells_at_once(sum(sizes[group] for group in groups) * columns, MOST_CELLS)
-        runs = list(_runs(self._told, places, groups, rows_at_once(cells, columns)))
+        runs = list(_runs(self._footer, places, groups, rows_at_once(cells, columns)))
         parts: list[dict[Leaf, list[pa.Array]]] = [self._cached(run) for run in runs]
         slabs = [
             slab
@@ -135,7 +135,7 @@ class _Taking:
 
     def _cached(self, run: _Run) -> dict[Leaf, list[pa.Array]]:
         """The rows of those columns that the cache has for each of the row groups."""
-        held = [cache.get((self._told, group, leaf) for leaf in self._leaves) for group in run.row_groups]
+        held = [cache.get((self._footer, group, leaf) for leaf in self._leaves) for group in run.row_groups]
         whole = [i for i in range(len(self._leaves)) if all(chunks[i] is not None for chunks in held)]
         found: dict[Leaf, list[pa.Array]] = {self._leaves[i]: [] for i in whole}
         for chunks, wanted in zip(held, run.rows, strict=True) if whole else ():
@@ -145,18 +145,18 @@ class _Taking:
         return found
 
     def _slabs(self, number: int, run: _Run, missing: list[Leaf], cells: int) -> Iterator[_Slab]:
-        width = max(1, cells // sum(self._told.row_group_sizes[group] for group in run.row_groups))
-        places = run.places(self._told)
+        width = max(1, cells // sum(self._footer.row_group_sizes[group] for group in run.row_groups))
+        places = run.places(self._footer)
         for first in range(0, len(missing), width):
             leaves = missing[first : first + width]
-            keys = {(self._told, group, leaf) for group in run.row_groups for leaf in leaves}
+            keys = {(self._footer, group, leaf) for group in run.row_groups for leaf in leaves}
             yield _Slab(number, run.row_groups, places, leaves, _requested_before(keys))
 
     def _decoded(self, slab: _Slab, file: OpenFile) -> list[pa.ChunkedArray]:
-        chunks = decode(self._told, slab.row_groups, slab.leaves, file)
+        chunks = decode(self._footer, slab.row_groups, slab.leaves, file)
         if slab.again:
             columns = zip(slab.leaves, chunks, strict=True)
-            keep(self._told, slab.row_groups, columns, cache, partial(self._is_kept, slab.again))
+            keep(self._footer, slab.row_groups, columns, cache, partial(self._is_kept, slab.again))
         return take_each(chunks, slab.places)
 
     def _is_kept(self, again: set[ChunkKey], key: ChunkKey, nbytes: int) -> bool:

@@ -16,7 +16,7 @@ from lamella.core.errors import DamagedStore, LamellaError
 from lamella.core.jobs import Job
 from lamella.core.scan.checksums import checksum_of, checksum_of_bytes
 from lamella.core.scan.chunks import column_chunks
-from lamella.core.scan.parquet_file import footer
+from lamella.core.scan.parquet_file import footer_of
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment
 from lamella.core.store.catalog.queries import Catalog, TableRow
@@ -80,7 +80,7 @@ def _memory_misfit(segment: MemorySegment, column: Column) -> Iterator[str]:
 
 def _file_misfit(segment: FileSegment, column: Column) -> Iterator[str]:
     """A row group at a time; only a column of another type is read."""
-    name, told = segment.names.get(column.key), footer(segment.path)
+    name, told = segment.names.get(column.key), footer_of(segment.path)
     kind = column.type if name is None else told.schema.field(name).type
     groups = range(told.metadata.num_row_groups if _may_differ(kind, column) else 0)
     for group in groups:
@@ -276,7 +276,7 @@ class Verification:
 
 
 def _content(file: NamedFile, path: Path) -> Iterator[str]:
-    told = footer(path)
+    told = footer_of(path)
     if told.metadata.num_rows != file.rows:
         yield f"holds {told.metadata.num_rows:,} rows instead of {file.rows:,}"
         return
@@ -290,7 +290,7 @@ def _content(file: NamedFile, path: Path) -> Iterator[str]:
 def _id_problems(segment: FileSegment, file: NamedFile) -> Iterator[str]:
     """A row group at a time."""
     before, first = None, None
-    for group in range(footer(segment.path).metadata.num_row_groups):
+    for group in range(footer_of(segment.path).metadata.num_row_groups):
         ids = to_numpy(column_chunks(segment, group, [ID_COLUMN], into=None)[0])
         if not len(ids):
             continue

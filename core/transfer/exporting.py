@@ -23,7 +23,7 @@ from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job, Unreported
 from lamella.core.query.find import find_positions
-from lamella.core.scan.parquet_file import footer
+from lamella.core.scan.parquet_file import footer_of
 from lamella.core.scan.read import tables, take_rows
 from lamella.core.scan.snapshot import Snapshot, project
 from lamella.core.transfer.formats import FORMATS, Format, ParquetFile, Writer
@@ -283,7 +283,7 @@ def _is_export(folder: Path) -> bool:
     """Whether every file in it says that it was written into folders here."""
     files = [p for p in folder.rglob("*") if not p.is_dir()]
     try:
-        return all(p.is_file() and TYPES in (footer(p).metadata.metadata or {}) for p in files)
+        return all(p.is_file() and TYPES in (footer_of(p).metadata.metadata or {}) for p in files)
     except FileProblem:
         return False
 

@@ -21,7 +21,7 @@ from lamella.core.jobs import Job
 from lamella.core.scan import cache as caches
 from lamella.core.scan import chunks as whole
 from lamella.core.scan.chunks import is_coded
-from lamella.core.scan.parquet_file import footer
+from lamella.core.scan.parquet_file import footer_of
 from lamella.core.store import Table
 
 NAN = float("nan")
@@ -146,7 +146,7 @@ def test_rows_that_are_joined_or_sorted_are_read_from_files(store: Store) -> Non
 
 def test_texts_that_repeat_are_kept_as_codes(store: Store) -> None:
     table = table_of(store)
-    told = [footer(segment.path) for segment in table.snapshot().segments]
+    told = [footer_of(segment.path) for segment in table.snapshot().segments]
     assert all(is_coded(one, "text") and not is_coded(one, "whole") for one in told)
     assert alike(lambda: store.sql("select text from t where text > 'a' order by 1"))[-1]["text"] == "ä"
 
@@ -302,7 +302,7 @@ def test_decoding_ends_with_the_row_group_at_which_it_is_cancelled(
         with monkeypatch.context() as patch:
             with pytest.raises(Cancelled):
                 ask(Impatient(patch, 3))
-            held_groups = caches.cache.get([(footer(path), group, ("n",)) for group in range(10)])
+            held_groups = caches.cache.get([(footer_of(path), group, ("n",)) for group in range(10)])
             assert [chunk is not None for chunk in held_groups] == [True] * 3 + [False] * 7
         assert alike(ask) == expected.to_pylist()
         caches.limit(0)

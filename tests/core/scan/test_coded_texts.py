@@ -14,7 +14,7 @@ from lamella import open_dataset
 from lamella.core.errors import FileProblem
 from lamella.core.scan import chunks
 from lamella.core.scan.parallel import each
-from lamella.core.scan.parquet_file import OpenFile, footer
+from lamella.core.scan.parquet_file import OpenFile, footer_of
 
 WORDS = st.sampled_from(["", "draft", "Größe", "北京", "a longer text than most", "\x00", None])
 ROWS = 1_000
@@ -61,7 +61,7 @@ def test_only_columns_of_texts_that_repeat_are_read_so(tmp_path: Path) -> None:
             "inside": [{"alike": text} for text in alike],
         }
     )
-    told = footer(written(tmp_path / "rows.parquet", table))
+    told = footer_of(written(tmp_path / "rows.parquet", table))
     assert [name for name in table.column_names if told.repeats_texts(name)] == ["alike"]
     assert not told.repeats_texts("inside.alike") and not told.repeats_texts("missing")
     opened = open_dataset(told.path)
@@ -72,7 +72,7 @@ def test_only_columns_of_texts_that_repeat_are_read_so(tmp_path: Path) -> None:
 def test_a_column_and_a_field_may_have_the_same_path(tmp_path: Path) -> None:
     alike = ["draft", "review"] * (ROWS // 2)
     table = pa.table({"a.b": alike, "a": [{"b": text} for text in alike]})
-    assert not footer(written(tmp_path / "rows.parquet", table)).repeats_texts("a.b")
+    assert not footer_of(written(tmp_path / "rows.parquet", table)).repeats_texts("a.b")
     assert open_dataset(tmp_path / "rows.parquet").read().equals(table)
 
 
@@ -81,7 +81,7 @@ def test_a_file_stays_open_while_other_columns_are_asked_for(tmp_path: Path, alo
     alike = ["draft", "review"] * (ROWS // 2)
     apart = [f"a text that is number {n}" for n in range(ROWS)]
     columns = {"a": alike, "b": alike[::-1], "n": list(range(ROWS)), "apart": apart}
-    told = footer(written(tmp_path / "rows.parquet", pa.table(columns)))
+    told = footer_of(written(tmp_path / "rows.parquet", pa.table(columns)))
     with OpenFile(alone) as file:
         for names in (["n"], ["a"], ["b", "n"], ["apart", "a"], ["n", "a", "b"]):
             found = chunks.decode(told, [0, 1, 2, 3], [(name,) for name in names], file)
@@ -91,7 +91,7 @@ def test_a_file_stays_open_while_other_columns_are_asked_for(tmp_path: Path, alo
 
 def test_threads_that_read_look_up_for_themselves(tmp_path: Path) -> None:
     alike = ["draft", "review"] * (ROWS // 2)
-    told = footer(written(tmp_path / "rows.parquet", pa.table({"a": alike})))
+    told = footer_of(written(tmp_path / "rows.parquet", pa.table({"a": alike})))
     found = each(lambda group, file: chunks.decode(told, [group], [("a",)], file)[0], range(4))
     assert [text for part in found for text in part.to_pylist()] == alike
 
@@ -100,7 +100,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     """A bit of each byte of the places and of the dictionary wrong: an error of ours, or other texts."""
     path, texts = tmp_path / "rows.parquet", ["x", "yy", "zzz", "w", "v"] * 20
     pq.write_table(pa.table({"a": texts}), path, compression="none")
-    whole, stop = path.read_bytes(), footer(path).metadata.row_group(0).column(0).total_compressed_size
+    whole, stop = path.read_bytes(), footer_of(path).metadata.row_group(0).column(0).total_compressed_size
     refused = 0
     for place in range(4, stop):
         damaged = bytearray(whole)
@@ -108,7 +108,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         copy = tmp_path / f"{place}.parquet"
         copy.write_bytes(damaged)
         try:
-            chunks.decode(footer(copy), [0], [("a",)])
+            chunks.decode(footer_of(copy), [0], [("a",)])
         except FileProblem as problem:
             assert problem.path == copy
             refused += 1

@@ -19,7 +19,7 @@ import pytest
 from lamella.core.errors import Cancelled, FileProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.parallel import each, end_threads
-from lamella.core.scan.parquet_file import OpenFile, footer
+from lamella.core.scan.parquet_file import OpenFile, footer_of
 
 TASKS = list(range(200))
 
@@ -94,7 +94,7 @@ def test_every_thread_reads_files_of_its_own(tmp_path: Path) -> None:
         pq.write_table(pa.table({"n": np.arange(1_000) + n}), path, row_group_size=100)
 
     def work(task: int, file: OpenFile) -> int:
-        read = file.read(footer(paths[task % 4]), [task % 10], ["n"])
+        read = file.read(footer_of(paths[task % 4]), [task % 10], ["n"])
         return int(read.column("n")[0].as_py())
 
     assert each(work, TASKS) == [task % 10 * 100 + task % 4 for task in TASKS]
