@@ -37,6 +37,7 @@ class Layout:
         self.root, self.paths = root, StorePaths(root)
         self.refuse_replaced = refuse_replaced or _no_refusal
         self.data, self.staging, self._lock = self.paths.data, self.paths.staging, self.paths.lock
+        self._data = str(self.data)
         self._thread = threading.local()
 
     def create(self) -> None:
@@ -61,6 +62,17 @@ class Layout:
                     f"{place} may not be written, or is on a read-only medium",
                     "Open it read-only, or see to it that you may write there",
                 )
+
+    def refuse_missing_folder(self, table_folder: str) -> None:
+        """Raises `StoreProblem` where a table's files are gone: a commit to the catalog would seem to be one
+        of a table that can still be read."""
+        if not os.path.isdir(f"{self._data}{os.sep}{table_folder}"):  # noqa: PTH112 -- at each commit
+            self.refuse_replaced()
+            raise StoreProblem(
+                f"{self.data / table_folder}: the folder of the table's files is not there",
+                "It was moved or removed, and the table cannot be read without it",
+                "Nothing changed; put it back, or restore a backup",
+            )
 
     @contextmanager
     def stage(self) -> Iterator[Staging]:

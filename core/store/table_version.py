@@ -68,6 +68,13 @@ class State:
         return _ranges(self.held)
 
     @cached_property
+    def has_files(self) -> bool:
+        """Whether rows or cells are in files of the table's folder."""
+        return any(h.kind == "data_files" for h in self.held) or any(
+            kind == "change_files" for kind, _ in self.cells
+        )
+
+    @cached_property
     def plans(self) -> KnownPlans:
         return KnownPlans()
 
@@ -133,7 +140,7 @@ class State:
         if following.held is self.held:  # what was worked out for the same segments holds
             following.__dict__["ranges"] = self.ranges
             following.snapshot.__dict__["segment_starts"] = self.snapshot.segment_starts
-        following.__dict__["plans"] = self.plans
+        following.__dict__["plans"], following.__dict__["has_files"] = self.plans, self.has_files
         return following
 
 

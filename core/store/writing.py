@@ -462,6 +462,7 @@ class TableWriter:
             wanted = target(state)
             said = message or f"{kind} {wanted.about}".strip()
             row = commit_row(state.version + 1, kind, wanted.version, wanted.counts, started, said)
+            self._refuse_missing_files(state)
             with self._catalog.transaction() as transaction:
                 still_at(transaction, state)
                 for versioned in VERSIONED:
@@ -506,6 +507,7 @@ class TableWriter:
         self, state: State, change: Change, staged: Staged, staging: Staging | None, started: float
     ) -> Commit:
         """Files are made durable before the catalog's lock is taken."""
+        self._refuse_missing_files(state)
         version = state.version + 1
         counts = (change.inserted, change.updated, len(change.deleted))
         paths = staging.publish([f.path for f in staged.all_files], state.row.folder) if staging else []
@@ -527,6 +529,10 @@ class TableWriter:
         if following is not None:
             self._reader.advance(state, following)
         return _as_commit(state, row, publication.given_ids)
+
+    def _refuse_missing_files(self, state: State) -> None:
+        if state.has_files:
+            self._layout.refuse_missing_folder(state.row.folder)
 
     def _intake(self, name: str, columns: tuple[Column, ...], staging: Staging) -> Intake:
         def take_ids(count: int) -> int:

@@ -187,3 +187,39 @@ def test_a_log_that_was_removed_is_noticed(tmp_path: Path) -> None:
             store["t"].insert([{"n": 2}])
     with Store.open(tmp_path / "s") as store:
         assert store["t"].num_rows == ROWS + 1
+
+
+TABLE_CHANGES: dict[str, Callable[[Store], object]] = {
+    "insert": lambda store: store["t"].insert([{"n": 1}]),
+    "insert many": lambda store: store["t"].insert({"n": list(range(ROWS))}),
+    "update": lambda store: store["t"].update([{"_id": 1, "n": 5}]),
+    "delete": lambda store: store["t"].delete(ids=[1]),
+    "undo": lambda store: store["t"].undo(),
+    "rename a column": lambda store: store["t"].rename_column("n", "m"),
+}
+
+
+@pytest.mark.parametrize("folder", ["data", "data/*"])
+@pytest.mark.parametrize("change", TABLE_CHANGES.values(), ids=TABLE_CHANGES)
+def test_a_table_whose_files_are_gone_refuses_every_change(
+    opened: Store, change: Callable[[Store], object], folder: str
+) -> None:
+    version, kept = opened["t"].version, opened.path.with_name("kept")
+    (gone,) = (path for path in opened.path.glob(folder) if path.name == "data" or path.name.startswith("t-"))
+    gone.rename(kept)
+    with pytest.raises(StoreProblem, match=r"t-\w+: the folder of the table's files is not there"):
+        change(opened)
+    assert not gone.exists()
+    kept.rename(gone)
+    assert opened["t"].version == version
+    change(opened)
+    assert opened["t"].version == version + 1
+    assert opened.verify().problems == ()
+
+
+def test_a_table_without_files_needs_no_folder(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", [{"n": 1}])
+        table.insert([{"n": 2}])
+        assert list((tmp_path / "s" / "data").iterdir()) == []
+        assert table.count() == 2
