@@ -45,6 +45,7 @@ class Layout:
         try:
             self.data.mkdir(parents=True, exist_ok=True)
             self.staging.mkdir(exist_ok=True)
+            self.paths.readers.mkdir(exist_ok=True)
         except OSError as error:
             raise StoreProblem(
                 f"{self.root}: a store cannot be made here",

@@ -20,8 +20,10 @@ from lamella.core.store.catalog.connection import (
     connect,
     connect_to_read,
     is_busy,
+    log_exists,
     no_room,
     problem,
+    remove_empty_log,
     settle_journal,
     unopened,
 )
@@ -140,6 +142,7 @@ class CatalogAccess:
         self._together: Together | None = None
         self._log_room: LogRoom | None = None
         self._reserve = Reserve(StorePaths(folder))
+        self._leaves_log = not read_only or log_exists(self.path)
         self._writer = self._connect()
         self._reader = self._writer
         self._place = str(self.path)
@@ -161,6 +164,8 @@ class CatalogAccess:
         with self._writing, self._reading:
             self._reader.close()
             self._writer.close()
+            if not self._leaves_log and not isinstance(self._writer, Closed | Forked):
+                remove_empty_log(self.path)
             self._reader = self._writer = Closed(self.path)
 
     def forked(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sqlite3
 import tempfile
 from contextlib import closing
@@ -12,6 +14,8 @@ from typing import Any
 from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
 from lamella.core.processes import never_finalize
 from lamella.core.store.folder import network_type
+
+log = logging.getLogger(__name__)
 
 PARTS = ("", "-wal", "-journal")
 """The catalog, and what may lie beside it: what is not in it yet, or is to be taken back."""
@@ -123,6 +127,23 @@ def connect_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.C
         return read_into_memory(path)
     except sqlite3.Error as error:
         raise problem(path, error) from error
+
+
+def log_exists(path: Path) -> bool:
+    return os.path.exists(f"{path}-wal")  # noqa: PTH110 -- Path.exists() raises for a name that is too long
+
+
+def remove_empty_log(path: Path) -> None:
+    """SQLite makes a log and its index where a catalog that has one is read, and leaves them there. Who may
+    write and closes it last removes both, under SQLite's own locks; where others have it open they stay."""
+    try:
+        if os.stat(f"{path}-wal").st_size:  # noqa: PTH116 -- as above
+            return
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
+        with closing(connection):
+            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    except (OSError, sqlite3.Error) as error:
+        log.info("%s: an empty log may stay beside it: %s", path, error)
 
 
 def settle_journal(connection: sqlite3.Connection, path: Path, new: bool) -> bool:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import Store
+from lamella.app.cli import main
 from lamella.core.arrow.types import type_to_bytes
 from lamella.core.errors import DamagedFile, FileProblem, StoreProblem
 from lamella.core.scan import file_checks
@@ -286,3 +287,32 @@ def test_what_is_verified_is_not_verified_again(path: Path, monkeypatch: pytest.
             store["flights"].get(5)
             assert store["flights"].count("n > 5") > 0
     assert sorted(runs) == sorted(path.glob("data/flights*/*"))
+
+
+def listing(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of every file but the index of the log, which SQLite makes anew, and the folders."""
+    found = {}
+    for path in folder.rglob("*"):
+        status = path.stat()
+        found[str(path)] = (
+            (0, 0) if path.is_dir() or path.name.endswith("-shm") else (status.st_size, status.st_mtime_ns)
+        )
+    return found
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_verify_leaves_every_file_as_it_was(path: Path, log: bool) -> None:
+    if log:  # as a crash leaves it
+        with Store.open(path) as store:
+            store["small"].insert([{"word": "b"}])
+            crashed = Path(shutil.copytree(path, path.with_name("crashed")))
+            shutil.rmtree(crashed / "readers")
+            (crashed / "readers").mkdir()
+        path = crashed
+        assert (path / "catalog.sqlite-wal").stat().st_size
+    before = listing(path)
+    assert main(["verify", str(path)]) == 0
+    with Store.open(path, read_only=True) as store:
+        store["small"].verify()
+
+    assert listing(path) == before
