@@ -116,10 +116,12 @@ class Report:
     not_checked: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        how = "with checksums" if self.checksums else "without checksums"
-        looked = (
-            f"{_counted(self.tables, 'table')}, {_counted(self.files, 'file')}, {self.bytes:,} bytes {how}"
-        )
+        parts = [_counted(self.tables, "table")]
+        if self.tables:
+            parts.append(_counted(self.files, "file"))
+        if self.bytes:
+            parts.append(f"{self.bytes:,} bytes {'with' if self.checksums else 'without'} checksums")
+        looked = ", ".join(parts)
         found = [
             f"{_counted(len(self.problems), 'problem')} in {looked}"
             if self.problems
@@ -308,4 +310,4 @@ def _told(error: Exception) -> str:
 
 
 def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{f'{number:,}' if number else 'no'} {what}{'' if number == 1 else 's'}"

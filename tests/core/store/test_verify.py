@@ -51,6 +51,18 @@ def file(path: Path, suffix: str = ".parquet") -> Path:
     return next(p for p in sorted(path.rglob(f"*{suffix}")))
 
 
+def test_a_report_says_no_more_than_there_is_to_say(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        assert str(store.verify()) == "no tables: all is well"
+        store.create_table("t", [{"n": 1}])
+        for quick in (False, True):
+            assert str(store.verify(quick)) == "1 table, no files: all is well"
+        store.create_table("u", {"n": list(range(ROWS))})
+        (size,) = (file.stat().st_size for file in (tmp_path / "s").rglob("*.parquet"))
+        assert str(store.verify()) == f"2 tables, 1 file, {size:,} bytes with checksums: all is well"
+        assert str(store.verify(True)) == f"2 tables, 1 file, {size:,} bytes without checksums: all is well"
+
+
 def test_a_whole_store_has_no_problems_and_the_report_says_what_was_looked_at(path: Path) -> None:
     with Store.open(path) as store:
         report = store.verify()
