@@ -19,7 +19,7 @@ from lamella.core.scan.chunks import column_chunks
 from lamella.core.scan.parquet_file import footer_of
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment
-from lamella.core.store.catalog.queries import Catalog, TableRow
+from lamella.core.store.catalog.queries import Catalog, TableRow, foreign_objects
 from lamella.core.store.catalog.schema import CHECKED, names_by_key
 from lamella.core.store.commit import Cells
 from lamella.core.store.folder import Layout, Readers
@@ -156,6 +156,10 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
     if tables is None:
         found.problems += [told for told in [log_damage(catalog.path)] if told]
         found.problems += [f"{catalog.path}: {told}" for told in catalog.integrity()]
+        found.problems += [
+            f"{catalog.path}: holds a {kind} '{name:.60}', which Lamella never makes"
+            for kind, name in foreign_objects(catalog)
+        ]
         not_checked = found.stray_files(layout)
     rows = [row for row in _tables(found) if tables is None or row.table_id in tables]
     for row in rows:

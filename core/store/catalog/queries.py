@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sqlite3
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import closing
@@ -11,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lamella.core.errors import StoreProblem, StoreTooNew
+from lamella.core.errors import DamagedStore, StoreProblem, StoreTooNew
 from lamella.core.processes import let_go_in_children
 from lamella.core.store.catalog.access import CatalogAccess
 from lamella.core.store.catalog.connection import BUSY_SECONDS, not_a_catalog, unopened, write_copy
@@ -41,6 +42,7 @@ def settle_format(catalog: CatalogAccess) -> None:
     if is_new:
         _create(catalog)
         return
+    foreign = foreign_objects(catalog)
     if not known:
         raise not_a_catalog(catalog.path, "it is a SQLite file of another program")
     if written not in MIGRATIONS and written < FORMAT_VERSION:
@@ -51,9 +53,34 @@ def settle_format(catalog: CatalogAccess) -> None:
             f"its format is {written}, this program knows {FORMAT_VERSION}",
             "Open it with the version that wrote it, or a newer one",
         )
+    _refuse_foreign(catalog, foreign)
     catalog.keep_safe(new=False)
     if written < FORMAT_VERSION:
         _migrate(catalog)
+
+
+def foreign_objects(catalog: CatalogAccess) -> list[tuple[str, str]]:
+    """(kind, name) of what is in the catalog and never in one of ours: a trigger runs statements of its own
+    when something is committed, and a view or a virtual table gives any answer when it is read."""
+    found = catalog.rows(
+        "SELECT CASE WHEN type = 'table' THEN 'virtual table' ELSE type END, name FROM sqlite_master"
+        " WHERE type IN ('trigger', 'view') OR (type = 'table' AND ifnull(rootpage, 0) = 0)"
+    )
+    return [(str(kind), str(name)) for kind, name in found]
+
+
+def _refuse_foreign(catalog: CatalogAccess, found: Sequence[tuple[str, str]]) -> None:
+    """A store that is only read may have what takes no part in it."""
+    own = set(_OWN_TABLES.findall(TABLES))  # in lower case, which SQLite does not tell apart
+    for kind, name in found:
+        is_own = name.lower() in own
+        if is_own or not catalog.read_only:
+            raise DamagedStore(
+                f"{catalog.path}: the catalog has a {kind} '{name:.60}'",
+                f"Lamella makes no {kind}s, and this one could change what is written or read",
+                "Do not trust the store if it came from somebody else; restore a backup"
+                + ("" if is_own else ", or open it read-only"),
+            )
 
 
 def _migrate(catalog: CatalogAccess) -> None:
@@ -80,6 +107,8 @@ def _create(catalog: CatalogAccess) -> None:
             transaction.script(f"PRAGMA application_id = {APPLICATION_ID}")
             transaction.script(f"PRAGMA user_version = {FORMAT_VERSION}")
 
+
+_OWN_TABLES = re.compile(r"CREATE TABLE (\w+)")
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lamella import Store
-from lamella.core.errors import ReadOnlyStore, StoreProblem, StoreTooNew
+from lamella.core.errors import DamagedStore, ReadOnlyStore, StoreProblem, StoreTooNew
 
 
 def test_a_store_of_a_later_version_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -136,3 +136,66 @@ def test_a_format_that_never_was_is_no_catalog(tmp_path: Path, number: int) -> N
         catalog.execute(f"pragma user_version = {number}")
     with pytest.raises(StoreProblem, match=f"Its format is {number}"):
         Store.open(tmp_path / "s")
+
+
+FOREIGN = {
+    "trigger": (
+        "CREATE TRIGGER more AFTER INSERT ON commits BEGIN DELETE FROM columns; END",
+        "has a trigger 'more'",
+    ),
+    "view": ("CREATE VIEW more AS SELECT 1 AS one", "has a view 'more'"),
+    "virtual table": ("CREATE VIRTUAL TABLE more USING fts5(words)", "has a virtual table 'more'"),
+}
+
+
+@pytest.mark.parametrize(("statement", "told"), FOREIGN.values(), ids=FOREIGN.keys())
+def test_a_catalog_with_what_could_change_commits_is_read_and_not_written(
+    tmp_path: Path, statement: str, told: str
+) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("t", [{"a": 1}])
+    with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite")) as catalog:
+        catalog.execute(statement)
+    with pytest.raises(DamagedStore, match=f"{told}.*open it read-only"):
+        Store.open(tmp_path / "s")
+    with Store.open(tmp_path / "s", read_only=True) as store:
+        assert store["t"].read().to_pylist() == [{"_id": 0, "a": 1}]
+        (problem,) = store.verify().problems
+        assert told.replace("has a", "holds a") in problem
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["VIEW columns AS SELECT * FROM elsewhere", "VIRTUAL TABLE columns USING fts5(entry, table_id, name)"],
+)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_catalog_whose_table_is_none_is_not_opened(tmp_path: Path, made: str, read_only: bool) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("t", [{"a": 1}])
+    with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite")) as catalog:
+        catalog.execute("ALTER TABLE columns RENAME TO elsewhere")
+        catalog.execute(f"CREATE {made}")
+    with pytest.raises(DamagedStore, match=r"(table|view) 'columns'"):
+        Store.open(tmp_path / "s", read_only=read_only)
+
+
+def test_reading_leaves_no_file_beside_the_catalog_and_others_keep_theirs(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("t", [{"a": 1}])
+    before = {path.name for path in (tmp_path / "s").iterdir()}
+    one, other = (Store.open(tmp_path / "s", read_only=True) for _ in range(2))
+    with Store.open(tmp_path / "s") as writer:
+        assert (tmp_path / "s" / "catalog.sqlite-wal").exists()
+        for reader in (one, other):
+            assert reader["t"].count() == 1
+        one.close()
+        writer["t"].insert([{"a": 2}])
+        assert other["t"].count() == 2
+    other.close()
+    Store.open(tmp_path / "s", read_only=True).close()
+    with Store.open(tmp_path / "s", read_only=True) as store:
+        assert store["t"].count() == 2
+    assert {path.name for path in (tmp_path / "s").iterdir()} - before <= {
+        "catalog.sqlite-wal",
+        "catalog.sqlite-shm",
+    }
