@@ -115,12 +115,15 @@ class DeclaredRelations:
         for name in (table, other):
             if name not in names.values():
                 raise UnknownTable(name, f"store {self._store}", list(names.values()))
-        ends = [(row, {names[row.from_table], names[row.to_table]}) for row in rows]
+        ends = [(row, {names.get(row.from_table), names.get(row.to_table)}) for row in rows]
         leading = [self._relation(row, names) for row, tables in ends if tables == {table, other}]
         return [link for relation in leading for link in _links(relation, table, other)]
 
     def _relation(self, row: RelationRow, names: dict[int, str]) -> Relation:
-        start, target = names[row.from_table], names[row.to_table]
+        start, target = (names.get(table, "?") for table in (row.from_table, row.to_table))
+        if not names.keys() >= {row.from_table, row.to_table}:
+            unknown = [tuple("?" for _ in ids) for ids in (row.from_columns, row.to_columns)]
+            return Relation(row.name, start, unknown[0], target, unknown[1], "the catalog has no such table")
         froms, lost = self._columns(row.from_table, row.from_columns)
         tos, lost_too = self._columns(row.to_table, row.to_columns)
         problems = [f"{column} of {start} was dropped" for column in lost]

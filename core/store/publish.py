@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.types import type_to_bytes
-from lamella.core.errors import StoreProblem, VersionConflict
+from lamella.core.errors import DamagedStore, StoreProblem, VersionConflict
 from lamella.core.processes import let_go_in_children
 from lamella.core.scan.checksums import checksum_of_bytes
 from lamella.core.scan.snapshot import stored_keys
@@ -219,9 +219,20 @@ class Attempts:
             try:
                 with self._catalog.transaction():
                     return attempt(expected(self._reader.current(), expected_version))
+            except Overtaken as overtaken:
+                self._reader.forget()
+                raise self._refused_by_catalog(overtaken) from overtaken
             except BaseException:
                 self._reader.forget()  # it may know a version that did not come to be
                 raise
+
+    def _refused_by_catalog(self, overtaken: Overtaken) -> DamagedStore:
+        """Nobody comes first under the write lock."""
+        return DamagedStore(
+            f"{self._reader.last_name}: the change does not fit what {self._catalog.path} says of the table",
+            str(overtaken),
+            "Verify the store, which tells what is damaged, and restore a backup",
+        )
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:

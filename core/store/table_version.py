@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.arrow.sorted_ids import among, union
+from lamella.core.arrow.types import ID
 from lamella.core.errors import DamagedStore, StoreProblem
 from lamella.core.index.open_indexes import OpenIndexes
 from lamella.core.index.registry import Place, index_of
@@ -454,7 +455,26 @@ class Reader:
             Held("pending_rows", entry, first, first + rows - 1, 0, self._rows(entry, first, rows))
             for entry, first, rows in loose
         ]
-        return tuple(sorted(held, key=lambda h: h.first_id))
+        held.sort(key=lambda h: h.first_id)
+        self._refuse_impossible(row, held)
+        return tuple(held)
+
+    def _refuse_impossible(self, row: TableRow, held: Sequence[Held]) -> None:
+        """Raises `DamagedStore` where segments cannot have the rows that the catalog says: arrays of rows and
+        ids are made of these numbers, and a file that is named twice would show its rows twice."""
+        behind = 0
+        for each in held:
+            rows, what = each.segment.num_rows, ""
+            if each.first_id < behind:
+                what = f"two parts of it hold the {ID}s from {each.first_id} to {behind - 1}"
+            elif not 0 < rows <= each.last_id - each.first_id + 1:
+                ids = f"{each.first_id} to {each.last_id}"
+                what = f"{each.kind} {each.entry} has {rows} rows of the {ID}s {ids}"
+            elif each.last_id >= row.next_id:
+                what = f"rows up to {ID} {each.last_id} are there, but the next to be given is {row.next_id}"
+            if what:
+                raise DamagedStore(f"{row.name}: {what}", f"{self._catalog.path} says so", REMEDY)
+            behind = each.last_id + 1
 
     def _segment(self, kind: str, path: str, rows: int, names: str, checksum: str) -> FileSegment:
         names_by = names_by_key(kind, names)

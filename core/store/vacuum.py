@@ -39,6 +39,8 @@ def sweep(catalog: Catalog) -> list[int]:
     if not there:
         return []
     tables = {row.folder: row.table_id for row in catalog.tables()}
+    if "" in tables:  # whose folder cannot be told from those of no table
+        return []
     known = {PurePosixPath(path) for path in catalog.known_paths()}
     sizes: list[int] = []
     for folder, found in there.items():

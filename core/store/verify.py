@@ -31,17 +31,12 @@ from lamella.core.store.vacuum import problems as index_problems
 
 def problems(state: State, damaged: Collection[Path]) -> Iterator[str]:
     """Sentences; none when all is well. Values in files that are `damaged` are not looked at."""
-    for before, after in zip(state.held[:-1], state.held[1:], strict=True):
-        if after.first_id <= before.last_id:
-            yield f"two parts of it hold the {ID}s from {after.first_id} to {before.last_id}"
     for (kind, entry), cells in state.cells.items():
         told = (*_cell_problems(state, cells), *_ids_given(state, cells.ids))
         yield from (f"{kind} {entry} {each}" for each in told)
     for entry, ids in state.deletions.items():
         yield from (f"deletions {entry} {told}" for told in _ids_given(state, ids))
     for held in state.held:
-        if held.last_id >= state.row.next_id:
-            yield f"rows up to {ID} {held.last_id} are there, but the next to be given is {state.row.next_id}"
         yield from _misfits(state, held, damaged)
 
 

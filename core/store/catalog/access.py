@@ -183,7 +183,7 @@ class CatalogAccess:
         """
         try:
             with self._locked(self._busy_seconds if wait else 0):
-                yield Transaction(self._writer, self._together)
+                yield Transaction(self._writer, self.path, self._together)
         except SQLITE_ERRORS as error:
             raise self._problem(error) from error
 

@@ -116,8 +116,8 @@ Rows = Callable[..., list[tuple[Any, ...]]]
 class CatalogVersions:
     """The versions of one table that are kept: all since the oldest, and before it those with a name."""
 
-    def __init__(self, rows: Rows, table_id: int) -> None:
-        self._rows, self._table_id = rows, table_id
+    def __init__(self, rows: Rows, table_id: int, catalog: Path) -> None:
+        self._rows, self._table_id, self._path = rows, table_id, catalog
 
     def exists(self, version: int) -> bool:
         return bool(self._found("version", "version = ?", version))
@@ -144,13 +144,13 @@ class CatalogVersions:
     def stamps(self) -> list[tuple[int, float]]:
         """(version, seconds since 1970), ascending."""
         sql = "SELECT version, at FROM commits WHERE table_id = ? ORDER BY version"
-        found = checked_rows("commits", ("version", "at"), self._rows(sql, self._table_id))
+        found = checked_rows(self._path, "commits", ("version", "at"), self._rows(sql, self._table_id))
         return [(version, at) for version, at in found]
 
     def _found(self, wanted: str, condition: str, *values: object) -> list[Any]:
         sql = f"SELECT {wanted} FROM commits WHERE table_id = ? AND {condition}"
         found = self._rows(sql, self._table_id, *values)
-        return [value for (value,) in checked_rows("commits", (wanted,), found)]
+        return [value for (value,) in checked_rows(self._path, "commits", (wanted,), found)]
 
 
 NO_VERSION = -1
@@ -168,7 +168,7 @@ IdsUnderWay = Sequence[tuple[int, int]]
 class TableRow:
     """Where a table stands. `generation` changes when its files do without a new version; `draft` is not 0
     while what it says may yet be taken back, and then a number of its own. `opening` tells it from the same
-    table in a copy of the store."""
+    table in a copy of the store. Where there is `damage`, only id and name are what the catalog says."""
 
     table_id: int
     name: str
@@ -178,6 +178,7 @@ class TableRow:
     next_id: int
     draft: int
     opening: int
+    damage: DamagedStore | None = None
 
 
 class Catalog(CatalogAccess):
@@ -213,10 +214,15 @@ class Catalog(CatalogAccess):
         return made
 
     def tables(self) -> list[TableRow]:
+        """By name; also those that are damaged."""
         return list(self.noted(_ALL, self._tables))
 
     def table(self, table_id: int) -> TableRow | None:
-        return self.noted(table_id, partial(self._table, table_id))
+        """Raises `DamagedStore` where what the catalog says of it cannot be."""
+        row = self.noted(table_id, partial(self._table, table_id))
+        if row is not None and row.damage is not None:
+            raise DamagedStore(row.damage.what, row.damage.why, row.damage.fix)
+        return row
 
     def _tables(self) -> tuple[TableRow, ...]:
         return tuple(map(self._table_row, self.rows(f"SELECT {_TABLE} FROM tables ORDER BY name")))
@@ -234,25 +240,26 @@ class Catalog(CatalogAccess):
             " WHERE table_id = ? AND to_version > ? AND from_version <= ? ORDER BY entry",
             table_id, version, version,
         )  # fmt: skip
-        return checked_rows(kind, columns, found)
+        return checked_rows(self.path, kind, columns, found)
 
     def entry(self, kind: str, entry: int, columns: Sequence[str]) -> tuple[Any, ...]:
         found = self.rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)
         if not found:
-            raise damaged_entry(kind, "entry", None, f"Entry {entry} is named, and is not there")
-        return checked_rows(kind, columns, found)[0]
+            raise damaged_entry(kind, "entry", None, f"Entry {entry} is named, and is not there", self.path)
+        return checked_rows(self.path, kind, columns, found)[0]
 
     def indexes(self, table_id: int) -> list[tuple[str, str, str]]:
         """(kind, column ids, options) of a table's indexes, the first made first."""
         wanted = ("kind", "column_ids", "options")
         sql = f"SELECT {', '.join(wanted)} FROM indexes WHERE table_id = ? ORDER BY index_id"
-        found = checked_rows("indexes", wanted, self.rows(sql, table_id))
+        found = checked_rows(self.path, "indexes", wanted, self.rows(sql, table_id))
         return [(kind, column_ids, options) for kind, column_ids, options in found]
 
     def ids_under_way(self, table_id: int) -> IdsUnderWay:
         """(first, last) of the ids that rows being staged have, of whichever process."""
+        wanted = ("first_id", "last_id")
         found = self.rows("SELECT first_id, last_id FROM ids_under_way WHERE table_id = ?", table_id)
-        return [(first, last) for first, last in found]
+        return [(first, last) for first, last in checked_rows(self.path, "ids_under_way", wanted, found)]
 
     def forget_ids_under_way(self) -> None:
         """Of rows whose staging was cut short; nobody may be staging now."""
@@ -262,12 +269,12 @@ class Catalog(CatalogAccess):
 
     def commits(self, table_id: int) -> list[tuple[Any, ...]]:
         sql = f"SELECT {', '.join(_COMMIT)} FROM commits WHERE table_id = ? ORDER BY version"
-        return checked_rows("commits", _COMMIT, self.rows(sql, table_id))
+        return checked_rows(self.path, "commits", _COMMIT, self.rows(sql, table_id))
 
     def every(self, kind: str, table_id: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """Entries of a versioned table, whichever versions they hold at, oldest first."""
         sql = f"SELECT {', '.join(columns)} FROM {kind} WHERE table_id = ? ORDER BY entry"
-        return checked_rows(kind, columns, self.rows(sql, table_id))
+        return checked_rows(self.path, kind, columns, self.rows(sql, table_id))
 
     def checked(self, kind: str, table_id: int) -> Iterator[tuple[Any, ...]]:
         """(entry, checksum, what it is of…) of pending entries, whichever versions they hold at, one at a
@@ -275,7 +282,7 @@ class Catalog(CatalogAccess):
         wanted = ("entry", "checksum", *CHECKED[kind])
         for (entry,) in self.every(kind, table_id, ("entry",)):
             found = self.rows(f"SELECT {', '.join(wanted)} FROM {kind} WHERE entry = ?", entry)
-            yield from checked_rows(kind, wanted, found)
+            yield from checked_rows(self.path, kind, wanted, found)
 
     def integrity(self) -> list[str]:
         """What SQLite finds damaged in its file; nothing when all is well."""
@@ -290,25 +297,25 @@ class Catalog(CatalogAccess):
         wanted = ("path", "bytes", "from_version", "to_version")
         of_kind = f"SELECT {', '.join(wanted)} FROM {{}} WHERE table_id = ?"
         sql = " UNION ALL ".join(map(of_kind.format, FILES))
-        return checked_rows("data_files", wanted, self.rows(sql, *[table_id] * len(FILES)))
+        return checked_rows(self.path, "data_files", wanted, self.rows(sql, *[table_id] * len(FILES)))
 
     @property
     def relations(self) -> CatalogRelations:
-        return CatalogRelations(self.rows)
+        return CatalogRelations(self.rows, self.path)
 
     def versions(self, table_id: int) -> CatalogVersions:
-        return CatalogVersions(self.rows, table_id)
+        return CatalogVersions(self.rows, table_id, self.path)
 
     def copy_to(self, path: Path) -> dict[str, str]:
         """Write the catalog as it is at this moment to `path`; answers the files that the copy names, and
         their checksums."""
         with self._reading:
             named = write_copy(self._reader, path, _NAMED_FILES)
-        return dict(checked_rows("data_files", ("path", "checksum"), named.items()))
+        return dict(checked_rows(self.path, "data_files", ("path", "checksum"), named.items()))
 
     def paths(self) -> set[str]:
         """Every data and change file that any version of any table still names."""
-        found = checked_rows("data_files", ("path", "checksum"), self.rows(_NAMED_FILES))
+        found = checked_rows(self.path, "data_files", ("path", "checksum"), self.rows(_NAMED_FILES))
         return {path for path, _ in found}
 
     def known_paths(self) -> set[str]:
@@ -326,11 +333,12 @@ class Catalog(CatalogAccess):
         """Files that no version names any more and that are not removed yet, the first first."""
         names = [field.name for field in fields(RemovedFile)]
         found = self.rows(f"SELECT {', '.join(names)} FROM removed_files ORDER BY number")
-        return [RemovedFile(*row) for row in checked_rows("removed_files", names, found)]
+        return [RemovedFile(*row) for row in checked_rows(self.path, "removed_files", names, found)]
 
     def removals(self) -> int:
         """How many files were ever taken out of the catalog."""
         found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'removed_files'")
+        checked_rows(self.path, "sqlite_sequence", ("seq",), found)
         return int(found[0][0]) if found else 0
 
     def transaction_tables(self, transaction_id: int) -> list[int]:
@@ -347,7 +355,12 @@ class Catalog(CatalogAccess):
     def _table_row(self, found: tuple[Any, ...]) -> TableRow:
         together = self.together_here
         draft = 0 if together is None else together.draft
-        (row,) = checked_rows("tables", _TABLE_COLUMNS, [found])
+        try:
+            (row,) = checked_rows(self.path, "tables", _TABLE_COLUMNS, [found])
+        except DamagedStore as damage:
+            ((table_id, name),) = checked_rows(self.path, "tables", _TABLE_COLUMNS[:2], [found[:2]])
+            damage.__traceback__ = None
+            return TableRow(table_id, name, "", 0, 0, 0, draft, self._opening, damage)
         return TableRow(*(*row, draft, self._opening))
 
 

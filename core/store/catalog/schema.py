@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from lamella.core.errors import DamagedStore
 FORMAT_VERSION = 3
 APPLICATION_ID = 0x4C414D45  # "LAME", so that `file` and other programs can tell the catalog apart
 FOREVER = (1 << 62) - 1
+LARGEST_NUMBER = 1 << 60
+"""Of rows, ids, versions and bytes, so that a sum of two fits into 64 bits."""
 
 _SINCE_2 = """
 CREATE TABLE transactions (transaction_id INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL);
@@ -139,23 +143,54 @@ _TEXTS = frozenset(
     | {"from_column_ids", "to_column_ids", "staging"}
 )
 _BYTES = frozenset({"type", "key", "value", "ids", "batch"})
-_FRACTIONS = frozenset({"at", "seconds"})
 _MAY_BE_NULL = frozenset({"restores", "transaction_id"})
 _SHOWN = 60
-_CalledFor = tuple[frozenset[type], ...]
+_KEYS = frozenset(
+    {"table_id", "entry", "number", "from_table_id", "to_table_id", "transaction_id", "index_id"}
+    | {"relation_id"}
+)
+"""They are compared and never reckoned with."""
+_ENDS = frozenset({"from_version", "to_version", "first_version", "last_version"})
+_FIRST_TIME, _LAST_TIME = -62_135_596_800.0, 253_402_300_799.0
+"""The years 1 to 9999, in seconds since 1970."""
+_LONGEST_SECONDS = 1e12
+
+
+@dataclass(frozen=True)
+class _Allowed:
+    """What a column of the catalog may hold: values of these types, and numbers from `least` to `most`."""
+
+    types: frozenset[type]
+    least: float | None = None
+    most: float = 0
+
+    def holds(self, values: Iterable[Any]) -> bool:
+        if not self.types.issuperset(map(type, values)):
+            return False
+        if self.least is None:
+            return True
+        numbers = [value for value in values if value is not None]
+        return not numbers or (self.least <= min(numbers) and max(numbers) <= self.most)
+
 
 CHECKED = {"deletions": ("ids",), "pending_rows": ("batch",), "pending_cells": ("ids", "batch")}
 """What the checksum of a pending entry is of; it is empty where an earlier format had none."""
 
 
-def checked_rows(kind: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The rows, if their values are of the types that the columns of the catalog's table `kind` have; raises
-    `DamagedStore` otherwise."""
-    wanted, found = _types_of(tuple(columns)), list(rows)
-    for row in found:
-        for value, types, column in zip(row, wanted, columns, strict=True):
-            if type(value) not in types:
-                raise damaged_entry(kind, column, value, f"A {type(value).__name__} cannot be there")
+def checked_rows(
+    catalog: Path, kind: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    """The rows, if their values are of the types that the columns of the catalog's table `kind` have, and its
+    numbers such as there can be; raises `DamagedStore` otherwise."""
+    found = list(rows)
+    if not found:
+        return found
+    by_column = zip(*found, strict=True)
+    for column, allowed, values in zip(columns, _allowed_in(tuple(columns)), by_column, strict=True):
+        if not allowed.holds(values):
+            value = next(value for value in values if not allowed.holds((value,)))
+            why = "A value of this type" if type(value) not in allowed.types else "This number"
+            raise damaged_entry(kind, column, value, f"{why} cannot be there", catalog)
     return found
 
 
@@ -191,23 +226,34 @@ def column_type(stored: bytes) -> pa.DataType:
         raise damaged_entry("columns", "type", stored, str(error)) from error
 
 
-def damaged_entry(kind: str, column: str, value: object, why: str) -> DamagedStore:
+def damaged_entry(
+    kind: str, column: str, value: object, why: str, catalog: Path | None = None
+) -> DamagedStore:
     shown = repr(value)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    what = f"the catalog's table {kind} holds {shown} as {column}"
+    place = "" if catalog is None else f"{catalog}: "
+    what = f"{place}the catalog's table {kind} holds {shown} as {column}"
     return DamagedStore(what, why, "Verify the store, which tells what else is damaged, and restore a backup")
 
 
 @lru_cache(64)
-def _types_of(columns: tuple[str, ...]) -> _CalledFor:
-    return tuple(map(_types, columns))
+def _allowed_in(columns: tuple[str, ...]) -> tuple[_Allowed, ...]:
+    return tuple(map(_allowed, columns))
 
 
-def _types(column: str) -> frozenset[type]:
-    if column in _MAY_BE_NULL:
-        return frozenset({int, type(None)})
-    kinds = ((_TEXTS, str), (_BYTES, bytes), (_FRACTIONS, float))
-    return frozenset({next((kind for names, kind in kinds if column in names), int)})
+def _allowed(column: str) -> _Allowed:
+    if column in _TEXTS:
+        return _Allowed(frozenset({str}))
+    if column in _BYTES:
+        return _Allowed(frozenset({bytes}))
+    if column == "at":
+        return _Allowed(frozenset({float}), _FIRST_TIME, _LAST_TIME)
+    if column == "seconds":
+        return _Allowed(frozenset({float}), 0, _LONGEST_SECONDS)
+    types = frozenset({int, type(None)}) if column in _MAY_BE_NULL else frozenset({int})
+    if column in _KEYS:
+        return _Allowed(types)
+    return _Allowed(types, 0, FOREVER if column in _ENDS else LARGEST_NUMBER)
 
 
 def _parsed(kind: str, column: str, text: str) -> Any:

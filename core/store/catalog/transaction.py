@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lamella.core.scan.row_ids import ID_COLUMN
@@ -42,29 +43,29 @@ class ColumnEntry:
 class CatalogRelations:
     """Reads them."""
 
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
+    def __init__(self, rows: Rows, catalog: Path) -> None:
+        self._rows, self._path = rows, catalog
 
     def all(self) -> list[RelationRow]:
         """The first declared first."""
         found = self._rows(f"SELECT {_COLUMNS} FROM relations ORDER BY relation_id")
-        return list(map(_row, checked_rows("relations", _COLUMNS.split(", "), found)))
+        return list(map(_row, checked_rows(self._path, "relations", _COLUMNS.split(", "), found)))
 
     def columns(self, table_id: int) -> list[ColumnEntry]:
         """Of all versions that are kept."""
         wanted = ("column_id", "name", "from_version", "to_version")
         found = self._rows(f"SELECT {', '.join(wanted)} FROM columns WHERE table_id = ?", table_id)
-        return [ColumnEntry(*entry) for entry in checked_rows("columns", wanted, found)]
+        return [ColumnEntry(*entry) for entry in checked_rows(self._path, "columns", wanted, found)]
 
 
 class RelationEntries:
     """Changes them, inside a catalog transaction."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sqlite3.Connection, catalog: Path) -> None:
+        self._connection, self._path = connection, catalog
 
     def all(self) -> list[RelationRow]:
-        return CatalogRelations(self._fetched).all()
+        return CatalogRelations(self._fetched, self._path).all()
 
     def add(self, row: RelationRow) -> None:
         self._connection.execute(
@@ -83,7 +84,7 @@ class RelationEntries:
 
     def follow_casts(self, table_id: int) -> None:
         """Name columns by what they are now: versions that tell what became of them are about to go."""
-        entries = CatalogRelations(self._fetched).columns(table_id)
+        entries = CatalogRelations(self._fetched, self._path).columns(table_id)
         for table, columns in (("from_table_id", "from_column_ids"), ("to_table_id", "to_column_ids")):
             found = self._fetched(f"SELECT relation_id, {columns} FROM relations WHERE {table} = ?", table_id)
             for relation_id, ids in found:
@@ -170,12 +171,12 @@ class RemovedFile:
 class Retention:
     """Inside a catalog transaction."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sqlite3.Connection, catalog: Path) -> None:
+        self._connection, self._path = connection, catalog
 
     def forget(self, table_id: int, oldest: int) -> None:
         """Take out every version before `oldest` that has no name, and queue the files only they named."""
-        RelationEntries(self._connection).follow_casts(table_id)
+        RelationEntries(self._connection, self._path).follow_casts(table_id)
         values = {"table": table_id, "oldest": oldest}
         self._connection.execute(
             "DELETE FROM transactions WHERE transaction_id IN (SELECT transaction_id FROM commits"
@@ -211,16 +212,17 @@ class Retention:
         self._connection.executemany("DELETE FROM removed_files WHERE number = ?", [(n,) for n in numbers])
 
     def _queue_from(self, table_id: int, condition: str, values: dict[str, int]) -> None:
-        gone: list[tuple[str, int, int, int]] = []
+        wanted = ("path", "bytes", "from_version", "to_version")
+        gone: list[tuple[Any, ...]] = []
         for kind in FILES:
-            gone += self._connection.execute(
-                f"DELETE FROM {kind} WHERE {condition} RETURNING path, bytes, from_version, to_version",
-                values,
-            ).fetchall()
+            found = self._connection.execute(
+                f"DELETE FROM {kind} WHERE {condition} RETURNING {', '.join(wanted)}", values
+            )
+            gone += checked_rows(self._path, kind, wanted, found)
         if gone:
             self._queue(table_id, gone)
 
-    def _queue(self, table_id: int, gone: Sequence[tuple[str, int, int, int]]) -> None:
+    def _queue(self, table_id: int, gone: Sequence[tuple[Any, ...]]) -> None:
         """An undo names files again, so one may be named still, or have been named several times."""
         named = " UNION ".join(f"SELECT path FROM {kind} WHERE table_id = :table" for kind in FILES)
         kept = {path for (path,) in self._connection.execute(named, {"table": table_id})}
@@ -274,16 +276,18 @@ class Together:
 class Transaction:
     """What may be done inside `Catalog.transaction()`."""
 
-    def __init__(self, connection: sqlite3.Connection, together: Together | None = None) -> None:
-        self._connection, self._together = connection, together
+    def __init__(
+        self, connection: sqlite3.Connection, catalog: Path, together: Together | None = None
+    ) -> None:
+        self._connection, self._path, self._together = connection, catalog, together
 
     @property
     def retention(self) -> Retention:
-        return Retention(self._connection)
+        return Retention(self._connection, self._path)
 
     @property
     def relations(self) -> RelationEntries:
-        return RelationEntries(self._connection)
+        return RelationEntries(self._connection, self._path)
 
     def script(self, statements: str) -> None:
         for statement in filter(str.strip, statements.split(";")):
@@ -354,7 +358,9 @@ class Transaction:
         """Make `commit` (version, at, kind, restores, counts…, seconds, message, name, transaction) the
         table's newest; answers it as it was entered: later than the last, whatever the clock says."""
         version, at, *rest = commit
-        commit = (version, max(at, self._earliest(table_id)), *rest)
+        stamp = (version, max(at, self._earliest(table_id)))
+        checked_rows(self._path, "commits", _STAMP, [stamp])
+        commit = (*stamp, *rest)
         if self._together is not None:
             commit = self._together.stamped(table_id, commit)
         marks = ", ".join("?" * (1 + len(commit)))
@@ -414,17 +420,26 @@ class Transaction:
     def _earliest(self, table_id: int) -> float:
         """A microsecond after the last commit."""
         found = self._connection.execute(
-            "SELECT at FROM commits WHERE table_id = ? ORDER BY version DESC LIMIT 1", (table_id,)
-        ).fetchone()
-        return (round(found[0] * 1_000_000) + 1) / 1_000_000 if found else 0.0
+            "SELECT version, at FROM commits WHERE table_id = ? ORDER BY version DESC LIMIT 1", (table_id,)
+        ).fetchall()
+        if not found:
+            return 0.0
+        ((_, last),) = checked_rows(self._path, "commits", _STAMP, found)
+        earliest: float = (round(last * 1_000_000) + 1) / 1_000_000
+        return earliest
 
     def _take(self, table_id: int, counter: str, count: int) -> int:
-        return int(
-            self._connection.execute(
-                f"UPDATE tables SET {counter} = {counter} + ? WHERE table_id = ? RETURNING {counter} - ?",
-                (count, table_id, count),
-            ).fetchone()[0]
+        taken = self._connection.execute(
+            f"UPDATE tables SET {counter} = {counter} + ? WHERE table_id = ? RETURNING {counter}",
+            (count, table_id),
         )
+        ((following,),) = checked_rows(self._path, "tables", (counter,), taken)
+        first: int = following - count
+        checked_rows(self._path, "tables", (counter,), [(first,)])
+        return first
+
+
+_STAMP = ("version", "at")
 
 
 def _insertion(kind: str) -> str:

@@ -1,17 +1,19 @@
-"""Catalogs in which a text holds what nobody enters: whatever is done with the store is an answer or an error
-of ours, and nothing outside its folder is read, made or removed.
+"""Catalogs in which a text or a number holds what nobody enters: whatever is done with the store is an answer
+or an error of ours, and nothing outside its folder is read, made or removed.
 
-LAMELLA_LONG_RUNS=400 changes every text to every odd value; without it, each text gets one.
+LAMELLA_LONG_RUNS=400 changes every column to every odd value; without it, each text and some of the numbers
+get one.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -20,8 +22,8 @@ import pytest
 
 from lamella import Store, col
 from lamella.core.bridge import connect
-from lamella.core.errors import LamellaError
-from lamella.core.store.catalog.schema import TABLES
+from lamella.core.errors import DamagedStore, LamellaError
+from lamella.core.store.catalog.schema import LARGEST_NUMBER, TABLES
 from lamella.core.store.table import Table
 
 ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "1"))
@@ -50,6 +52,56 @@ TEXTS = [
 ]
 
 
+NUMBERS = [
+    (table, column)
+    for table, columns in {
+        "tables": ("table_id", "version", "generation", "next_id", "next_column"),
+        "commits": (
+            *("table_id", "version", "at", "restores", "inserted", "updated", "deleted", "seconds"),
+            "transaction_id",
+        ),
+        "columns": ("entry", "table_id", "column_id", "place", "from_version", "to_version"),
+        "data_files": (
+            *("entry", "table_id", "rows", "first_id", "last_id", "bytes", "made"),
+            *("from_version", "to_version"),
+        ),
+        "change_files": (
+            *("entry", "table_id", "made", "rows", "first_id", "last_id", "bytes"),
+            *("from_version", "to_version"),
+        ),
+        "removed_files": ("number", "bytes", "table_id", "first_version", "last_version"),
+        "metadata": ("entry", "table_id", "column_id", "from_version", "to_version"),
+        "deletions": ("entry", "table_id", "from_version", "to_version"),
+        "pending_rows": ("entry", "table_id", "first_id", "rows", "from_version", "to_version"),
+        "pending_cells": ("entry", "table_id", "made", "from_version", "to_version"),
+        "ids_under_way": ("table_id", "first_id", "last_id"),
+        "transactions": ("transaction_id", "at"),
+        "indexes": ("index_id", "table_id"),
+        "relations": ("relation_id", "from_table_id", "to_table_id"),
+        "sqlite_sequence": ("seq",),
+    }.items()
+    for column in columns
+]
+ODD_NUMBERS: dict[str, object] = {
+    "largest": 2**63 - 1,
+    "smallest": -(2**63),
+    "no version is as large": 2**62,
+    "large": 2**40,
+    "zero": 0,
+    "negative": -1,
+    "other": 77,
+    "fraction": 0.5,
+    "huge fraction": 1e300,
+    "hugely negative": -1e300,
+    "infinite": float("inf"),
+    "null": None,
+    "text": "abc",
+    "digits": "7",
+    "bytes": b"\0\1",
+}
+SOME_NUMBERS = random.Random(3).sample(NUMBERS, 6)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store that has at least one row in every table of its catalog."""
@@ -67,28 +119,34 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         table.insert([{"n": ROWS, "text": "grey wolf"}])
         table.update([{"_id": 7, "text": "seven"}])
         table.delete(ids=[9])
+        with store.transaction():
+            store["u"].insert([{"n": 6, "text": "six"}])
+            table.insert([{"n": 6, "text": "bear"}])
     with closing(sqlite3.connect(path / "catalog.sqlite", isolation_level=None)) as catalog:
         catalog.execute("INSERT INTO ids_under_way VALUES ('0123', 2, 100, 200)")
         catalog.execute(
             "INSERT INTO removed_files (path, bytes, table_id, first_version, last_version)"
             f" VALUES ('gone-00000000/{'0' * 32}.parquet', 1, 7, 0, 1)"
         )
-        for table_name, _ in TEXTS:
+        for table_name, _ in [*TEXTS, *NUMBERS]:
             assert catalog.execute(f"SELECT count(*) FROM {table_name}").fetchone()[0], table_name
     return path
 
 
-def test_every_text_of_the_catalog_is_among_them() -> None:
+def test_every_column_of_the_catalog_is_among_them() -> None:
     with closing(sqlite3.connect(":memory:")) as catalog:
         catalog.executescript(TABLES)
         tables = [row[0] for row in catalog.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        texts = {
-            (table, name)
+        kinds = {
+            (table, name): kind
             for table in tables
             for name, kind in catalog.execute("SELECT name, type FROM pragma_table_info(?)", (table,))
-            if kind in ("TEXT", "BLOB")
+            if table != "sqlite_sequence"
         }
-    assert texts == set(TEXTS)
+    assert {column for column, kind in kinds.items() if kind in ("TEXT", "BLOB")} == set(TEXTS)
+    numbers = {column for column, kind in kinds.items() if kind in ("INTEGER", "REAL")}
+    assert numbers | {("sqlite_sequence", "seq")} == set(NUMBERS)
+    assert len(kinds) + 1 == len(TEXTS) + len(NUMBERS)
 
 
 @pytest.fixture
@@ -165,19 +223,19 @@ def odd_values(store: Path, outside: Path) -> dict[str, object]:
 
 
 def change(store: Path, table: str, column: str, value: object) -> None:
-    """As whoever hands a store on may do it: without the catalog's own constraints of types and nulls."""
+    """As whoever hands a store on may do it: without the catalog's own constraints of types and nulls, in one
+    row of `tables`, and elsewhere in every row that a key does not keep from it."""
     with closing(sqlite3.connect(store / "catalog.sqlite", isolation_level=None)) as catalog:
         catalog.execute("PRAGMA writable_schema = ON")
-        catalog.execute(
-            "UPDATE sqlite_master SET sql = replace(replace(sql, ' NOT NULL', ''), ' TEXT', ' BLOB')"
-            " WHERE type = 'table' AND name = ?",
-            (table,),
-        )
+        (sql,) = catalog.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        untyped = re.sub(r" (TEXT|REAL|INTEGER|BLOB)(?! PRIMARY KEY)( NOT NULL)?", " BLOB", sql)
+        if not table.startswith("sqlite_"):
+            catalog.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (untyped, table))
         catalog.execute("PRAGMA writable_schema = RESET")
     with closing(sqlite3.connect(store / "catalog.sqlite", isolation_level=None)) as catalog:
-        unique = (table, column) in (("tables", "name"), ("tables", "folder"), ("indexes", "kind"))
-        rows = f"rowid = (SELECT min(rowid) FROM {table})" if unique else "1"
-        catalog.execute(f"UPDATE {table} SET {column} = ? WHERE {rows}", (value,))
+        rows = "rowid = (SELECT min(rowid) FROM tables)" if table == "tables" else "1"
+        with suppress(sqlite3.IntegrityError):  # a key takes whole numbers alone
+            catalog.execute(f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {rows}", (value,))
 
 
 Work = Callable[[Store, Path], object]
@@ -262,24 +320,133 @@ def worked_on(path: Path, place: Path) -> None:
         Store.open(path).close()
 
 
+def contents(store: Path) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of a catalog, by table."""
+    with closing(sqlite3.connect(store / "catalog.sqlite")) as catalog:
+        tables = [name for (name,) in catalog.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {table: catalog.execute(f"SELECT * FROM {table}").fetchall() for table in tables}
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("commits", "at", 1e300),
+        ("commits", "at", "abc"),
+        ("commits", "at", float("inf")),
+        ("tables", "version", 2**63 - 1),
+        ("tables", "version", -1),
+        ("tables", "generation", 0.5),
+        ("tables", "next_id", 2**63 - 1),
+        ("tables", "next_id", -1),
+        ("tables", "next_id", 0),
+    ],
+)
+def test_an_impossible_number_is_refused_before_anything_is_written(
+    whole: Path, tmp_path: Path, table: str, column: str, value: object
+) -> None:
+    path = tmp_path / "s"
+    shutil.copytree(whole, path)
+    change(path, table, column, value)
+    if table == "commits":
+        with closing(sqlite3.connect(path / "catalog.sqlite", isolation_level=None)) as catalog:
+            catalog.execute("UPDATE commits SET at = 1e9 WHERE table_id = 2")
+    with Store.open(path) as store:
+        before = contents(path)
+        with pytest.raises(LamellaError) as refused:
+            store["t"].insert([{"n": 1}])
+        assert str(path / "catalog.sqlite") in str(refused.value)
+        assert f"{table} holds" in str(refused.value) or "the next to be given is 0" in str(refused.value)
+        assert column in str(refused.value) or value == 0
+        assert contents(path) == before
+        assert store.tables == ["t", "u"]
+        store["u"].insert([{"n": 6, "text": "six"}])
+        assert [row["n"] for row in store["u"].read().to_pylist()] == [5, 6, 6]
+        assert any("t: " in problem for problem in store.verify().problems)
+        if table == "tables":
+            store.drop_table("t")
+            assert store.tables == ["u"]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "last"),
+    [
+        ("tables", "version", LARGEST_NUMBER),
+        ("tables", "next_id", LARGEST_NUMBER),
+        ("tables", "next_column", LARGEST_NUMBER),
+    ],
+)
+def test_nothing_is_written_that_could_not_be_read_again(
+    whole: Path, tmp_path: Path, table: str, column: str, last: object
+) -> None:
+    shutil.copytree(whole, tmp_path / "s")
+    change(tmp_path / "s", table, column, last)
+    with Store.open(tmp_path / "s") as store:
+        before = contents(tmp_path / "s")
+        with pytest.raises(
+            DamagedStore, match=rf"catalog\.sqlite: the catalog's table \w+ holds \d+.* as {column}"
+        ):
+            store["t"].insert([{"n": 1} | ({"new": 1} if column == "next_column" else {})])
+        assert contents(tmp_path / "s") == before
+
+
+def test_a_data_file_that_is_entered_twice_is_refused_when_the_table_is_read(
+    whole: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(whole, tmp_path / "s")
+    with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite", isolation_level=None)) as catalog:
+        names = [name for _, name, *_ in catalog.execute("PRAGMA table_info(data_files)")][1:]
+        columns = ", ".join(names)
+        catalog.execute(f"INSERT INTO data_files ({columns}) SELECT {columns} FROM data_files")
+    with Store.open(tmp_path / "s") as store:
+        with pytest.raises(DamagedStore, match="t: two parts of it hold the _ids from 0"):
+            store["t"].count()
+        assert store["u"].count() == 2
+
+
 @pytest.mark.parametrize(("table", "column"), TEXTS, ids=[".".join(text) for text in TEXTS])
 def test_a_hostile_text_of_the_catalog_does_no_harm(
     whole: Path, outside: Path, tmp_path: Path, table: str, column: str
 ) -> None:
     shutil.copytree(whole, tmp_path / "0" / "s")
     values = odd_values(tmp_path / "0" / "s", outside)
-    chosen = random.Random(f"{table}.{column}").sample(sorted(values), min(ROUNDS, len(values)))
+    assert_harmless(
+        whole, outside, tmp_path, (table, column), lambda store: odd_values(store, outside), values
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    NUMBERS if ROUNDS > 1 else SOME_NUMBERS,
+    ids=lambda name: name,
+)
+def test_a_hostile_number_of_the_catalog_does_no_harm(
+    whole: Path, outside: Path, tmp_path: Path, table: str, column: str
+) -> None:
+    assert_harmless(whole, outside, tmp_path, (table, column), lambda _: ODD_NUMBERS, ODD_NUMBERS)
+
+
+def assert_harmless(
+    whole: Path,
+    outside: Path,
+    tmp_path: Path,
+    changed: tuple[str, str],
+    values: Callable[[Path], dict[str, object]],
+    names: Iterable[str],
+) -> None:
+    """As many of the `names` as the test is to run, each in a store of its own in which the column is changed
+    to the value of that name."""
+    names = sorted(names)
+    chosen = random.Random(".".join(changed)).sample(names, min(ROUNDS, len(names)))
     not_read_yet(outside)
-    before = looks(outside)
+    before, beside = looks(outside), {path.name for path in tmp_path.iterdir()}
     for number, name in enumerate(chosen, 1):
         place = tmp_path / str(number)
         shutil.copytree(whole, place / "s")
-        value = odd_values(place / "s", outside)[name]
-        change(place / "s", table, column, value)
+        change(place / "s", *changed, values(place / "s")[name])
         not_read_yet(outside)
         worked_on(place / "s", place)
         assert looks(outside) == before, name
-        assert {path.name for path in tmp_path.iterdir()} == {"0", "outside", *map(str, range(1, number + 1))}
+        assert {path.name for path in tmp_path.iterdir()} == {*beside, *map(str, range(1, number + 1))}
         assert {path.name for path in place.iterdir()} <= {"s", "backup", "restored"}, name
         shutil.rmtree(place)
         place.mkdir()

@@ -162,7 +162,16 @@ def test_a_file_that_no_table_names_is_found(path: Path) -> None:
 
 CATALOG: dict[str, tuple[str, str]] = {
     "rows": ("UPDATE data_files SET rows = rows + 1", "rows instead of"),
-    "first id": ("UPDATE data_files SET first_id = first_id - 1", "instead of -1 to"),
+    "first id": ("UPDATE data_files SET first_id = first_id + 1", "instead of 1 to"),
+    "more rows than ids": ("UPDATE data_files SET first_id = first_id + 1", "30000 rows of the _ids 1 to"),
+    "negative id": ("UPDATE data_files SET first_id = first_id - 1", "holds -1 as first_id"),
+    "time": ("UPDATE commits SET at = 1e300", "the catalog's table commits holds 1e+300 as at"),
+    "table": ("UPDATE tables SET next_id = -1", "the catalog's table tables holds -1 as next_id"),
+    "file twice": (
+        "INSERT INTO data_files SELECT 77, table_id, path, rows, first_id, last_id, bytes, names, checksum,"
+        " made, from_version, to_version FROM data_files",
+        "two parts of it hold the _ids from 0 to 29999",
+    ),
     "checksum": ("UPDATE data_files SET checksum = 'crc32:00000000'", "its checksum differs"),
     "bytes": ("UPDATE change_files SET bytes = 5", "bytes instead of 5"),
     "names": ("""UPDATE data_files SET names = '{"0": "_id", "1": "m"}'""", "has no column 'm'"),
