@@ -23,7 +23,7 @@ from lamella.core.errors import FileProblem, StoreProblem, UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.store import columns as metadata
 from lamella.core.store.catalog.queries import Catalog, TableRow
-from lamella.core.store.catalog.schema import VERSIONED, whole_numbers
+from lamella.core.store.catalog.schema import LARGEST_NUMBER, VERSIONED, whole_numbers
 from lamella.core.store.catalog.transaction import Transaction
 from lamella.core.store.commit import Change
 from lamella.core.store.data_files import ROWS_A_GROUP
@@ -96,11 +96,12 @@ def _without_ids(data: Iterator[RowBatch]) -> Iterator[RowBatch]:
 
 
 def _are_given(ids: pa.ChunkedArray) -> bool:
-    """Whether these may be ids of a table: each its own number."""
+    """Whether these may be ids of a table: each its own number, of those that a table gives."""
     if ids.type != pa.int64() or ids.null_count:
         return False
     values = to_numpy(ids)
-    return bool((values >= 0).all()) and len(np.unique(values)) == len(values)
+    possible = (values >= 0) & (values < LARGEST_NUMBER)
+    return bool(possible.all()) and len(np.unique(values)) == len(values)
 
 
 def _itself(rows: pa.Table) -> pa.Table:

@@ -213,8 +213,8 @@ class Store(StoreRelations):
     def create_table(self, name: str, data: Any, message: str = "", job: Job | None = None) -> Table:
         """A new table of these rows. It appears whole when all are written, or not at all.
 
-        Rows that were read from another table get ids of this one in place of theirs. A column `_id` that
-        holds anything but a whole number of its own in each row is refused.
+        Rows that were read from another table get ids of this one in place of theirs: a column `_id` is left
+        out where each row has its own whole number in it, from 0 to less than 2**60, and refused otherwise.
         """
         if self.read_only:
             raise self._read_only()

@@ -283,7 +283,9 @@ def test_create_table_gives_new_ids_to_many_rows(store: Store) -> None:
     assert made.read(limit=1).to_pylist() == [{"_id": 0, "n": 10}] and made.num_rows == 29_990
 
 
-@pytest.mark.parametrize("ids", [["abc", "b"], [1, None], [1, 1], [-1, 2], [1.0, 2.0]])
+@pytest.mark.parametrize(
+    "ids", [["abc", "b"], [1, None], [1, 1], [-1, 2], [1.0, 2.0], [0, 2**60], [0, 2**63 - 1]]
+)
 def test_create_table_refuses_ids_that_no_table_gave(store: Store, ids: list[Any]) -> None:
     with pytest.raises(BadData, match=r"bring their own _id.*or rename it to keep its values"):
         store.create_table("t", {"_id": ids, "n": [1, 2]})
