@@ -32,7 +32,14 @@ from lamella.core.store.compare import differs
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
 from lamella.core.store.operators import Assignment, applied, assignments, columns_read
 from lamella.core.store.operators.values import array_of, as_held, repeated
-from lamella.core.store.partial_values import merge_parts, parts_of, refuse_overlaps, with_paths_inside
+from lamella.core.store.partial_values import (
+    is_odd,
+    merge_parts,
+    parts_of,
+    refuse_odd_names,
+    refuse_overlaps,
+    with_paths_inside,
+)
 from lamella.core.store.row_lookup import (
     Matches,
     Where,
@@ -55,6 +62,7 @@ def updated(state: State, rows: PartialRows, on: Sequence[str], take_ids: TakeId
     if not data.num_rows:
         return Change(message, state.columns)
     refuse_missing_keys(state.snapshot.name, rows, on)
+    _refuse_odd_names(state, data.column_names)
     ids, places = _found_rows(state, data, on)
     found = whole_values(state, ids, rows.without({*on, ID}).take(places))
     plan, values = fit_to_columns(state, found.table, take_ids)
@@ -62,6 +70,29 @@ def updated(state: State, rows: PartialRows, on: Sequence[str], take_ids: TakeId
         return Change(message, state.columns)
     values = completed(state, ids, plan, values, found.left_out)
     return Change(message, plan.applied(state.columns), cells=Cells(ids, plan.by_key(values)))
+
+
+def assigned(state: State, ids: np.ndarray, rows: PartialRows, take_ids: TakeIds, message: str) -> Change:
+    """The rows of `ids` (ascending) get the values of the one row that is given; what stays the same is no
+    change."""
+    names = rows.table.column_names
+    if ID in names:
+        raise BadData(
+            f"{state.snapshot.name}: {ID} cannot be changed", "it is how rows are found", "Leave it out"
+        )
+    _refuse_odd_names(state, names)
+    if not len(ids):
+        return Change(message, state.columns)
+    found = whole_values(state, ids, rows.take(np.zeros(len(ids), np.int64))).table
+    columns = [c for c in state.columns if c.name in found.column_names]
+    held = dict(zip([c.name for c in columns], _held(state, ids, columns), strict=True))
+    new = dict(zip(found.column_names, map(in_one, found.columns), strict=True))
+    return replaced(state, ids, held, new, take_ids, message)
+
+
+def _refuse_odd_names(state: State, names: Sequence[str]) -> None:
+    if any(map(is_odd, names)):
+        refuse_odd_names(state.snapshot.name, names, {c.name: c.type for c in state.columns})
 
 
 def operated(
@@ -232,6 +263,7 @@ def upserted(
     if not data.num_rows:
         return Change(message, state.columns)
     refuse_missing_keys(name, rows, on)
+    _refuse_odd_names(state, [*data.column_names, *set_on_insert])
     _refuse(state, data, set_on_insert)
     _plan, keys = fit_to_columns(state, data.select(list(on)), take_ids)
     found = matches(state, keys)

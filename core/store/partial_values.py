@@ -19,7 +19,7 @@ from lamella.core.arrow.documents import whole
 from lamella.core.arrow.from_python import PartialRows
 from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import REST, REST_FIELD, wider_type
-from lamella.core.errors import BadData
+from lamella.core.errors import BadData, UnknownColumn
 from lamella.core.store.compare import is_list
 from lamella.core.store.operators.inside import changed_at
 from lamella.core.store.operators.table import Path, path_to
@@ -42,6 +42,27 @@ def path_inside(name: str, types: Types) -> Path | None:
 
 def names_inside(names: Sequence[str], types: Types) -> bool:
     return any("." in name and path_inside(name, types) is not None for name in names)
+
+
+def is_odd(name: str) -> bool:
+    """Whether a key names no column unless there is one of exactly that name."""
+    return not name.strip() or "." in name
+
+
+def refuse_odd_names(table: str, names: Sequence[str], types: Types) -> None:
+    """Raises `BadData` for an empty key, and `UnknownColumn` for a dotted one that leads into no column: what
+    is misspelt would become a column of that name."""
+    for name in filter(is_odd, names):
+        if name in types or path_inside(name, types) is not None:
+            continue
+        if not name.strip():
+            raise BadData(f"{table}: a key of the rows is empty", fix="Name the column that its value is for")
+        inside = [f"{column}.{field.name}" for column, kind in types.items() for field in _fields(kind)]
+        raise UnknownColumn(name, table, [*types, *inside])
+
+
+def _fields(kind: pa.DataType) -> Sequence[pa.Field]:
+    return list(kind) if pa.types.is_struct(kind) else []
 
 
 def refuse_overlaps(table: str, names: Sequence[str], others: Sequence[str], types: Types) -> None:

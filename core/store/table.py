@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import pyarrow as pa
 
 from lamella.core.arrow.from_python import blocks, is_given_by_key, partial_rows, partial_rows_of, repeatable
-from lamella.core.arrow.ingest import KeptBlocks
+from lamella.core.arrow.ingest import KeptBlocks, RowBatch
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData
 from lamella.core.filters.condition import Condition, condition_of, ids_listed, rows_chosen
@@ -25,6 +25,7 @@ from lamella.core.store.changes import (
 )
 from lamella.core.store.commit import Change, Commit
 from lamella.core.store.operators import Operators, assignments, told
+from lamella.core.store.partial_values import is_odd, refuse_odd_names
 from lamella.core.store.row_lookup import chosen_ids
 from lamella.core.store.table_columns import TableColumns
 from lamella.core.store.table_history import TableHistory
@@ -45,8 +46,18 @@ class TableChanges(TableHandle):
         self, data: Any, message: str = "", job: Job | None = None, expected_version: int | None = None
     ) -> Commit:
         """Add rows; columns the table lacks appear, types widen where no value is lost. A dotted key,
-        `"size.h"`, is the field of the struct that is there, else a column of that name."""
-        return self._writer.insert(blocks(data), message or "insert", job or Job(), expected_version)
+        `"size.h"`, is the field of the struct that is there. Where there is none it names a column in Arrow
+        tables, DataFrames and files; in rows of Python's own it raises `UnknownColumn`."""
+        coming = self._without_odd_names(blocks(data)) if is_given_by_key(data) else blocks(data)
+        return self._writer.insert(coming, message or "insert", job or Job(), expected_version)
+
+    def _without_odd_names(self, coming: Iterator[RowBatch]) -> Iterator[RowBatch]:
+        for block in coming:
+            if any(map(is_odd, block.schema.names)):
+                state = self._reader.current()
+                types = {c.name: c.type for c in state.columns}
+                refuse_odd_names(state.snapshot.name, block.schema.names, types)
+            yield block
 
     def update(
         self,
@@ -55,9 +66,15 @@ class TableChanges(TableHandle):
         message: str = "",
         job: Job | None = None,
         expected_version: int | None = None,
+        *,
+        where: Condition | Iterable[int] | None = None,
     ) -> Commit:
         """Change the rows that the columns `on` find: only the cells given. None sets null; a dict that
         lacks a key leaves that cell as it is.
+
+        With `where`, a filter or ids, `data` is one dict of values for every row that it chooses,
+        `table.update({"late": True, "size": {"h": 80}}, where="n > 5")`, and only rows whose values change
+        are written and counted.
 
         So it is inside structs: `{"_id": 1, "size": {"h": 80}}` leaves the other fields of `size` as they
         are, and so does the dotted key `{"_id": 1, "size.h": 80}`, which also finds an item of a list,
@@ -67,8 +84,11 @@ class TableChanges(TableHandle):
 
         Null is a key like any other, and every row that has a key is changed, and counted, even where its
         values were these already: `update_where` looks for what differs. Raises `UnknownRow` for a key
-        that is not there, `BadData` for one given twice; nothing changes then.
+        that is not there, `BadData` for one given twice, and `UnknownColumn` for a dotted key that leads into
+        no column; nothing changes then.
         """
+        if where is not None:
+            return self._update_chosen(data, on, where, message, job or Job(), expected_version)
         keys, own, said = self._names(on), job or Job(), message or "update"
         found = repeatable(data)
         coming = KeptBlocks(blocks(found))
@@ -86,6 +106,30 @@ class TableChanges(TableHandle):
             return change or changes.updated(state, rows(), keys, self._writer.take_column_ids, said)
 
         return self._writer.commit(build, own, expected_version=expected_version)
+
+    def _update_chosen(
+        self,
+        data: Any,
+        on: str | Sequence[str],
+        where: Condition | Iterable[int],
+        message: str,
+        job: Job,
+        expected_version: int | None,
+    ) -> Commit:
+        name = self._reader.last_name
+        if not isinstance(data, Mapping) or on != ID:
+            raise BadData(
+                f"{name}: update with where= takes one dict of values, and no on=",
+                "where= chooses the rows, and each gets these values",
+                "Leave where= out to find rows by their values",
+            )
+        chosen, rows = rows_chosen(where, f"{name}: update", self), partial_rows([data])
+
+        def build(state: State) -> Change:
+            ids = chosen_ids(state, chosen)
+            return changes.assigned(state, ids, rows, self._writer.take_column_ids, message or "update")
+
+        return self._writer.commit(build, job, expected_version=expected_version)
 
     def upsert(
         self,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lamella import Store, col
 from lamella.core.arrow.documents import whole
-from lamella.core.errors import BadData, TypeConflict
+from lamella.core.errors import BadData, LamellaError, TypeConflict
 from lamella.core.store import Table
 
 ROWS = [
@@ -142,11 +142,73 @@ def test_insert_puts_dotted_keys_inside_a_struct_that_is_there(table: Table) -> 
     assert table.read(flatten=True).column_names == ["_id", "k", "b.x", "b.y.p", "b.y.q", "l"]
 
 
-def test_dotted_keys_of_columns_without_fields_are_columns(table: Table) -> None:
-    table.update([{"k": 1, "k.x": 5, "new.x": 6}], on="k")
+def test_dotted_names_of_an_arrow_table_are_columns(table: Table) -> None:
+    table.insert(pa.table({"k": [4], "k.x": [5], "new.x": [6]}))
     assert table.schema.names[-2:] == ["k.x", "new.x"]
     table.update([{"k": 1, "new.x": 7}], on="k")
     assert held(table)[0]["new.x"] == 7
+    table.insert([{"k": 5, "k.x": 8}])
+    assert held(table)[4]["k.x"] == 8
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("", "a key of the rows is empty"),
+        (" ", "a key of the rows is empty"),
+        ("b.", "has no column 'b.'. Did you mean 'b"),
+        (".b", "has no column '.b'"),
+        ("b..x", "has no column 'b..x'. Did you mean 'b.x'"),
+        ("k.x", "has no column 'k.x'. Did you mean 'b.x'"),
+        ("nope.b", "has no column 'nope.b'. There are: k, b, l"),
+    ],
+)
+def test_a_key_that_leads_into_no_column_is_refused(table: Table, key: str, told: str) -> None:
+    before, version = table.read(), table.version
+    for change in (
+        lambda: table.update([{"k": 1, key: 5}], on="k"),
+        lambda: table.update({"k": [1, 2], key: [5, 6]}, on="k"),
+        lambda: table.update({key: 5}, where="k = 1"),
+        lambda: table.upsert([{"k": 9, key: 5}], on="k"),
+        lambda: table.upsert([{"k": 9}], on="k", set_on_insert={key: 5}),
+        lambda: table.insert([{"k": 9, key: 5}]),
+        lambda: table.insert({"k": range(3_000), key: range(3_000)}),
+    ):
+        with pytest.raises(LamellaError) as refused:
+            change()
+        assert told in str(refused.value)
+    assert table.version == version
+    assert table.read().equals(before)
+
+
+def test_update_where_gives_one_dict_to_every_row_chosen(table: Table) -> None:
+    before = held(table)
+    done = table.update({"b": {"x": 50}}, where="k <= 2")
+    assert done.updated == 2
+    assert [row["b"] for row in held(table)[:2]] == [
+        before[0]["b"] | {"x": 50},
+        {"x": 50, "y": None},
+    ]
+    assert held(table)[2] == before[2]
+    assert table.update({"b": {"x": 50}}, where=[0, 1]).updated == 0
+    assert table.update({"b.x": None, "new": 7}, where="k = 1").updated == 1
+    assert (held(table)[0]["b"]["x"], [row["new"] for row in held(table)]) == (None, [7, None, None])
+    assert table.update({"k": 0}, where="k > 1000").updated == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "told"),
+    [
+        ([{"b": {"x": 1}}], {}, "takes one dict"),
+        ({"b": {"x": 1}}, {"on": "k"}, "takes one dict"),
+        ({"_id": 5}, {}, "_id cannot be changed"),
+    ],
+)
+def test_update_where_refuses_what_is_no_dict_of_values(
+    table: Table, data: Any, options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(BadData, match=told):
+        table.update(data, where="k = 1", **options)
 
 
 @pytest.mark.parametrize(
