@@ -189,7 +189,12 @@ class CatalogAccess:
 
     def give_back(self, work: Callable[[Transaction], T]) -> T:
         """What `work` answers in a transaction that gives room back in the end. On a full disk it has the
-        room that was kept back for it."""
+        room that was kept back for it.
+
+        Inside another transaction it has that room at once: where SQLite finds none, it takes back all of the
+        transaction, and nothing can be tried again."""
+        if self.writes_here():
+            self._reserve.release()
         try:
             with self.transaction() as transaction:
                 return work(transaction)
@@ -222,6 +227,7 @@ class CatalogAccess:
                     self._together = None
         except BaseException:
             taken_back()
+            self.keep_reserve()  # which a drop in the block may have given up
             raise
 
     @property

@@ -160,6 +160,33 @@ def test_a_full_disk_is_relieved_by_dropping_a_table(commits: int, opened_full: 
             assert (store.path / RESERVE).stat().st_size > 0
 
 
+@pytest.mark.parametrize("commits", [0, 30, 1_500])
+def test_a_full_disk_is_relieved_by_dropping_a_table_in_a_transaction(commits: int) -> None:
+    with small_disk(12_000) as disk:
+        begun_with_history(disk / "s", commits)
+        with Store.open(disk / "s") as store, filled(disk):
+            with pytest.raises(StoreProblem, match="check the disk's space"):
+                while True:
+                    store["u"].insert(numbers(1_000, 5))
+            with store.transaction():
+                store.drop_table("t")
+                store["u"].delete(ids=[0])
+            assert store.tables == ["u"]
+            store["u"].insert([{"x": 1}])
+            assert_clean(store)
+            assert (store.path / RESERVE).stat().st_size > 0
+
+
+def test_a_drop_that_is_taken_back_leaves_room_for_another(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("t", [{"x": 1}])
+        with pytest.raises(KeyError), store.transaction():
+            store.drop_table("t")
+            raise KeyError
+        assert store.tables == ["t"]
+        assert (store.path / RESERVE).stat().st_size > 0
+
+
 @pytest.mark.parametrize("commits", [0, 1_500])
 def test_a_full_disk_is_relieved_by_letting_versions_expire(commits: int) -> None:
     with small_disk(12_000) as disk:
