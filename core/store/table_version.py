@@ -539,16 +539,20 @@ class Reader:
 
 
 def _refuse_doubles(table: str, columns: Sequence[Column]) -> None:
-    """Raises `DamagedStore` where two columns are called alike: a file of both could not be read again."""
-    known: set[str] = set()
+    """Raises `DamagedStore` where two columns are called alike, or have the same id: a file of both could not
+    be read again."""
+    names: set[str] = set()
+    keys = {ID_COLUMN.key}
     for column in columns:
-        if column.name in known:
+        what = f"two columns are called '{column.name:.60}'" if column.name in names else ""
+        if column.key in keys:
+            what = f"column '{column.name:.60}' has the id {column.key} of another"
+        if what:
             raise DamagedStore(
-                f"{table}: two columns are called '{column.name:.60}'",
-                "The catalog was changed by another program",
-                "Restore a backup",
+                f"{table}: {what}", "The catalog was changed by another program", "Restore a backup"
             )
-        known.add(column.name)
+        names.add(column.name)
+        keys.add(column.key)
 
 
 def _held_by(state: State, claim: Claim | None, indexes: OpenIndexes) -> State:

@@ -184,6 +184,8 @@ CATALOG: dict[str, tuple[str, str]] = {
     "deleted ids": ("UPDATE deletions SET ids = x'00000000000000ff'", "names a row that was never there"),
     "overlap": ("UPDATE pending_rows SET first_id = 17 WHERE table_id = 1", "two parts of it hold"),
     "types": ("UPDATE columns SET type = x'01' WHERE name = 'n'", "holds b'\\x01' as type"),
+    "two ids": ("UPDATE columns SET column_id = 1 WHERE table_id = 1", "has the id 1 of another"),
+    "the id of _id": ("UPDATE columns SET column_id = 0 WHERE table_id = 1", "has the id 0 of another"),
     "two names": ("UPDATE columns SET name = 'n' WHERE table_id = 1", "two columns are called 'n'"),
 }
 
