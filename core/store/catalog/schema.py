@@ -154,6 +154,8 @@ _ENDS = frozenset({"from_version", "to_version", "first_version", "last_version"
 _FIRST_TIME, _LAST_TIME = -62_135_596_800.0, 253_402_300_799.0
 """The years 1 to 9999, in seconds since 1970."""
 _LONGEST_SECONDS = 1e12
+_FEW_ROWS = 8
+"""More are looked at by column."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,11 @@ class _Allowed:
         numbers = [value for value in values if value is not None]
         return not numbers or (self.least <= min(numbers) and max(numbers) <= self.most)
 
+    def holds_one(self, value: Any) -> bool:
+        if type(value) not in self.types:
+            return False
+        return self.least is None or value is None or self.least <= value <= self.most
+
 
 CHECKED = {"deletions": ("ids",), "pending_rows": ("batch",), "pending_cells": ("ids", "batch")}
 """What the checksum of a pending entry is of; it is empty where an earlier format had none."""
@@ -185,13 +192,24 @@ def checked_rows(
     found = list(rows)
     if not found:
         return found
-    by_column = zip(*found, strict=True)
-    for column, allowed, values in zip(columns, _allowed_in(tuple(columns)), by_column, strict=True):
-        if not allowed.holds(values):
-            value = next(value for value in values if not allowed.holds((value,)))
-            why = "A value of this type" if type(value) not in allowed.types else "This number"
-            raise damaged_entry(kind, column, value, f"{why} cannot be there", catalog)
+    wanted = _allowed_in(tuple(columns))
+    if len(found) <= _FEW_ROWS:
+        for row in found:
+            for value, allowed in zip(row, wanted, strict=True):
+                if not allowed.holds_one(value):
+                    _refuse(catalog, kind, columns, found)
+    elif not all(map(_Allowed.holds, wanted, zip(*found, strict=True))):
+        _refuse(catalog, kind, columns, found)
     return found
+
+
+def _refuse(catalog: Path, kind: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+    """Raise `DamagedStore` for the first value that cannot be there."""
+    for row in rows:
+        for column, value, allowed in zip(columns, row, _allowed_in(tuple(columns)), strict=True):
+            if not allowed.holds_one(value):
+                why = "A value of this type" if type(value) not in allowed.types else "This number"
+                raise damaged_entry(kind, column, value, f"{why} cannot be there", catalog)
 
 
 def whole_numbers(kind: str, column: str, text: str) -> tuple[int, ...]:
