@@ -48,7 +48,7 @@ def test_the_page_shows_a_file_that_works(tmp_path: Path, monkeypatch: pytest.Mo
     path = file_in(tmp_path)
     workload = workload_named(str(path))
     assert (workload.title, workload.about) == (
-        "Membership", "Is a name among many? Asked of a list and of a set."
+        "Membership", "How long does it take to look up a name in a list, and in a set?"
     )  # fmt: skip
     records, heard = measured(workload, tmp_path, fresh=True)
     assert not [message for message in heard if isinstance(message, Failure)]
