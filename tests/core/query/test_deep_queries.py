@@ -58,7 +58,7 @@ def test_a_caller_deep_in_calls_is_told_so(table):
 
 def test_the_limits_of_nesting_are_those_that_the_page_of_queries_tells():
     page = (Path(__file__).parents[3] / "docs" / "queries.md").read_text(encoding="utf-8")
-    assert f"Calls nest up to {DEEPEST} deep, and {DEEPEST} steps may build on each other" in page
+    assert f"Calls can be nested {DEEPEST} deep, and {DEEPEST} steps can build on each other" in page
 
 
 def summed(times: int) -> Any:
