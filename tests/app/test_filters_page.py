@@ -19,14 +19,14 @@ from lamella.core.filters.kinds import ALL, COMPARABLE, ORDERED, Kind
 from lamella.core.filters.text.lexer import ALSO
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "filters.md").read_text(encoding="utf8")
-ASKED_OF = {
+TYPES_OF_COLUMNS = {
     ALL: "any type",
     COMPARABLE: "any type, whole lists and structs too",
-    ORDERED: "numbers, text, dates, times and spans",
+    ORDERED: "numbers, text, dates, times and durations",
     frozenset({Kind.TEXT}): "text",
-    frozenset({Kind.INTEGER, Kind.FLOAT}): "whole numbers and floats",
+    frozenset({Kind.INTEGER, Kind.FLOAT}): "integers and floats",
     frozenset({Kind.LIST}): "lists",
-    frozenset({Kind.BOOLEAN}): "true and false",
+    frozenset({Kind.BOOLEAN}): "booleans",
 }
 NAMES = {
     "date": date,
@@ -46,8 +46,8 @@ def rows_under(header: str) -> list[list[str]]:
     return [[cell.strip().strip("`") for cell in line.strip("|").split(" | ")] for line in table]
 
 
-OPERATIONS = rows_under("| id | typed | as an expression | as a dict | asks columns of |")
-VALUES = rows_under("| value | typed | in Python |")
+OPERATIONS = rows_under("| id | text | expression | dict | types of columns |")
+VALUES = rows_under("| value | text | in Python |")
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_all_three_ways_in_ask_for_the_same(shop, operator, typed, built, asked,
     found = [shop.read(["_id"], where=where).column(0).to_pylist() for where in (typed, query)]
     assert found[0] == found[1]
     assert 0 < len(found[0]) < shop.num_rows
-    assert ASKED_OF[OPERATORS[operator].kinds] == kinds
+    assert TYPES_OF_COLUMNS[OPERATORS[operator].kinds] == kinds
 
 
 @pytest.mark.parametrize(("what", "typed", "python"), VALUES, ids=lambda cell: cell)
