@@ -174,6 +174,28 @@ def test_a_file_that_is_no_good_is_named_and_never_overwritten(tmp_path: Path, m
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE samples SET latencies = '{'", "is no JSON"),
+        ("UPDATE samples SET seconds = 'long'", "Record.seconds is 'long'"),
+        ("UPDATE samples SET checksum = CAST(x'ff' AS TEXT)", "UTF-8|utf-8"),
+        ("UPDATE surroundings SET environment = '[]'", "JSON of another kind"),
+        ("UPDATE ended SET steps = 'many'", "Ended.steps is 'many'"),
+        ("UPDATE runs SET started = 'noon'", "'noon', which is no time"),
+        ("UPDATE runs SET choice = '{}'", "What a run measured cannot be read"),
+        ("UPDATE runs SET seconds = 'long'", "SavedRun.seconds is 'long'"),
+    ],
+)
+def test_a_value_that_is_damaged_is_told_with_the_file(kept: SavedRuns, statement: str, said: str) -> None:
+    number = kept.save(recorded())
+    with closing(sqlite3.connect(kept.path)) as connection, connection:
+        connection.execute(statement)
+    with pytest.raises(FileProblem, match=said) as found:
+        kept.run(number)
+    assert str(kept.path) in str(found.value)
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(FileProblem, match="runs cannot be saved here"):

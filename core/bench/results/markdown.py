@@ -55,7 +55,7 @@ def _claims(records: Sequence[Record]) -> str:
 
 
 def machine_and_systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
-    """`surroundings` are as `kept_run.described` gives them, by backend."""
+    """`surroundings` are as `run.by_backend` gives them."""
     if not surroundings:
         return ""
     found = next(iter(surroundings.values()))

@@ -10,9 +10,9 @@ import gzip
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -125,6 +125,7 @@ def insert_rows(connection: sqlite3.Connection, table: str, items: Sequence[Mapp
 
 
 BUSY_SECONDS = 30.0
+_T = TypeVar("_T")
 
 
 class UnknownRun(LamellaError):
@@ -144,7 +145,7 @@ class SavedRuns:
 
     def runs(self) -> list[RunSummary]:
         """Newest first; none where nothing was ever saved."""
-        return [_summary(row) for row in self._rows(SUMMARIES)]
+        return self._rows(SUMMARIES, (), _summary)
 
     def run(self, number: int) -> SavedRun:
         """Everything of one run. Raises UnknownRun."""
@@ -175,9 +176,8 @@ class SavedRuns:
         """The records of one point in every run that has some, oldest first: (run, started, records)."""
         point = (workload, operation, backend, rows)
         found: dict[tuple[int, datetime], list[Record]] = {}
-        for row in self._rows(SAMPLES_OF, point):
-            key = (row.pop("run"), datetime.fromisoformat(row.pop("started")))
-            found.setdefault(key, []).append(_record(row))
+        for run, started, record in self._rows(SAMPLES_OF, point, _dated_record):
+            found.setdefault((run, started), []).append(record)
         return [(number, started, records) for (number, started), records in found.items()]
 
     def costs(self) -> Costs:
@@ -186,8 +186,7 @@ class SavedRuns:
 
     def ended(self) -> list[Ended]:
         """The child processes of all saved runs, oldest first."""
-        rows = self._rows(ENDED)
-        return [Ended(**{name: row[name] for name in row if name != "run"}) for row in rows]
+        return self._rows(ENDED, (), _ended)
 
     def move_aside(self) -> Path:
         """Give the file another name beside its own, so that the next `save` begins a new one; the new path.
@@ -200,13 +199,13 @@ class SavedRuns:
 
     # ------------------------------------------------------------------- the file
 
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def _rows(self, sql: str, values: Sequence[Any], made: Callable[[dict[str, Any]], _T]) -> list[_T]:
         if not self.path.exists():
             return []
         with self._problems_named(), closing(self._connected("ro")) as connection:
             if not has_tables(connection, self.path):
                 return []
-            return [dict(row) for row in connection.execute(sql, values)]
+            return [made(dict(row)) for row in connection.execute(sql, values)]
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -243,7 +242,7 @@ class SavedRuns:
             raise FileProblem(self.path, what, str(error), fix) from error
         except sqlite3.DatabaseError as error:
             raise FileProblem(self.path, "the saved runs cannot be read", str(error), WAY_OUT) from error
-        except (BadData, ValueError) as error:  # a value that is no JSON, or of another type than its column
+        except (BadData, UnicodeDecodeError) as error:
             raise FileProblem(self.path, "the saved runs cannot be read", str(error), WAY_OUT) from error
         except OSError as error:
             why = error.strerror or str(error)
@@ -281,11 +280,16 @@ def select_run(connection: sqlite3.Connection, number: int) -> SavedRun:
         return [{name: row[name] for name in row.keys() if name != "run"} for row in rows]  # noqa: SIM118
 
     row = connection.execute("SELECT * FROM runs WHERE id = ?", (number,)).fetchone()
-    return SavedRun(
+    if row is None:
+        raise BadData(f"Run {number} is listed, but not there")
+    run = SavedRun(
         id=number,
-        started=datetime.fromisoformat(row["started"]),
+        started=_moment(row["started"]),
         choice=_choice(row["choice"]),
         **{name: row[name] for name in ("title", "command", "seconds", "note")},
+    )
+    return replace(
+        _typed(SavedRun, vars(run)),
         records=tuple(map(_record, of("samples"))),
         failures=tuple(_typed(Failure, item) for item in of("failures")),
         unsupported=tuple(_typed(Unsupported, item) for item in of("unsupported")),
@@ -294,7 +298,6 @@ def select_run(connection: sqlite3.Connection, number: int) -> SavedRun:
     )
 
 
-_T = TypeVar("_T")
 _TYPES: dict[Any, type | tuple[type, ...]] = {"int": int, "float": (int, float), "str": str}
 
 
@@ -304,7 +307,10 @@ def _typed(kind: type[_T], row: dict[str, Any]) -> _T:
         value = row.get(field.name)
         if field.type in _TYPES and not isinstance(value, _TYPES[field.type]):
             raise BadData(f"{kind.__name__}.{field.name} is {value!r}, and should be {field.type}")
-    return kind(**row)
+    try:
+        return kind(**row)
+    except TypeError as error:
+        raise BadData(f"{kind.__name__} has other columns than this version writes", str(error)) from error
 
 
 def _run_row(run: SavedRun) -> dict[str, Any]:
@@ -324,15 +330,37 @@ def _run_row(run: SavedRun) -> dict[str, Any]:
 
 
 def _summary(row: dict[str, Any]) -> RunSummary:
-    lists = {name: tuple(json.loads(row[name])) for name in ("workloads", "systems", "sizes")}
-    return RunSummary(**(row | lists | {"started": datetime.fromisoformat(row["started"])}))
+    lists = {name: tuple(_json(row[name], list)) for name in ("workloads", "systems", "sizes")}
+    return _typed(RunSummary, row | lists | {"started": _moment(row["started"])})
 
 
-def _choice(text: str) -> Choice | None:
+def _moment(text: Any) -> datetime:
     try:
-        return Choice.from_json(text) if text else None
+        return datetime.fromisoformat(text)
+    except (TypeError, ValueError) as error:
+        raise BadData(f"A run was started at {text!r}, which is no time") from error
+
+
+def _json(text: Any, *kinds: type) -> Any:
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadData(f"{str(text)[:80]!r} is no JSON", str(error)) from error
+    if not isinstance(found, kinds):
+        raise BadData(f"{str(text)[:80]!r} is JSON of another kind than its column has")
+    return found
+
+
+def _choice(text: Any) -> Choice | None:
+    if text == "":
+        return None
+    _json(text, dict)
+    try:
+        return Choice.from_json(text)
     except (UnknownWorkload, FileProblem):  # of another version, or of a file that is gone
         return None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadData("What a run measured cannot be read", f"{type(error).__name__}: {error}") from error
 
 
 def _sample_row(record: Record) -> dict[str, Any]:
@@ -342,7 +370,7 @@ def _sample_row(record: Record) -> dict[str, Any]:
 
 
 def _record(row: dict[str, Any]) -> Record:
-    found = json.loads(row["latencies"])
+    found = _json(row["latencies"], list, dict)
     if isinstance(found, dict):
         return _typed(Record, row | {"latencies": (), "figures": _typed(Figures, found)})
     if not all(isinstance(one, int | float) for one in found):
@@ -350,12 +378,20 @@ def _record(row: dict[str, Any]) -> Record:
     return _typed(Record, row | {"latencies": tuple(found)})
 
 
+def _dated_record(row: dict[str, Any]) -> tuple[int, datetime, Record]:
+    return row.pop("run"), _moment(row.pop("started")), _record(row)
+
+
+def _ended(row: dict[str, Any]) -> Ended:
+    return _typed(Ended, {name: value for name, value in row.items() if name != "run"})
+
+
 def _surroundings_row(found: Surroundings) -> dict[str, Any]:
     return vars(found) | {"environment": json.dumps(found.environment)}
 
 
 def _surroundings(row: dict[str, Any]) -> Surroundings:
-    return _typed(Surroundings, row | {"environment": json.loads(row["environment"])})
+    return _typed(Surroundings, row | {"environment": _json(row["environment"], dict)})
 
 
 # ----------------------------------------------------------------------- results files
@@ -390,7 +426,7 @@ def read_results_file(path: Path) -> SavedRun:
                 raise FileProblem(path, NO_RESULTS, "It is empty", WRITE_RESULTS)
             numbers = [row["id"] for row in connection.execute("SELECT id FROM runs ORDER BY started, id")]
             runs = [select_run(connection, number) for number in numbers]
-    except (sqlite3.DatabaseError, BadData, ValueError, TypeError, KeyError) as error:
+    except (sqlite3.DatabaseError, BadData, UnicodeDecodeError) as error:
         raise FileProblem(path, "the results file is damaged", str(error), _ASK_ANEW) from error
     if not runs:
         raise FileProblem(path, NO_RESULTS, "It holds no run", WRITE_RESULTS)
