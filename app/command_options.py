@@ -160,7 +160,7 @@ def _saved_run_options(group: argparse._ArgumentGroup, number: Number) -> None:
         nargs="+",
         metavar="RUN|FILE",
         help="report a saved run or a results file, or several in one: of each workload and size the last"
-        " that has it; --json, --report and --export write it",
+        " that has it; --workload chooses some, --json, --report and --export write it",
     )
     one.add_argument("--again", type=number, metavar="RUN", help="run once more what a saved run measured")
     one.add_argument("--delete", type=number, nargs="+", metavar="RUN", help="forget saved runs")

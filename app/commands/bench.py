@@ -379,12 +379,32 @@ def show_run(kept: SavedRuns, arguments: argparse.Namespace) -> int:
                 raise LamellaError(f"{named}: a results file keeps the note that it has", fix=_SHOW_RUN)
             kept.note(int(named), arguments.note)
     run = combine([_run_named(kept, named) for named in arguments.show])
+    if arguments.workload:
+        run = _only(run, {found.id for name in arguments.workload for found in workloads_named(name)})
     print(f"{run.title}\n{run.started.astimezone():%Y-%m-%d %H:%M}. {run.note}\n{run.command}")
     for machine in dict.fromkeys(sentence(found.environment) for found in run.surroundings):
         print(machine)
     finish(run, print, arguments.json, arguments.report)
     export(run, arguments.export)
     return OK
+
+
+def _only(run: SavedRun, workloads: Collection[str]) -> SavedRun:
+    """What a run says of some of its workloads."""
+    measured = dict.fromkeys(one.workload for one in (*run.records, *run.failures, *run.unsupported))
+    if not measured.keys() & workloads:
+        raise LamellaError(
+            f"{run.title}: nothing is there of {', '.join(sorted(workloads))}",
+            fix=f"It has {', '.join(measured)}",
+        )
+    return replace(
+        run,
+        records=tuple(one for one in run.records if one.workload in workloads),
+        failures=tuple(one for one in run.failures if one.workload in workloads),
+        unsupported=tuple(one for one in run.unsupported if one.workload in workloads),
+        surroundings=tuple(one for one in run.surroundings if one.workload in workloads) or run.surroundings,
+        ended=tuple(one for one in run.ended if one.workload in workloads),
+    )
 
 
 _SHOW_RUN = "Give --note with the number of a saved run"

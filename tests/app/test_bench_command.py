@@ -27,6 +27,7 @@ from lamella.core.jobs import Progress
 from tests.bench.made_records import record
 
 ROOT = Path(__file__).resolve().parents[2]
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "2026-11-22.results"
 FEW = ("--workload", "small", "--rows", "3", "--backends", "sqlite,sqlite-wal", "--repeats", "1")
 ODD = "tests.bench.odd_backends:"
 
@@ -124,6 +125,11 @@ def test_kept_runs_are_listed_shown_noted_measured_again_compared_and_forgotten(
     status, _, problems = bench("--show", tmp_path / "one.results", "--note", "after")
     assert status == 2 and "keeps the note that it has" in problems
     assert "no results file" in bench("--show", tmp_path / "one.json")[2]
+    status, said, _ = bench("--show", RESULTS, "--workload", "small,taxi")
+    assert status == 0 and "Small benchmark: Times at 1,000,000 rows, 2 repeats" in said
+    assert "Q1: count by cab, again" in said and "Full text" not in said and "AMD EPYC" in said
+    status, _, problems = bench("--show", tmp_path / "one.results", "--workload", "taxi")
+    assert status == 2 and "nothing is there of taxi" in problems and "It has small" in problems
     assert "No run is saved" in bench("--runs")[1]
 
 
