@@ -35,7 +35,12 @@ PACKED = Path(__file__).resolve().parents[1] / "fixtures" / "before_package.tar.
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("before_package")
     with tarfile.open(PACKED) as packed:
-        packed.extractall(folder, filter="data")
+        for member in packed:  # extractall takes a filter, or warns without one, by Python's version
+            if member.isdir():
+                (folder / member.name).mkdir(parents=True, exist_ok=True)
+            else:
+                (folder / member.name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / member.name).write_bytes(packed.extractfile(member).read())
     return folder
 
 

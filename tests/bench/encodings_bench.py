@@ -171,8 +171,9 @@ def head(rounds: int) -> str:
 
 Written by `python tests/bench/encodings_bench.py docs/encodings.md {rounds}` on {os.cpu_count()} cores,
 {sys.platform}, with pyarrow {pa.__version__} and DuckDB {duckdb.__version__}: {COLUMNS} columns of {ROWS:,}
-rows, medians of {rounds} processes, milliseconds of processor time and megabytes. *First* is the first read
-in its process, *query* a filter on one column and a count over another. **Bold** is what the store chooses.
+rows, medians over processes ({rounds} of each); processor time in milliseconds, sizes in megabytes.
+*First* is the first read in a process, *query* a filter on one column and a count over another. **Bold** is
+what the store chooses.
 """
 
 
