@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import os
 import sqlite3
@@ -25,6 +26,12 @@ settings.register_profile(
 settings.load_profile("lamella")
 
 THREAD_GRACE_SECONDS = 5.0
+
+gc.disable()  # what is collected stays; looking through it again and again took a third of the time
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -34,6 +34,12 @@ ODD = "tests.bench.odd_backends:"
 Said = Callable[..., tuple[int, str, str]]
 
 
+@pytest.fixture(autouse=True)
+def _silence_is_heard_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most tests have no server, and need not wait for it as long as people do."""
+    monkeypatch.setattr(mongodb, "ANSWER_SECONDS", 0.2)
+
+
 @pytest.fixture
 def bench(capsys: pytest.CaptureFixture[str]) -> Said:
     """Runs the command here; its exit status, what it said and what went wrong."""
@@ -192,7 +198,6 @@ def test_the_list_says_that_no_server_answers(bench: Said, monkeypatch: pytest.M
         free.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody answers there
         place = f"127.0.0.1:{free.getsockname()[1]}"
         monkeypatch.setenv(servers.MONGODB_URI, f"mongodb://{place}")
-        monkeypatch.setattr(mongodb, "ANSWER_SECONDS", 0.2)
         status, said, _ = bench("--list")
         words = ["--workload", "entity", "--backends", "all", "--scale", "small"]
         choice = choice_of(cli._command_parser("bench").parse_args(words))

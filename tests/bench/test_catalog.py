@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,18 +20,11 @@ ROWS = 60
 Ran = tuple[str, dict[str, Sample]]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _quick_collections() -> Iterator[None]:
-    """Each step collects garbage before it is timed; what other tests left need not be looked at then."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 @pytest.fixture(scope="module", params=FAMILIES["catalog"].places)
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """Each step on an instance of its own, as processes of their own have them."""
+    """Each step on an instance of its own, as processes of their own have them. Each collects garbage before
+    it is timed, which need not look at what other tests left."""
+    gc.freeze()
     folder = tmp_path_factory.mktemp("catalog") / "db"
     system = registry.load(request.param, "catalog")
     found: dict[str, Sample] = {}

@@ -1,8 +1,12 @@
-"""DuckDB over a real Parquet file, the Arrow mask and a plain Python model agree on every filter."""
+"""DuckDB over a real Parquet file, the Arrow mask and a plain Python model agree on every filter.
+
+LAMELLA_LONG_RUNS=2000 runs it longer.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +26,8 @@ from lamella.core.filters.operators import OPERATORS, Operator, Takes
 from lamella.core.filters.to_sql import field_in
 from tests.property.filter_families import FAMILIES, NEGATIVE_NAN, cases
 from tests.property.filter_model import expected
+
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "90"))
 
 Ask = Callable[[pa.Table], Callable[[Filter], list[int]]]
 
@@ -66,7 +72,7 @@ def agree(cells: dict[str, list[Any]], trees: Sequence[Filter], ask: Ask) -> Non
         assert found(bound) == [row for row in range(size) if wanted[row]]
 
 
-@settings(max_examples=250)
+@settings(max_examples=RUNS)
 @given(case=cases())
 def test_duckdb_arrow_and_plain_python_agree(case: tuple[dict[str, list[Any]], Filter], ask: Ask) -> None:
     cells, tree = case
@@ -93,7 +99,7 @@ def pairs(draw: st.DrawFn) -> dict[str, list[Any]]:
     }
 
 
-@settings(max_examples=60)
+@settings(max_examples=RUNS // 3)
 @given(cells=pairs())
 def test_columns_of_different_types_are_compared_exactly(cells: dict[str, list[Any]], ask: Ask) -> None:
     one, other = cells

@@ -1,8 +1,12 @@
-"""On tables of a store and on Parquet files whoever wrote them, filters find what plain Python finds."""
+"""On tables of a store and on Parquet files whoever wrote them, filters find what plain Python finds.
+
+LAMELLA_LONG_RUNS=2000 runs it longer.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +19,8 @@ from lamella.core.filters import Filter, parse, to_text
 from tests.property.filter_families import FAMILIES, Family, trees
 from tests.property.filter_model import expected
 from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks, close_stores
+
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "12"))
 
 NAMES = ["a", "A", "b c", "é", "É", "select", "a.x", "_", "c0", 'say "x"', "ß", "SS", "item", "and"]
 BY_DUCKDB = "files of DuckDB"
@@ -60,7 +66,7 @@ def test_filters_find_what_plain_python_finds(source: str, folder: Path) -> None
             del families[name]
         names = list({name.casefold(): name for name in NAMES}.values())
 
-    @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+    @settings(max_examples=RUNS, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(asked=cases(families, names))
     def promise(asked: tuple[Case, list[Filter]]) -> None:
         case, filters = asked

@@ -1,8 +1,12 @@
-"""Where SQLite has the type, it finds the rows that Lamella finds, when null is taken for no."""
+"""Where SQLite has the type, it finds the rows that Lamella finds, when null is taken for no.
+
+LAMELLA_LONG_RUNS=2000 runs it longer.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +22,8 @@ from lamella.core.filters.expr import Branch, Reference, fold
 from tests.property.filter_families import Family, integers, trees
 from tests.property.filter_model import asked as comparable
 from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks
+
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "20"))
 
 WHOLE = integers(pa.int64(), -(2**63), 2**63 - 1)
 NUMBERS = st.sampled_from([0.0, -0.0, 0.5, 60.0, -1.5, 2.0**53, -(2.0**63), 1e300, math.inf, -math.inf])
@@ -115,7 +121,7 @@ def engine() -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-@settings(max_examples=40)
+@settings(max_examples=RUNS)
 @given(asked=cases())
 def test_sqlite_finds_the_same(
     asked: tuple[Case, list[Filter]], engine: sqlite3.Connection, tmp_path_factory: pytest.TempPathFactory

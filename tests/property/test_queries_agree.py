@@ -1,8 +1,12 @@
-"""Random queries mean the same on tables with pending changes, on Parquet of others, and in plain Python."""
+"""Random queries mean the same on tables with pending changes, on Parquet of others, and in plain Python.
+
+LAMELLA_LONG_RUNS=2000 runs it longer.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +27,8 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.query.steps import Group, Join, Sample
 from tests.property.query_cases import OTHER, SCHEMA, questions, rows
 from tests.property.query_model import Row, answered
+
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "60"))
 
 FROM_MEMORY = 5
 """How often a grouping is asked until it is answered from columns in memory, by a statement bound before."""
@@ -85,7 +91,7 @@ def by_duckdb(table: pa.Table, path: Path) -> None:
         engine.execute(f"COPY given TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
 
 
-@settings(max_examples=150)
+@settings(max_examples=RUNS)
 @given(data=st.data(), which=st.integers(0, 2))
 def test_queries_mean_what_the_model_says(sources, data, which):
     source = sources[which]

@@ -1,6 +1,6 @@
 """Killed at any moment, a store has every commit that returned and nothing of one that did not.
 
-The long form is `python -m tests.core.store.kill --times 200`.
+The long form is `dev.py test --long kill`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-KILLS = 16
+KILLS = 8
 
 
 def test_a_killed_writer_loses_nothing_it_was_told_is_safe() -> None:
