@@ -27,11 +27,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(words: list[str]) -> int:
     if words and words[0] in COMMANDS:
-        arguments = _command_parser(words[0]).parse_intermixed_args(_with_descending(words[1:]))
+        arguments = command_parser(words[0]).parse_intermixed_args(_with_descending(words[1:]))
         return _run_command(arguments)
     if words and _is_no_file(words[0]):
         return _refuse(words[0])
-    arguments = _window_parser().parse_args(words)
+    arguments = window_parser().parse_args(words)
     return _guarded(arguments.work, arguments)
 
 
@@ -186,7 +186,7 @@ def _keep_up(arguments: argparse.Namespace) -> int:
 # ------------------------------------------------------------------- parsers
 
 
-def _window_parser() -> argparse.ArgumentParser:
+def window_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="lamella",
         usage=WINDOW_USAGE,
@@ -216,7 +216,7 @@ def _window_parser() -> argparse.ArgumentParser:
 FILE_NOTE = "A file that is called like a command is opened with ./NAME or after --."
 
 
-def _command_parser(name: str) -> argparse.ArgumentParser:
+def command_parser(name: str) -> argparse.ArgumentParser:
     """Options may stand anywhere among the words."""
     about, add_options, work = COMMANDS[name]
     parser = argparse.ArgumentParser(prog=f"lamella {name}", description=about)

@@ -200,7 +200,7 @@ def test_the_list_says_that_no_server_answers(bench: Said, monkeypatch: pytest.M
         monkeypatch.setenv(servers.MONGODB_URI, f"mongodb://{place}")
         status, said, _ = bench("--list")
         words = ["--workload", "entity", "--backends", "all", "--scale", "small"]
-        choice = choice_of(cli._command_parser("bench").parse_args(words))
+        choice = choice_of(cli.command_parser("bench").parse_args(words))
     assert status == 0
     (line,) = [line for line in said.splitlines() if line.startswith("  mongodb ")]
     assert f"No server answers at {place}" in line and "Ready" not in line
@@ -225,7 +225,7 @@ def test_the_list_fits_the_terminal(bench: Said, monkeypatch: pytest.MonkeyPatch
 
 def test_all_backends_are_those_that_are_ready_for_the_workload() -> None:
     words = ["--workload", "entity", "--backends", "all", "--scale", "small"]
-    choice = choice_of(cli._command_parser("bench").parse_args(words))
+    choice = choice_of(cli.command_parser("bench").parse_args(words))
     assert len(choice.parts) > 3
     assert all("lamella" in part.systems for part in choice.parts)
     assert all(ENTRIES[name].takes(part.workload.family) for part in choice.parts for name in part.systems)

@@ -40,9 +40,9 @@ def test_every_setting_is_described(setting):
 def test_every_command_shown_is_understood(command):
     words = shlex.split(command)[1:]
     if words[0] in cli.COMMANDS:
-        parser, words = cli._command_parser(words[0]), words[1:]
+        parser, words = cli.command_parser(words[0]), words[1:]
     else:
-        parser = cli._window_parser()
+        parser = cli.window_parser()
     parser.parse_intermixed_args(words)
 
 

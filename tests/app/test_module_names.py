@@ -31,6 +31,8 @@ NO_MODULES = {
     "lamella.log": "a file",
     "lamella.spec": "a file",
     "lamella.svg": "a file",
+    "lamella.core._private": "a test wants to see it refused",
+    "lamella.core.errors._private": "a test wants to see it refused",
     "lamella.Stores": "a test wants to see it refused",
     "tests.bench.odd_backends:NoSuchClass": "a test wants to see it refused",
 }

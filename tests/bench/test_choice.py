@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lamella.app.cli import _command_parser
+from lamella.app.cli import command_parser
 from lamella.app.commands.bench import choice_of
 from lamella.core.bench.engine.choice import Choice, Part, part_of, ready_systems
 from lamella.core.bench.registry import WORKLOADS
@@ -21,7 +21,7 @@ def asked_again(choice: Choice) -> list[Choice]:
     """What the commands of a choice ask."""
     words = [shlex.split(command) for command in choice.commands]
     assert all(line[:2] == ["lamella", "bench"] for line in words)
-    return [choice_of(_command_parser("bench").parse_args(line[2:])) for line in words]
+    return [choice_of(command_parser("bench").parse_args(line[2:])) for line in words]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_workloads_that_differ_in_nothing_else_share_a_command() -> None:
 
 def test_how_the_command_line_was_asked_is_kept() -> None:
     words = ("--workload", "entity,small", "--backends", "all", "--scale", "small", "--seed", "3")
-    choice = choice_of(_command_parser("bench").parse_args(list(words)))
+    choice = choice_of(command_parser("bench").parse_args(list(words)))
     (command,) = choice.commands
     assert command.startswith("lamella bench --workload entity,small --backends all --scale small")
     assert asked_again(choice) == [choice]

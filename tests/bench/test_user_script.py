@@ -40,7 +40,7 @@ def measured(workload: Workload, folder: Path, fresh: bool = False) -> tuple[lis
 
 def arguments(line: str) -> Choice:
     words = shlex.split(line)[2:]
-    return choice_of(cli._command_parser("bench").parse_intermixed_args(words))
+    return choice_of(cli.command_parser("bench").parse_intermixed_args(words))
 
 
 def test_the_page_shows_a_file_that_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_the_commands_of_the_page_are_understood(tmp_path: Path, monkeypatch: py
     file_in(tmp_path)
     lines = [line.partition(" #")[0] for line in PAGE.splitlines() if line.startswith("lamella ")]
     for line in lines:
-        cli._command_parser("bench").parse_intermixed_args(shlex.split(line)[2:])
+        cli.command_parser("bench").parse_intermixed_args(shlex.split(line)[2:])
     both, one = (arguments(line) for line in lines if "my_benchmark.py" in line)
     assert [name.rpartition(":")[2] for name in both.systems] == ["a list", "a set"]
     assert [name.rpartition(":")[2] for name in one.systems] == ["a set"]

@@ -1,0 +1,98 @@
+"""Tests use public names of the product, so that what is private can be changed without them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+
+OF_PYTHON = {"_replace", "_asdict", "_fields", "_make", "_exit"}
+"""Public, for all their underscores."""
+PATCHES = {"setattr", "delattr"}
+
+EXCEPTIONS = {
+    # A system's own connection, to look at what the benchmark made of the database.
+    "bench/test_backends.py": {"_connection", "_session"},
+    "bench/test_entity_workloads.py": {"_connection"},
+    "bench/test_file_backends.py": {"_connection", "_table", "_v_expectedrows"},
+    "bench/test_mongodb.py": {"_client"},
+    # What is in memory, or no longer.
+    "bench/test_entities.py": {"_digests"},
+    "core/datasets/test_foreign_parquet.py": {"_footers", "_measured_int96"},
+    "core/query/test_decoded.py": {"_keep"},
+    "core/query/test_number_sort.py": {"_orders"},
+    "core/query/test_sql.py": {"_numbers"},
+    "core/query/test_statements.py": {"_kept"},
+    "ui/bench/test_results_view.py": {"_lines", "_redraw", "_take"},
+    "ui/grid/test_pages.py": {"_pages"},
+    # A fault put where no public call can put it.
+    "core/store/test_log_room.py": {"_lengthened"},
+    "core/store/test_media.py": {"_mounts"},
+    "core/store/test_opening.py": {"_layout"},
+    "core/store/test_paths.py": {"_checksum", "_code"},
+    "core/store/test_search_upkeep.py": {"lamella.core.index.fulltext.part._add"},
+    # Steps of a larger piece of work, one at a time.
+    "core/query/test_view.py": {"_joined"},
+    "core/store/test_placement.py": {"_reader", "_tidier", "_writer"},
+    "ui/bench/conftest.py": {"_take", "_tasks"},
+    "ui/bench/test_race_controls.py": {"_nothing"},
+    "ui/bench/test_race_panel.py": {"_race"},
+}
+"""By file. A new test does without; one that no longer needs its line loses it."""
+
+
+def is_private(name: str) -> bool:
+    return any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
+
+
+def private_names(text: str) -> Iterator[str]:
+    """Those that are imported, looked up in something else than the test's own `self`, or patched."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lamella"):
+            yield from (f"{alias.name}" for alias in node.names if is_private(f"{node.module}.{alias.name}"))
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if is_private(alias.name))
+        elif isinstance(node, ast.Attribute) and is_private(node.attr):
+            if not (isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}):
+                yield node.attr
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in PATCHES
+        ):
+            words = [each.value for each in node.args[:2] if isinstance(each, ast.Constant)]
+            yield from (word for word in words if isinstance(word, str) and is_private(word))
+
+
+def used() -> dict[str, set[str]]:
+    found = {
+        path.relative_to(TESTS).as_posix(): set(private_names(path.read_text("utf8"))) - OF_PYTHON
+        for path in TESTS.rglob("*.py")
+    }
+    return {file: names for file, names in found.items() if names}
+
+
+def test_tests_use_no_private_names_but_those_that_are_listed():
+    assert used() == EXCEPTIONS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from lamella.core.errors import _private",
+        "import lamella.core._private",
+        "table._reader.current()",
+        'monkeypatch.setattr(table, "_reader", None)',
+        'monkeypatch.setattr("lamella.core.errors._private", None)',
+        "class Fake:\n    def read(self):\n        return self.table._reader",
+    ],
+)
+def test_a_private_name_is_seen(line):
+    assert len(list(private_names(line))) == 1
+
+
+@pytest.mark.parametrize("line", ["from lamella import __version__", "self._own = 1", "row._replace(n=1)"])
+def test_what_is_public_is_not_taken_for_private(line):
+    assert set(private_names(line)) <= OF_PYTHON
