@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,13 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 256 << 10)
 
 
+@cache
+def lines(rows: int) -> str:
+    return "n,city\n" + "".join(f"{n},Oslo {n % 7}\n" for n in range(rows))
+
+
 def numbered(path: Path, last: str = "", rows: int = ROWS) -> Path:
-    with path.open("w") as file:
-        file.write("n,city\n")
-        file.writelines(f"{n},Oslo {n % 7}\n" for n in range(rows))
-        file.write(last)
+    path.write_text(lines(rows) + last, newline="\n")
     return path
 
 
