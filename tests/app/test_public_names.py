@@ -39,8 +39,8 @@ EXCEPTIONS = {
     "core/query/test_view.py": {"_joined"},
     "core/store/test_placement.py": {"_reader", "_tidier", "_writer"},
     "ui/bench/conftest.py": {"_take", "_tasks"},
-    "ui/bench/test_race_controls.py": {"_nothing"},
-    "ui/bench/test_race_panel.py": {"_race"},
+    "ui/bench/test_benchmark_controls.py": {"_nothing"},
+    "ui/bench/test_benchmark_panel.py": {"_benchmark"},
 }
 """By file. A new test does without; one that no longer needs its line loses it."""
 
