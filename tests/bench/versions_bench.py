@@ -1,7 +1,7 @@
 """Two checkouts of Lamella side by side: `python -m tests.bench.versions_bench BEFORE [--rounds 5]`.
 
-BEFORE is a checkout of an earlier commit; after is the one that holds this file. This Python and its libraries
-run both in turn, so that what else the machine does hits both. Each figure is the median of all rounds.
+BEFORE is a checkout of an earlier commit; after is the one with this file. This Python and its libraries run
+both in turn, so that what else the machine does hits both. Each figure is the median of all rounds.
 """
 
 from __future__ import annotations
