@@ -19,6 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import Store, open_dataset
+from lamella.core.bench.results.markdown import markdown_report
+from lamella.core.bench.results.report import text_report
+from lamella.core.bench.results.store import SavedRuns, read_results_file
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
@@ -29,7 +32,7 @@ from lamella.core.store.folder import CATALOG
 from tests.property.damage import REFUSED, Answers, answers_of, answers_of_table, damage, page_headers
 
 ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "20")) // 4
-"""Of each of nine kinds of files."""
+"""Of each of ten kinds of files."""
 ROWS = 1_200
 
 KINDS: dict[str, Callable[[Path], list[Path]]] = {
@@ -186,6 +189,20 @@ def test_a_damaged_catalog_meets_errors_of_ours_alone(whole: Path, tmp_path: Pat
         with suppress(LamellaError), Store.open(store, read_only=True) as opened:
             opened.verify()
         shutil.rmtree(store)
+
+
+def test_damaged_runs_of_benchmarks_meet_errors_of_ours_alone(tmp_path: Path) -> None:
+    """SQLite has no checksums of its pages, here as in catalogs."""
+    whole = Path(__file__).parents[1] / "bench" / "runs_of_version_1.sqlite"
+    for number in range(ROUNDS):
+        path = Path(shutil.copyfile(whole, tmp_path / f"{number}.sqlite"))
+        damage(path, random.Random(f"runs {number}"))
+        saved = SavedRuns(path)
+        with suppress(LamellaError):
+            for one in saved.runs():
+                markdown_report(saved.run(one.id))
+        with suppress(LamellaError):
+            text_report(read_results_file(path).records)
 
 
 def test_a_damaged_log_gives_an_earlier_version(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def sentence(found: dict[str, Any]) -> str:
         "processor": str,
         "cores": lambda cores: f"{cores} core{'s' if cores != 1 else ''}",
         "memory_bytes": lambda size: f"{size / 1e9:.0f} GB",
-        "disk": lambda disk: disk["type"],
+        "disk": lambda disk: str(disk.get("type", "unknown")),
         "system": str,
         "python": str,
     }

@@ -59,8 +59,8 @@ def machine_and_systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
     if not surroundings:
         return ""
     found = next(iter(surroundings.values()))
-    pythons = dict.fromkeys(one["python"] for one in surroundings.values())
-    versions = ", ".join(f"{name} {number}" for name, number in found["libraries"].items())
+    pythons = dict.fromkeys(one.get("python", "") for one in surroundings.values())
+    versions = ", ".join(f"{name} {number}" for name, number in found.get("libraries", {}).items())
     systems = [_system(name, surroundings[name], len(pythons) > 1) for name in in_order(surroundings)]
     return "\n".join([f"Machine: {sentence(dict(found))}. Libraries: {versions}.", "", *systems])
 
@@ -80,7 +80,7 @@ def _how(run: SavedRun) -> str:
 
 
 def _system(name: str, one: Mapping[str, Any], with_python: bool) -> str:
-    python = f" ({one['python']})" if with_python else ""
+    python = f" ({one.get('python', '')})" if with_python else ""
     return f"- {entry_named(name).title} {one['version']}{python}: {one['description']}."
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -100,7 +101,25 @@ def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
             f"The file has version {version}, and {VERSION} is the latest known here",
             "Use that version, or move the file away: the next benchmark begins a new one",
         )
+    if missing := _our_columns() - _columns(connection):
+        named = ", ".join(sorted(missing))
+        raise FileProblem(path, "the saved runs cannot be read", f"The file lacks {named}", WAY_OUT)
     return True
+
+
+def _columns(connection: sqlite3.Connection) -> set[str]:
+    """As table.column."""
+    rows = connection.execute(
+        "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
+    )
+    return {f"{table}.{column}" for table, column in rows}
+
+
+@cache
+def _our_columns() -> frozenset[str]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        create_tables(connection)
+        return frozenset(_columns(connection))
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -298,19 +317,39 @@ def select_run(connection: sqlite3.Connection, number: int) -> SavedRun:
     )
 
 
-_TYPES: dict[Any, type | tuple[type, ...]] = {"int": int, "float": (int, float), "str": str}
+_TYPES: dict[Any, type | tuple[type, ...]] = {
+    "int": int,
+    "float": (int, float),
+    "float | None": (int, float, type(None)),
+    "str": str,
+}
+
+
+@cache
+def _fields(kind: type) -> tuple[tuple[str, type | tuple[type, ...], Any], ...]:
+    """Those whose types can be checked."""
+    return tuple((one.name, _TYPES[one.type], one.type) for one in fields(kind) if one.type in _TYPES)
+
+
+_LEAST_SECONDS, _MOST_SECONDS = 1e-12, 1e9
 
 
 def _typed(kind: type[_T], row: dict[str, Any]) -> _T:
     """SQLite gives what a file holds, whatever its columns promise."""
-    for field in fields(kind):  # type: ignore[arg-type]
-        value = row.get(field.name)
-        if field.type in _TYPES and not isinstance(value, _TYPES[field.type]):
-            raise BadData(f"{kind.__name__}.{field.name} is {value!r}, and should be {field.type}")
+    for name, types, named in _fields(kind):  # type: ignore[arg-type]
+        value = row.get(name)
+        if not isinstance(value, types):
+            raise BadData(f"{kind.__name__}.{name} is {value!r}, and should be {named}")
+        if isinstance(value, float) and not _is_time(value):  # every float of a run is a number of seconds
+            raise BadData(f"{kind.__name__}.{name} is {value!r} seconds, which cannot be")
     try:
         return kind(**row)
     except TypeError as error:
         raise BadData(f"{kind.__name__} has other columns than this version writes", str(error)) from error
+
+
+def _is_time(seconds: float) -> bool:
+    return seconds == 0 or _LEAST_SECONDS <= seconds <= _MOST_SECONDS
 
 
 def _run_row(run: SavedRun) -> dict[str, Any]:
@@ -373,8 +412,8 @@ def _record(row: dict[str, Any]) -> Record:
     found = _json(row["latencies"], list, dict)
     if isinstance(found, dict):
         return _typed(Record, row | {"latencies": (), "figures": _typed(Figures, found)})
-    if not all(isinstance(one, int | float) for one in found):
-        raise BadData(f"The latencies of a sample are {row['latencies'][:80]}, and should be numbers")
+    if not all(isinstance(one, int | float) and _is_time(one) for one in found):
+        raise BadData(f"The latencies of a sample are {row['latencies'][:80]}, and should be seconds")
     return _typed(Record, row | {"latencies": tuple(found)})
 
 
@@ -391,7 +430,22 @@ def _surroundings_row(found: Surroundings) -> dict[str, Any]:
 
 
 def _surroundings(row: dict[str, Any]) -> Surroundings:
-    return _typed(Surroundings, row | {"environment": _json(row["environment"], dict)})
+    environment = _json(row["environment"], dict)
+    for name, kind in _ENVIRONMENT.items():
+        if name in environment and not isinstance(environment[name], kind):
+            raise BadData(f"The environment's {name} is {environment[name]!r}")
+    return _typed(Surroundings, row | {"environment": environment})
+
+
+_ENVIRONMENT: dict[str, type | tuple[type, ...]] = {
+    "processor": str,
+    "cores": (int, type(None)),
+    "memory_bytes": int,
+    "disk": dict,
+    "system": str,
+    "python": str,
+    "libraries": dict,
+}
 
 
 # ----------------------------------------------------------------------- results files
