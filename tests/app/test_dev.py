@@ -103,19 +103,52 @@ def test_an_installation_is_good_until_what_is_declared_changes(dev, tmp_path):
     assert not dev.installed(stamp, {"dev"}, dev.fingerprint(tmp_path))
 
 
-def test_a_failing_check_fails_the_whole_and_the_others_still_run(dev, monkeypatch, capsys):
-    ran = []
+def says(word: str, status: int = 0) -> list[str]:
+    return [sys.executable, "-c", f"print('{word}'); raise SystemExit({status})"]
 
-    def run(command, cwd, env):
-        ran.append(command)
-        return int("mypy" in command)
 
+def test_a_failing_check_fails_the_whole_and_the_others_still_run(dev, capfd):
+    checks = {"one": says("first", 1), "two": says("second")}
+    assert dev.run_checks(checks, beside={"three": says("third", 2), "four": says("fourth")}) == [
+        "one",
+        "three",
+    ]
+    said = capfd.readouterr().out
+    words = ("== one", "first", "one took", "== two", "second", "== three", "third", "== four", "fourth")
+    assert [word for line in said.splitlines() for word in words if line.startswith(word)] == list(words)
+
+
+@pytest.fixture
+def prepared(dev, monkeypatch) -> ModuleType:
+    """With everything in place."""
     monkeypatch.setattr(dev, "prepare_system", lambda with_display: None)
     monkeypatch.setattr(dev, "prepare_environment", lambda extras: None)
-    monkeypatch.setattr(dev.subprocess, "call", run)
-    assert dev.main(["test", "-k", "paths"]) == 1
-    assert "Failed: mypy" in capsys.readouterr().out
-    assert len(ran) == 4 and ran[-1][-2:] == ["-k", "paths"]
+    return dev
+
+
+@pytest.mark.parametrize(("failed", "last"), [([], "All checks passed"), (["mypy"], "Failed: mypy")])
+def test_a_whole_run_ends_with_how_long_it_took_and_what_failed(prepared, monkeypatch, capsys, failed, last):
+    monkeypatch.setattr(prepared, "run_checks", lambda checks, beside: failed)
+    assert prepared.main(["test"]) == len(failed)
+    time, result = capsys.readouterr().out.splitlines()[-2:]
+    assert "within the limit of 5 min 0 s" in time and result == last
+    prepared.main(["test", "-k", "paths"])
+    assert "limit" not in capsys.readouterr().out, "some of the tests say nothing about all of them"
+
+
+def test_arguments_go_to_pytest_which_names_the_slowest_tests(prepared, monkeypatch):
+    commands = {}
+    monkeypatch.setattr(prepared, "run_checks", lambda checks, beside: commands.update(checks | beside) or [])
+    prepared.main(["test", "-k", "paths"])
+    assert set(commands) == {"ruff", "mypy", "import-linter", "pytest"}
+    assert commands["pytest"][-4:] == ["--durations", "10", "-k", "paths"]
+
+
+def test_a_run_over_the_limit_says_so(dev):
+    assert dev.in_time(299).startswith("All of it took 4 min 59 s on ") and "within the limit" in dev.in_time(
+        299
+    )
+    assert "over the limit of 5 min 0 s" in dev.in_time(301)
 
 
 @pytest.mark.parametrize("version", [(3, 9, 2), (3, 10, 13), (3, 14, 0), (4, 0, 0)])
