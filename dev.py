@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Sets the project up and runs it: `run`, `test`, `shots DIR`, `bundle`. Standard library only.
 
-Everything goes into `.venv` beside this file. Arguments after the command are passed on.
+`test` runs every check; `test --long` runs the long forms of tests, all or those that are named: the table
+LONG_FORMS has them. Everything goes into `.venv` beside this file. Arguments after the command are passed on.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
@@ -231,9 +234,12 @@ def run(rest: list[str]) -> int:
 
 
 def test(rest: list[str]) -> int:
-    """Run every check, all of them even when one fails; arguments go to pytest."""
+    """Run every check, all of them even when one fails; arguments go to pytest.
+    `test --long [NAME ...]` runs the long forms of tests instead: more than an hour."""
     prepare_system(with_display=False)
     prepare_environment({"bench", "dev"})
+    if rest[:1] == ["--long"]:
+        return run_long_forms(rest[1:])
     python, tools = str(venv_python()), venv_python().parent
     begun = time.monotonic()
     failed = run_checks(
@@ -286,6 +292,112 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
+class LongForm(NamedTuple):
+    """Tests with so many examples that nobody waits for them before each commit."""
+
+    about: str
+    minutes: int
+    """About how long, on two cores."""
+    words: tuple[str, ...]
+    """Of Python's command line."""
+    environment: Mapping[str, str] = MappingProxyType({})
+    needs: str = ""
+    """A variable of the environment without which there is nothing to do."""
+
+
+def property_test(about: str, minutes: int, runs: int, file: str) -> LongForm:
+    words = ("-m", "pytest", "-q", file)
+    return LongForm(about, minutes, words, {"LAMELLA_LONG_RUNS": str(runs)})
+
+
+LONG_FORMS = {
+    "kill": LongForm(
+        "a writer is killed at random moments and the store looked at",
+        4,
+        ("-m", "tests.core.store.kill", "--times", "200"),
+    ),
+    "changes": property_test(
+        "random changes of tables against plain Python", 8, 2000, "tests/property/test_store_model.py"
+    ),
+    "indexes": property_test(
+        "answers with and without indexes", 8, 500, "tests/property/test_indexes_agree.py"
+    ),
+    "filters": LongForm(
+        "random filters in Arrow, DuckDB, SQLite and plain Python",
+        15,
+        (
+            *("-m", "pytest", "-q", "tests/property/test_filters_agree.py"),
+            *("tests/property/test_filters_everywhere.py", "tests/property/test_filters_in_sqlite.py"),
+        ),
+        {"LAMELLA_LONG_RUNS": "1000"},
+    ),
+    "queries": property_test(
+        "random queries against plain Python", 4, 2000, "tests/property/test_queries_agree.py"
+    ),
+    "search": property_test(
+        "full-text searches against plain Python", 2, 1000, "tests/property/test_search_model.py"
+    ),
+    "relations": property_test(
+        "random relations against plain Python", 8, 2000, "tests/property/test_relations_model.py"
+    ),
+    "text": property_test("random text files and encodings", 7, 5000, "tests/property/test_text_files.py"),
+    "damage": property_test("300 files of each kind damaged", 8, 1200, "tests/property/test_damage.py"),
+    "hostile": property_test(
+        "every text of a catalog changed to every odd value",
+        5,
+        400,
+        "tests/core/store/test_hostile_stores.py",
+    ),
+    "arguments": property_test(
+        "every function with every odd argument", 5, 30000, "tests/property/test_no_foreign_exception.py"
+    ),
+    "counting": LongForm(
+        "two processes count in one cell",
+        1,
+        ("-m", "pytest", "-q", "tests/core/store/test_changes_counting.py"),
+        {"LAMELLA_INCREMENTS": "1000"},
+    ),
+    "corpus": LongForm(
+        "Parquet files of other programs, in the folder LAMELLA_CORPUS (a clone of parquet-testing, say)",
+        2,
+        ("-m", "pytest", "-q", "tests/core/datasets/test_foreign_parquet.py"),
+        needs="LAMELLA_CORPUS",
+    ),
+    "harness": LongForm("what the benchmark adds to what it times", 2, ("-m", "tests.bench.harness_bench")),
+}
+
+
+def run_long_forms(names: list[str]) -> int:
+    """All, or those that are named; each says how it went at the end, too. `list` only lists them."""
+    known = "\n".join(
+        f"{name:10} {form.about}: about {form.minutes} min" for name, form in LONG_FORMS.items()
+    )
+    if names == ["list"]:
+        print(known)
+        return 0
+    unknown = [name for name in names if name not in LONG_FORMS]
+    if unknown:
+        raise SetupProblem(f"There is no long form {', '.join(unknown)}. There are:\n{known}")
+    results = {name: run_long_form(name) for name in names or LONG_FORMS}
+    print()
+    for name, result in results.items():
+        print(f"{name:10} {result}")
+    return int(any(result.startswith("failed") for result in results.values()))
+
+
+def run_long_form(name: str) -> str:
+    form = LONG_FORMS[name]
+    if form.needs and not os.environ.get(form.needs):
+        return f"not run: {form.needs} is not set"
+    print(f"\n== {name}: {form.about}; about {form.minutes} min", flush=True)
+    begun = time.monotonic()
+    code = subprocess.call(
+        [str(venv_python()), *form.words], cwd=ROOT, env={**offscreen(), **form.environment}
+    )
+    took = duration(time.monotonic() - begun)
+    return f"failed with exit code {code} after {took}" if code else f"passed in {took}"
+
+
 def shots(rest: list[str]) -> int:
     """Write a picture of every main screen, light and dark, into the folder given."""
     if len(rest) != 1:
@@ -313,7 +425,9 @@ COMMANDS = {"run": run, "test": test, "shots": shots, "bundle": bundle}
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="dev.py", formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.description = "\n".join(f"{name:7} {work.__doc__}" for name, work in COMMANDS.items())
+    parser.description = "\n".join(
+        f"{name:7} {work.__doc__}".replace("\n    ", "\n        ") for name, work in COMMANDS.items()
+    )
     parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="passed on")
     arguments = parser.parse_args(argv)

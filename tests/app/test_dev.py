@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -149,6 +150,51 @@ def test_a_run_over_the_limit_says_so(dev):
         299
     )
     assert "over the limit of 5 min 0 s" in dev.in_time(301)
+
+
+def test_long_forms_run_one_after_the_other_and_tell_how_they_went(prepared, monkeypatch, capfd):
+    form = prepared.LongForm
+    echo = "import os; raise SystemExit(int(os.environ['LAMELLA_LONG_RUNS']) - 7)"
+    forms = {
+        "good": form("well", 1, ("-c", echo), {"LAMELLA_LONG_RUNS": "7"}),
+        "bad": form("badly", 1, ("-c", echo), {"LAMELLA_LONG_RUNS": "8"}),
+        "missing": form("never", 1, ("-c", echo), needs="LAMELLA_NOWHERE"),
+    }
+    monkeypatch.setattr(prepared, "LONG_FORMS", forms)
+    monkeypatch.setattr(prepared, "venv_python", lambda: sys.executable)
+    assert prepared.main(["test", "--long"]) == 1
+    *_, good, bad, missing = capfd.readouterr().out.splitlines()
+    assert good.startswith("good       passed in ") and bad.startswith(
+        "bad        failed with exit code 1 after "
+    )
+    assert missing == "missing    not run: LAMELLA_NOWHERE is not set"
+    assert prepared.main(["test", "--long", "good", "missing"]) == 0
+    assert prepared.main(["test", "--long", "goood"]) == 2
+    assert "no long form goood" in capfd.readouterr().err
+    assert prepared.main(["test", "--long", "list"]) == 0
+    assert len(capfd.readouterr().out.splitlines()) == len(forms)
+
+
+def test_long_forms_are_there_and_follow_what_is_set_for_them(dev):
+    for form in dev.LONG_FORMS.values():
+        files = [ROOT / word for word in form.words if word.endswith(".py")]
+        if form.words[1] != "pytest":
+            assert importlib.util.find_spec(form.words[1])
+        else:
+            assert files
+        variables = [*form.environment, *filter(None, [form.needs])]
+        assert all(variable in file.read_text("utf8") for file in files for variable in variables)
+
+
+def test_every_long_form_is_in_the_table(dev):
+    """Whatever reads how long it is to run from the environment."""
+    reading = re.compile(r"""environ(?:\.get\(|\[)"(LAMELLA_(?:LONG_RUNS|INCREMENTS|CORPUS))\"""")
+    files = {
+        str(p.relative_to(ROOT))
+        for p in (ROOT / "tests").rglob("test_*.py")
+        if reading.search(p.read_text("utf8"))
+    }
+    assert files == {word for form in dev.LONG_FORMS.values() for word in form.words if word.endswith(".py")}
 
 
 @pytest.mark.parametrize("version", [(3, 9, 2), (3, 10, 13), (3, 14, 0), (4, 0, 0)])
