@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, settings
+from pytestqt.qtbot import QtBot
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -25,7 +26,8 @@ settings.register_profile(
 )
 settings.load_profile("lamella")
 
-THREAD_GRACE_SECONDS = 5.0
+PATIENCE_SECONDS = 30
+"""For what comes at once, later on a machine with much else to do, or never: only failures take that long."""
 
 gc.disable()  # what is collected stays; looking through it again and again took a third of the time
 
@@ -49,9 +51,18 @@ def no_thread_left() -> Iterator[None]:
     yield
     left = [thread for thread in threading.enumerate() if thread not in before and not thread.daemon]
     for thread in left:
-        thread.join(THREAD_GRACE_SECONDS)
+        thread.join(PATIENCE_SECONDS)
     still = [thread.name for thread in left if thread.is_alive()]
     assert not still, f"threads still running: {still}"
+
+
+@pytest.fixture
+def qtbot(qapp: object, request: pytest.FixtureRequest) -> QtBot:
+    """Its waits would give up after five seconds."""
+    bot = QtBot(request)
+    for name in ("waitUntil", "waitSignal", "waitSignals", "waitExposed"):
+        setattr(bot, name, functools.partial(getattr(bot, name), timeout=1000 * PATIENCE_SECONDS))
+    return bot
 
 
 class Connection(sqlite3.Connection):

@@ -31,7 +31,7 @@ def test_work_runs_elsewhere_and_answers_on_the_gui_thread(tasks, qtbot) -> None
 
 
 def test_three_reads_run_at_the_same_time(tasks, qtbot) -> None:
-    together = threading.Barrier(3, timeout=10)
+    together = threading.Barrier(3, timeout=60)
     done: list[int] = []
     for _ in range(3):
         tasks.read(lambda job: together.wait(), done.append)
@@ -84,7 +84,7 @@ def test_a_cancelled_read_says_only_that_it_stopped(tasks, qtbot) -> None:
         lambda _: heard.append("failed"),
         stopped=lambda: heard.append("stopped"),
     )
-    assert running.wait(10)
+    assert running.wait(60)
     handle.cancel()
     qtbot.waitUntil(lambda: heard == ["stopped"])
     assert not handle.running
@@ -93,7 +93,7 @@ def test_a_cancelled_read_says_only_that_it_stopped(tasks, qtbot) -> None:
 def test_a_read_that_finishes_after_its_cancel_is_dropped(tasks, qtbot) -> None:
     go_on = threading.Event()
     heard: list[object] = []
-    handle = tasks.read(lambda job: go_on.wait(10), heard.append)
+    handle = tasks.read(lambda job: go_on.wait(60), heard.append)
     handle.cancel()
     with qtbot.waitSignal(tasks.finished):
         go_on.set()
@@ -106,11 +106,11 @@ def test_a_write_that_went_through_before_its_cancel_is_reported(tasks, qtbot) -
 
     def work(job) -> str:
         running.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return "committed"
 
     handle = tasks.write(work, heard.append)
-    assert running.wait(10)
+    assert running.wait(60)
     handle.cancel()
     go_on.set()
     qtbot.waitUntil(lambda: heard == ["committed"])
@@ -119,7 +119,7 @@ def test_a_write_that_went_through_before_its_cancel_is_reported(tasks, qtbot) -
 def test_nothing_is_called_for_a_destroyed_owner(tasks, qtbot) -> None:
     go_on = threading.Event()
     owner, heard = QObject(), []
-    tasks.read(lambda job: go_on.wait(10), heard.append, owner=owner)
+    tasks.read(lambda job: go_on.wait(60), heard.append, owner=owner)
     import shiboken6
 
     shiboken6.delete(owner)
@@ -132,10 +132,10 @@ def test_busy_counts_all_but_quiet_work(tasks, qtbot) -> None:
     go_on = threading.Event()
     changes: list[bool] = []
     tasks.busy_changed.connect(changes.append)
-    tasks.read(lambda job: go_on.wait(10), quiet=True)
+    tasks.read(lambda job: go_on.wait(60), quiet=True)
     assert changes == [] and tasks.running == []
-    tasks.read(lambda job: go_on.wait(10))
-    tasks.write(lambda job: go_on.wait(10))
+    tasks.read(lambda job: go_on.wait(60))
+    tasks.write(lambda job: go_on.wait(60))
     assert changes == [True] and len(tasks.running) == 2 and len(tasks.writing) == 1
     go_on.set()
     qtbot.waitUntil(lambda: changes == [True, False])
@@ -166,7 +166,7 @@ def test_shutdown_cancels_and_waits(qapp) -> None:
             raise
 
     tasks.read(work)
-    assert running.wait(10)
+    assert running.wait(60)
     tasks.shutdown()
     assert ended.is_set()
 
@@ -192,11 +192,11 @@ def test_discard_gets_the_result_of_a_cancelled_read(tasks, qtbot) -> None:
 
     def work(job) -> str:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return "open store"
 
     handle = tasks.read(work, done.append, discard=discarded.append)
-    assert begun.wait(10)
+    assert begun.wait(60)
     handle.cancel()
     go_on.set()
     qtbot.waitUntil(lambda: bool(discarded))
@@ -206,7 +206,7 @@ def test_discard_gets_the_result_of_a_cancelled_read(tasks, qtbot) -> None:
 def test_discard_gets_the_result_when_the_owner_is_gone(tasks, qtbot) -> None:
     owner, done, discarded = QObject(), [], []
     go_on = threading.Event()
-    tasks.read(lambda job: go_on.wait(10), done.append, discard=discarded.append, owner=owner)
+    tasks.read(lambda job: go_on.wait(60), done.append, discard=discarded.append, owner=owner)
     shiboken6.delete(owner)
     go_on.set()
     qtbot.waitUntil(lambda: bool(discarded))
@@ -218,7 +218,7 @@ def test_discard_gets_a_result_that_was_not_delivered_before_the_shutdown(qapp) 
     done, discarded = [], []
     tasks.write(lambda job: "first", done.append, discard=discarded.append)
     tasks.write(lambda job: ready.set(), done.append)
-    assert ready.wait(10)  # and no event of Qt was handled since
+    assert ready.wait(60)  # and no event of Qt was handled since
     tasks.shutdown()
     qapp.processEvents()
     assert (done, discarded) == ([], ["first"])

@@ -132,7 +132,7 @@ def test_statements_go_with_their_snapshot(tmp_path: Path) -> None:
     before = len(statements._kept)
     del dataset, snapshot
     gc.collect()
-    assert gone.wait(timeout=10), "a thread that helped may know it for a moment"
+    assert gone.wait(timeout=60), "a thread that helped may know it for a moment"
     assert len(statements._kept) < before
 
 

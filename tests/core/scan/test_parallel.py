@@ -173,4 +173,4 @@ def test_threads_that_wait_refer_to_nothing_of_their_last_work() -> None:
     weakref.finalize(work, gone.set)
     assert each(work, range(64)) == list(range(64))
     del work
-    assert gone.wait(timeout=10)
+    assert gone.wait(timeout=60)

@@ -24,7 +24,7 @@ class FakeRows:
         self.asked.append((offset, count, tuple(names)))
         self.threads.add(threading.get_ident())
         if self.gate is not None:
-            self.gate.wait(10)
+            self.gate.wait(60)
         time.sleep(self.seconds)
         rows = range(offset, min(offset + count, self.num_rows))
         return pa.table({name: _values(int(name[1:]), rows) for name in names})

@@ -33,7 +33,7 @@ def sorted_tab(table_tab, settled):
 def hold_writes(window) -> Iterator[Callable[[], None]]:
     """Changes asked for in the test wait until this is called."""
     go_on = threading.Event()
-    window.tasks.write(lambda job: go_on.wait(10))
+    window.tasks.write(lambda job: go_on.wait(60))
     yield go_on.set
     go_on.set()
 

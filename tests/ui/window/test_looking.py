@@ -170,7 +170,7 @@ def test_dialogs_open_without_blocking(window, file_tab) -> None:
 def test_stop_leaves_what_was_shown_and_says_so(window, file_tab, settled, qtbot) -> None:
     go_on = threading.Event()
     for _ in range(READERS):
-        window.tasks.read(lambda job: go_on.wait(10), quiet=True)
+        window.tasks.read(lambda job: go_on.wait(60), quiet=True)
     file_tab.filter_bar.set_filter(col("delay") > 400)
     assert "counting…" in file_tab.status
     qtbot.waitUntil(window.commands["stop"].isEnabled)
