@@ -27,6 +27,7 @@ SLASHED = re.compile(rf"`((?:{'|'.join(ROOMS)}|tests|docs|packaging)/[\w./-]*\w)
 """`core/errors.py`, or `core/errors` on a page."""
 
 NO_MODULES = {
+    "app.processEvents": "of Qt's application, in a program for a child process",
     "lamella.exe": "a file",
     "lamella.log": "a file",
     "lamella.spec": "a file",
