@@ -127,7 +127,10 @@ def test_a_large_file_is_refused_when_the_page_is_read(
             dataset.read(columns, offset=2 * ROWS_A_GROUP, limit=1)
 
 
-def test_what_the_engine_read_is_withdrawn(damaged: Path, as_if_large: None) -> None:
+def test_what_the_engine_read_is_withdrawn(
+    damaged: Path, as_if_large: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_checks, "DELAY_SECONDS", 3600)  # not before it is settled
     dataset, told = open_dataset(damaged), []
     end = checks.listen(told.append)
     groups = dataset.group_by("k").agg(c=agg.count(), t=agg.sum("n"))  # type: ignore[attr-defined]
