@@ -28,7 +28,7 @@ from lamella.ui.widgets.status_bar import StatusBar
 from lamella.ui.window.action_handlers import ask_benchmark_file, ask_values, handlers, show_saved_runs
 from lamella.ui.window.action_state import ActionSet, situation
 from lamella.ui.window.appearance import Appearance
-from lamella.ui.window.commits import Commits, told
+from lamella.ui.window.commits import Commits, commit_text
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.memory import Memory
 from lamella.ui.window.open_sources import AtRest, Key, Library, ask_fill_up, ask_look_anyway
@@ -67,7 +67,7 @@ class MainWindow(QMainWindow):
     def open_paths(self, paths: Sequence[Path]) -> None:
         self.opening.open_paths(paths)
 
-    def _opened(self, dataset: Dataset, key: Key) -> None:
+    def _show_dataset(self, dataset: Dataset, key: Key) -> None:
         known = self.tabs.find(key)
         if known is not None:
             self.tabs.show_tab(known)
@@ -88,7 +88,7 @@ class MainWindow(QMainWindow):
         self._show_files()
 
     @cached_property
-    def kept(self) -> SavedRuns:
+    def saved_runs(self) -> SavedRuns:
         """The runs that are saved; what they need is imported when it is first asked for."""
         from lamella.core.bench.results.store import SavedRuns
 
@@ -98,7 +98,7 @@ class MainWindow(QMainWindow):
         if self.benchmark is None:
             from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 
-            self.benchmark = BenchmarkPanel(self.tasks, kept=self.kept)
+            self.benchmark = BenchmarkPanel(self.tasks, kept=self.saved_runs)
             self.benchmark.use_server(self.memory.mongodb_uri, self._take_server)
             self.benchmark.saved_runs_requested.connect(lambda: show_saved_runs(self))
             self.benchmark.file_requested.connect(lambda: ask_benchmark_file(self))
@@ -129,7 +129,7 @@ class MainWindow(QMainWindow):
                 tab.reload()
                 undo = ("Undo", partial(self.commits.undo, table, tab.name))
                 choices = [undo] if commit.kind not in ("undo", "redo") else []
-                tab.messages.say(told(commit), *choices, kind="message-success")
+                tab.messages.say(commit_text(commit), *choices, kind="message-success")
 
     def _withdraw(self, path: Path) -> None:
         """Ask again what was answered from a file that turned out damaged since."""
@@ -272,7 +272,7 @@ class MainWindow(QMainWindow):
         self.addToolBar(bar)
 
     def _connect(self) -> None:
-        self.library.opened.connect(self._opened)
+        self.library.opened.connect(self._show_dataset)
         self.library.failed.connect(self.show_error)
         self.library.fillable.connect(lambda error, key: ask_fill_up(error, key, self.library, self))
         self.library.doubtful.connect(lambda error, key: ask_look_anyway(error, key, self.library, self))

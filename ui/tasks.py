@@ -50,7 +50,7 @@ class Handle:
         return not self.over
 
     @property
-    def wanted(self) -> bool:
+    def is_owner_alive(self) -> bool:
         """Whether the owner is still there."""
         return not self._owned or (self._owner is not None and shiboken6.isValid(self._owner))
 
@@ -178,7 +178,7 @@ class Tasks(QObject):
             self._answered.emit(handle, error)
 
     def _report(self, handle: Handle, progress: Progress) -> None:
-        if handle.over or not handle.wanted:
+        if handle.over or not handle.is_owner_alive:
             return
         if handle.callbacks.progress is not None:
             handle.callbacks.progress(progress)
@@ -192,7 +192,7 @@ class Tasks(QObject):
         self.finished.emit(handle)
         if not handle.quiet and not self.running:
             self.busy_changed.emit(False)
-        if handle.wanted:
+        if handle.is_owner_alive:
             self._call_back(handle, error)
         handle.discard()
 

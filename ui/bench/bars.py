@@ -70,10 +70,10 @@ def ranked(title: str, bars: Iterable[Bar], quantity: Quantity, factors: bool = 
     ordered = sorted(bars, key=lambda bar: (bar.point is None, bar.value))
     own = [bar.value for bar in ordered if bar.value > 0 and not bar.series.published]
     lowest = min(own, default=0.0)
-    return BarGroup(title, tuple(_told(bar, quantity, lowest if factors else 0.0) for bar in ordered))
+    return BarGroup(title, tuple(_with_words(bar, quantity, lowest if factors else 0.0) for bar in ordered))
 
 
-def _told(bar: Bar, quantity: Quantity, lowest: float) -> Bar:
+def _with_words(bar: Bar, quantity: Quantity, lowest: float) -> Bar:
     if bar.point is None:
         return bar
     if bar.point.value is None:

@@ -138,9 +138,9 @@ class BenchmarkBar(QFrame):
         if self.paused:
             self.say(f"Paused before the next step, at {about(elapsed)} · {self._doing}")
         else:
-            self.say(f"{about(elapsed)}{self._left(elapsed)} · {self._doing}")
+            self.say(f"{about(elapsed)}{self._time_left(elapsed)} · {self._doing}")
 
-    def _left(self, elapsed: float) -> str:
+    def _time_left(self, elapsed: float) -> str:
         if self._share >= SURE_FROM:
             return f", about {about(elapsed * (1 - self._share) / self._share)} left"
         return f", about {about(max(1.0, self._estimate - elapsed))} left" if self._estimate else ""

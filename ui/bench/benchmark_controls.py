@@ -87,14 +87,16 @@ class BenchmarkControls(QWidget):
         systems = self._systems_for(workload)
         if not self.workload_choice.several:
             own = replace(workload, table_rows=self.size_choice.table_rows)
-            return part_of(own, systems, self.size_choice.chosen, self.repeats.value())
+            return part_of(own, systems, self.size_choice.selection, self.repeats.value())
         if self.workload_choice.scale.currentData() == SMALL_SCALE:
             return part_of(workload.at_small_scale(), systems, scale=SMALL_SCALE)
         return part_of(workload, systems, scale=PUBLISHED_SCALE if workload.published_rows else None)
 
     def _systems_for(self, workload: Workload) -> list[str]:
         rows, other = self.systems.rows, self.conditions.python.other
-        return [name for name in self.systems.chosen if not reason_against(rows[name].entry, workload, other)]
+        return [
+            name for name in self.systems.selection if not reason_against(rows[name].entry, workload, other)
+        ]
 
     # ------------------------------------------------------------------- choices
 

@@ -146,7 +146,7 @@ class BenchmarkPanel(QWidget):
         self._benchmark.deleteLater()
         self._benchmark = None
         self.controls.setEnabled(True)
-        self.bar.end(_told(how, error, len(recording.records), len(recording.failures)))
+        self.bar.end(_outcome(how, error, len(recording.records), len(recording.failures)))
         self.bar.set_more(recording.choice.title if how is End.DONE else "")
         if error is not None and not isinstance(error, LamellaError):
             self._tasks.failed.emit(error)
@@ -232,7 +232,7 @@ class BenchmarkPanel(QWidget):
         )
 
 
-def _told(how: End, error: Exception | None, samples: int, failures: int) -> str:
+def _outcome(how: End, error: Exception | None, samples: int, failures: int) -> str:
     if how is End.FAILED:
         return f"Not finished: {error}".rstrip(".")
     lost = f" and {failures:,} failure" + ("" if failures == 1 else "s")

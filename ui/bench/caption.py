@@ -21,7 +21,7 @@ class Caption(QLabel):
         self.setWordWrap(True)
 
     @property
-    def told(self) -> str:
+    def full_text(self) -> str:
         """All of it, also where it is cut."""
         return self._told
 

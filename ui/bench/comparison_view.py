@@ -90,7 +90,7 @@ class ComparisonView(QWidget):
 
     def _draw(self) -> None:
         only = (FASTER, SLOWER) if self.sure.isChecked() else tuple(COLORS)
-        self.summary.setText(told(self.found))
+        self.summary.setText(verdict_counts(self.found))
         self.chart.show_bars(bars_of([one for one in self.found if one.verdict in only]))
         for widget in (self._area, self.sure, self.copy):
             widget.setVisible(bool(self.found))
@@ -122,7 +122,7 @@ class ComparisonView(QWidget):
         self.copy.clicked.connect(self._copy)
 
 
-def told(found: Sequence[Comparison]) -> str:
+def verdict_counts(found: Sequence[Comparison]) -> str:
     """ "2 slower, 5 faster, 12 the same, 3 with too few samples to tell" """
     counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in COLORS}
     words = {SLOWER: "slower", FASTER: "faster", SAME: "the same", TOO_FEW: "with too few samples to tell"}

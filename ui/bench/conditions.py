@@ -105,7 +105,7 @@ class InterpreterChoice(QWidget):
     def _build(self) -> None:
         self.box.addItem(f"{platform.python_implementation()} {platform.python_version()}", None)
         self.box.setItemData(0, "The one that runs this program", Qt.ItemDataRole.ToolTipRole)
-        for name, path in found().items():
+        for name, path in installed_pythons().items():
             self.box.addItem(name, path)
             self.box.setItemData(self.box.count() - 1, path, Qt.ItemDataRole.ToolTipRole)
         self.box.addItem("Another …", BROWSE)
@@ -124,7 +124,7 @@ class InterpreterChoice(QWidget):
         self.box.currentIndexChanged.connect(self._take)
 
 
-def found() -> dict[str, str]:
+def installed_pythons() -> dict[str, str]:
     """Paths by name. Left out are links to another one or to this one, and the stand-ins of version managers,
     which run a Python only where one was set."""
     known = {Path(sys.executable).resolve()}

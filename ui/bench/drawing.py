@@ -15,7 +15,7 @@ from lamella.core.bench.workloads.model import Operation
 from lamella.ui.bench.bars import Bar, BarGroup, Bars, ranked
 from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, lost_words, title_of
 from lamella.ui.bench.durations import short_rows
-from lamella.ui.bench.line_canvas import told
+from lamella.ui.bench.line_canvas import point_text
 from lamella.ui.bench.quantities import DISK, NORMALISED, Quantity
 from lamella.ui.bench.series import Series, SeriesPoint, live_series, published_series
 
@@ -88,19 +88,24 @@ def _group(results: BenchmarkResults, operation: Operation, rows: int, display: 
     at_size = {point: summary for point, summary in found.items() if point[2] == rows}
     made = [_bar(one, one.points[0], display.quantity) for one in _live(at_size, display.statistic)]
     there = {bar.series.system for bar in made}
-    made += [bar for bar in _lost(results, operation.id, rows) if bar.series.system not in there]
+    made += [bar for bar in _missing_bars(results, operation.id, rows) if bar.series.system not in there]
     made += [_published_bar(one, rows, display.quantity) for one in
              _dashed(results.workload.id, operation.id, display.quantity)]  # fmt: skip
     return ranked(f"{operation.title}, {shown_rows(rows)}", made, display.quantity)
 
 
 def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
-    lines = [f"{series.label}, {shown_rows(point.rows)}", told(point, quantity), point.remark, series.note]
+    lines = [
+        f"{series.label}, {shown_rows(point.rows)}",
+        point_text(point, quantity),
+        point.remark,
+        series.note,
+    ]
     lines.append(f"Source: {series.source}")
     return Bar(series, point, "", "\n".join(filter(None, lines)))
 
 
-def _lost(results: BenchmarkResults, operation: str, rows: int) -> list[Bar]:
+def _missing_bars(results: BenchmarkResults, operation: str, rows: int) -> list[Bar]:
     """What takes the place of a bar: a failure, or the reason why nothing was asked."""
     found: dict[str, Failure | Unsupported] = {
         one.backend: one for one in results.unsupported if one.step == operation

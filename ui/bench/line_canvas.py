@@ -58,7 +58,7 @@ class LineCanvas(pg.PlotWidget):
     def describe(self, spot: Spot) -> str:
         """What hovering over a point says."""
         point = spot.point
-        lines = [f"{spot.series.label}, {shown_rows(point.rows)}", told(point, self._quantity)]
+        lines = [f"{spot.series.label}, {shown_rows(point.rows)}", point_text(point, self._quantity)]
         lines += [point.remark, spot.series.note, f"Source: {spot.series.source}"]
         return "\n".join(filter(None, lines))
 
@@ -199,7 +199,7 @@ class LineCanvas(pg.PlotWidget):
         theme.current().changed.connect(self._recolor)
 
 
-def told(point: SeriesPoint, quantity: Quantity) -> str:
+def point_text(point: SeriesPoint, quantity: Quantity) -> str:
     """A value with how many samples it stands for and their spread."""
     if point.value is None:
         return "Below the clock's resolution: printed as 0"

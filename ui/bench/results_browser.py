@@ -54,7 +54,7 @@ class RunView(QWidget):
         self.run = run
         self.news.clear()
         workloads = _workloads_of(run)
-        told = _told(run)
+        told = _messages(run)
         self._results = {
             one.id: BenchmarkResults.of(one, [m for m in told if _of(m) == one.id]) for one in workloads
         }
@@ -109,7 +109,7 @@ def _workloads_of(run: SavedRun) -> list[Workload]:
     return found
 
 
-def _told(run: SavedRun) -> list[Message]:
+def _messages(run: SavedRun) -> list[Message]:
     return [*map(Measured, run.records), *run.failures, *run.unsupported, *run.surroundings]
 
 
@@ -168,7 +168,7 @@ class ResultsBrowser(QDialog):
         self._show_chosen()
 
     def _show_chosen(self) -> None:
-        chosen = self.table.chosen
+        chosen = self.table.selection
         self._offer()
         if len(chosen) in (1, 2):
             self._read(tuple(run.id for run in chosen))
@@ -202,7 +202,7 @@ class ResultsBrowser(QDialog):
         self._offer()
 
     def _offer(self) -> None:
-        chosen = self.table.chosen
+        chosen = self.table.selection
         self.delete.setEnabled(bool(chosen))
         self.delete.setText(f"Delete {len(chosen)}" if len(chosen) > 1 else "Delete")
         ready = len(chosen) == 1 and [run.id for run in self._open] == [chosen[0].id]
@@ -234,7 +234,7 @@ class ResultsBrowser(QDialog):
         self._change(lambda job: self._kept.note(number, text), "Writing a note")
 
     def _delete(self) -> None:
-        numbers = [run.id for run in self.table.chosen]
+        numbers = [run.id for run in self.table.selection]
         if not numbers:
             return
         kept = self._kept
@@ -271,12 +271,12 @@ class ResultsBrowser(QDialog):
         def work(job: Job) -> str:
             return self._kept.move_aside().name
 
-        def told(name: str) -> None:
+        def announce(name: str) -> None:
             self.news.say(
                 f"{path.name} is called {name} now. The next benchmark begins a new file.", stays=True
             )
 
-        self._change(work, "Moving the saved runs aside", told)
+        self._change(work, "Moving the saved runs aside", announce)
 
     # -------------------------------------------------------------------- building
 

@@ -47,7 +47,7 @@ class ResultsView(QWidget):
     def show_results(self, results: BenchmarkResults) -> None:
         """Those of another workload begin with the view that it is looked at for."""
         before, self._results = self._results, results
-        if before is None or _asked(before.workload) != _asked(results.workload):
+        if before is None or _identity(before.workload) != _identity(results.workload):
             self.display.set_workload(results.workload)
         else:
             self.draw()
@@ -161,7 +161,7 @@ class ResultsView(QWidget):
         self.display.changed.connect(self.draw)
 
 
-def _asked(workload: Workload) -> tuple[str, tuple[Operation, ...]]:
+def _identity(workload: Workload) -> tuple[str, tuple[Operation, ...]]:
     return workload.id, workload.operations
 
 

@@ -105,14 +105,14 @@ class SavedRunsTable(QTableView):
         self._fit()
 
     @property
-    def chosen(self) -> list[RunSummary]:
+    def selection(self) -> list[RunSummary]:
         """Newest first."""
         rows = sorted(index.row() for index in self.selectionModel().selectedRows())
         return [self.kept.runs[row] for row in rows]
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
         """What was chosen stays chosen where it is still there; else the newest is."""
-        before = {run.id for run in self.chosen}
+        before = {run.id for run in self.selection}
         self.kept.show_runs(runs)
         rows = [row for row, run in enumerate(runs) if run.id in before] or ([0] if runs else [])
         self.choose(rows)

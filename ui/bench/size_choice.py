@@ -36,7 +36,7 @@ class SizeChoice(QWidget):
         self._build()
 
     @property
-    def chosen(self) -> tuple[int, ...]:
+    def selection(self) -> tuple[int, ...]:
         return tuple(rows for rows, box in sorted(self.boxes.items()) if box.isChecked())
 
     @property
@@ -47,14 +47,14 @@ class SizeChoice(QWidget):
     @property
     def problem(self) -> str:
         """Empty when there is none."""
-        if not self.chosen:
+        if not self.selection:
             return "Choose at least one number of rows."
         if self._table_line.isHidden():
             return ""
         if self.table_rows is None:
             return "The table needs a number of rows."
-        if max(self.chosen) > self.table_rows:
-            return f"{max(self.chosen):,} rows cannot change in a table of {self.table_rows:,}."
+        if max(self.selection) > self.table_rows:
+            return f"{max(self.selection):,} rows cannot change in a table of {self.table_rows:,}."
         return ""
 
     def set_workload(self, workload: Workload) -> None:
@@ -87,7 +87,7 @@ class SizeChoice(QWidget):
         theme.variant(self.own, "")
         self.own.setToolTip("")
         self.own.clear()
-        self.choose((*self.chosen, rows))
+        self.choose((*self.selection, rows))
 
     def _add_box(self, rows: int, ticked: bool) -> None:
         box = QCheckBox(f"{rows:,}", self, toolTip=f"{rows:,} rows")

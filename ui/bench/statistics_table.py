@@ -132,7 +132,7 @@ class _Figures(QAbstractTableModel):
         row, (title, _, value) = self.rows[index.row()], COLUMNS[index.column()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return _written(title, value(row))
+                return _cell_text(title, value(row))
             case _ if role == SORTED:
                 return value(row)
             case Qt.ItemDataRole.TextAlignmentRole:
@@ -159,7 +159,7 @@ class _Figures(QAbstractTableModel):
         return None
 
 
-def _written(title: str, value: float | str) -> str:
+def _cell_text(title: str, value: float | str) -> str:
     if isinstance(value, str):
         return value
     if title in COUNTS:

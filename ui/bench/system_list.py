@@ -47,7 +47,7 @@ class SystemRow(QWidget):
         self._tell()
 
     @property
-    def chosen(self) -> bool:
+    def is_selected(self) -> bool:
         return self.box.isChecked() and self.ready
 
     @property
@@ -72,7 +72,7 @@ class SystemRow(QWidget):
     def set_version(self, version: str) -> None:
         self.version.setText(version)
 
-    def set_told(self, version: str, description: str) -> None:
+    def set_description(self, version: str, description: str) -> None:
         """What it says of itself; empty while it was not asked."""
         self._told = f"{version}: {description}" if version else description
         if version and not self.version.text():
@@ -287,8 +287,8 @@ class SystemList(QWidget):
         self._look_up()
 
     @property
-    def chosen(self) -> tuple[str, ...]:
-        return tuple(name for name, row in self.rows.items() if row.chosen)
+    def selection(self) -> tuple[str, ...]:
+        return tuple(name for name, row in self.rows.items() if row.is_selected)
 
     def choose(self, names: Collection[str]) -> None:
         """Tick exactly these, where they can be ticked."""
@@ -314,20 +314,20 @@ class SystemList(QWidget):
     def _tell_parts(self) -> None:
         for row in self.rows.values():
             row.set_part(no_part(row.entry, self._workloads, self._other))
-        self._show_found()
+        self._show_matches()
         self.changed.emit()
 
     def _take(self, told: Introduction) -> None:
         row = self.rows.get(told.backend)
         if row is not None:
-            row.set_told(told.version, told.description)
+            row.set_description(told.version, told.description)
             if self._other is None:
                 row.set_missing(told.problem)
                 self.changed.emit()
 
-    def _not_told(self, error: Exception) -> None:
+    def _show_failure(self, error: Exception) -> None:
         for row in self.rows.values():
-            row.set_told("", str(error))
+            row.set_description("", str(error))
 
     def _look_up(self) -> None:
         """What is installed, off this thread."""
@@ -371,11 +371,11 @@ class SystemList(QWidget):
         self.find.setClearButtonEnabled(True)
         for button in self.find.findChildren(QToolButton):
             button.setAccessibleName("Show all systems")
-        self.find.textChanged.connect(self._show_found)
+        self.find.textChanged.connect(self._show_matches)
         self.all.clicked.connect(lambda: self.choose([name for name, row in self.rows.items() if row.ready]))
         self.none.clicked.connect(lambda: self.choose(()))
         self.asking.heard.connect(self._take)
-        self.asking.failed.connect(self._not_told)
+        self.asking.failed.connect(self._show_failure)
 
     def _buttons(self) -> QHBoxLayout:
         buttons = QHBoxLayout()
@@ -394,7 +394,7 @@ class SystemList(QWidget):
             widget.installEventFilter(self)
         return row
 
-    def _show_found(self) -> None:
+    def _show_matches(self) -> None:
         wanted = self.find.text().strip().casefold()
         found = 0
         for title, entries in self._groups.items():

@@ -150,14 +150,14 @@ class TrendView(QWidget):
         """What can be followed: workloads of the saved runs, those measured most often first."""
         self._runs = runs
         names = list(chain.from_iterable(run.workloads for run in runs))
-        known = {name: found for name in names if (found := _known(name)) is not None}
+        known = {name: found for name in names if (found := _workload_or_none(name)) is not None}
         ordered = sorted(known, key=lambda name: -names.count(name))
         _fill(self.workload, {name: known[name].title for name in ordered})
         self._take_workload()
 
     def _take_workload(self) -> None:
         name = self.workload.currentData()
-        workload = _known(name) if name else None
+        workload = _workload_or_none(name) if name else None
         _fill(self.operation, {one.id: one.title for one in workload.operations} if workload else {})
         sizes = {rows for run in self._runs if name in run.workloads for rows in run.sizes}
         _fill(self.rows, {rows: shown_rows(rows) for rows in sorted(sizes, reverse=True)})
@@ -224,7 +224,7 @@ class TrendView(QWidget):
             box.currentIndexChanged.connect(lambda _: self._read())
 
 
-def _known(name: str) -> Workload | None:
+def _workload_or_none(name: str) -> Workload | None:
     """None for one of another version, or whose file is gone."""
     try:
         return workload_named(name)

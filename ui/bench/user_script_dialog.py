@@ -63,16 +63,16 @@ class UserScriptDialog(QDialog):
         """What is missing or wrong; empty when nothing is."""
         if self._sizes() is None:
             return "Rows are whole numbers from 1 on, with commas between them."
-        return "" if self._chosen() else "Choose at least one system."
+        return "" if self._selection() else "Choose at least one system."
 
     @property
     def choice(self) -> Choice | None:
         if self.problem:
             return None
-        part = part_of(self._workload, self._chosen(), self._sizes(), self.repeats.value())
+        part = part_of(self._workload, self._selection(), self._sizes(), self.repeats.value())
         return Choice((part,))
 
-    def _chosen(self) -> list[str]:
+    def _selection(self) -> list[str]:
         return [name for name, box in self.systems.items() if box.isChecked()]
 
     def _sizes(self) -> list[int] | None:

@@ -51,7 +51,7 @@ class TableSystems(QScrollArea):
         self._build()
 
     @property
-    def chosen(self) -> tuple[str, ...]:
+    def selection(self) -> tuple[str, ...]:
         return tuple(name for name, box in self.boxes.items() if box.isChecked())
 
     def show_schema(self, schema: pa.Schema) -> None:
@@ -130,11 +130,11 @@ class UserTableDialog(QDialog):
     @property
     def choice(self) -> Choice | None:
         """None while the rows are counted, or while nothing is chosen."""
-        if self._workload is None or not self.systems.chosen:
+        if self._workload is None or not self.systems.selection:
             return None
         words = words_of(self._workload)
         part = Part(
-            self._workload, self._workload.default_rows, self.systems.chosen, self.repeats.value(), words
+            self._workload, self._workload.default_rows, self.systems.selection, self.repeats.value(), words
         )
         return Choice((part,))
 
@@ -181,7 +181,7 @@ class UserTableDialog(QDialog):
         self._tell()
 
     def _tell(self) -> None:
-        problem = "" if self.systems.chosen or self._workload is None else "Choose at least one system."
+        problem = "" if self.systems.selection or self._workload is None else "Choose at least one system."
         self.note.show_choice(self.choice, problem)
         self._offer()
 

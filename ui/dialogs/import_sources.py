@@ -86,7 +86,7 @@ class ImportSources(QTreeWidget):
                 edit.setText(free_name(dataset.name, used))
             used.append(edit.text().strip())
 
-    def chosen(self) -> list[Source]:
+    def selection(self) -> list[Source]:
         return [Source(d, edit.text().strip()) for d, edit in zip(self._datasets, self._edits, strict=True)]
 
     def name_edit(self, place: int) -> QLineEdit:

@@ -138,12 +138,12 @@ class ImportDialog(QDialog):
         for path in self._paths:
             job.check()
             try:
-                opened.append((path, self._opened(path)))
+                opened.append((path, self._open(path)))
             except FileProblem as problem:
                 opened.append((path, problem))
         return opened
 
-    def _opened(self, path: Path) -> Dataset:
+    def _open(self, path: Path) -> Dataset:
         ragged: Ragged = "pad" if path in self._padded else "refuse"
         checksums: Checksums = "ignore" if path in self._unverified else "verify"
         return open_dataset(path, ragged=ragged, checksums=checksums)
@@ -177,7 +177,7 @@ class ImportDialog(QDialog):
     # -------------------------------------------------------------- importing
 
     def _import(self) -> None:
-        store, sources = self._store(), self.sources.chosen()
+        store, sources = self._store(), self.sources.selection()
         if store is None:
             return
         self.message.clear()
@@ -186,7 +186,7 @@ class ImportDialog(QDialog):
         self._show_progress(True)
         self._handle = self._tasks.write(
             lambda job: _import_all(sources, store, job),
-            self._done,
+            self._finish,
             self._import_failed,
             progress=self._tell,
             stopped=self._stopped,
@@ -202,7 +202,7 @@ class ImportDialog(QDialog):
         left = time_left(fraction, time.monotonic() - self._started)
         self.progress_text.setText(" · ".join(part for part in (progress.text, left) if part))
 
-    def _done(self, tables: list[Table]) -> None:
+    def _finish(self, tables: list[Table]) -> None:
         self._handle = None
         self.imported.emit(tables)
         self.accept()

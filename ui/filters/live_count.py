@@ -52,7 +52,7 @@ class LiveCount(QObject):
         self._show()
         self._next()
 
-    def _wanted(self) -> list[Filter]:
+    def _pending(self) -> list[Filter]:
         """What has to be counted still, most wanted first."""
         whole = self._bar.filter()
         asked = [whole] if whole is not None else []
@@ -69,7 +69,7 @@ class LiveCount(QObject):
         return self._known.get((self._snapshot.token, filter))
 
     def _next(self) -> None:
-        wanted = self._wanted() if self._snapshot is not None else []
+        wanted = self._pending() if self._snapshot is not None else []
         if not wanted:
             return
         snapshot, filter = self._snapshot, wanted[0]

@@ -39,7 +39,7 @@ def join_list(values: Sequence[str]) -> str:
     return ", ".join(_quoted(value) for value in values)
 
 
-def written(value: Any) -> str:
+def text_of(value: Any) -> str:
     """The text that reads back as `value`."""
     if isinstance(value, bytes):
         return value.hex()
@@ -245,7 +245,7 @@ def _node(filter: Filter) -> Node:
 
 
 def _condition(predicate: Predicate) -> Condition:
-    texts = [written(value) for value in predicate.values]
+    texts = [text_of(value) for value in predicate.values]
     many = OPERATORS[predicate.operator].arity is Arity.MANY
     texts = [join_list(texts)] if many else [text or EMPTY_TEXT for text in texts]
     return Condition(

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QTableView
 
 from lamella.ui.grid.model import GridModel
-from lamella.ui.grid.selection import Block
+from lamella.ui.grid.selection import CellRange
 
 MARGIN_COLUMNS = 4
 
@@ -74,7 +74,7 @@ class CellPlaces(QTableView):
         x, width = header.sectionViewportPosition(column), header.sectionSize(column)
         return QRect(x, self.row_top(cell[0]), width, self.row_height)
 
-    def block_rect(self, block: Block, rows: range) -> QRect:
+    def block_rect(self, block: CellRange, rows: range) -> QRect:
         """The part of a block that lies in these rows."""
         top, bottom = max(block.top, rows[0]), min(block.bottom, rows[-1])
         header = self.horizontalHeader()
@@ -94,7 +94,7 @@ class CellPlaces(QTableView):
         row = rows[0] if rows else (shown[0] if point.y() < 0 else shown[-1])
         return row, header.visualIndexAt(x)
 
-    def names_in(self, block: Block) -> list[str]:
+    def names_in(self, block: CellRange) -> list[str]:
         """The columns of a block that are shown, from left to right."""
         columns = (self.column_at(place) for place in range(block.left, block.right + 1))
         return [self.grid_model.names[c] for c in columns if not self.isColumnHidden(c)]

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 
 @dataclass(frozen=True)
-class Block:
+class CellRange:
     """All four edges belong to it."""
 
     top: int
@@ -20,9 +20,9 @@ class Block:
     right: int
 
     @staticmethod
-    def between(a: tuple[int, int], b: tuple[int, int]) -> Block:
+    def between(a: tuple[int, int], b: tuple[int, int]) -> CellRange:
         (r1, c1), (r2, c2) = a, b
-        return Block(min(r1, r2), min(c1, c2), max(r1, r2), max(c1, c2))
+        return CellRange(min(r1, r2), min(c1, c2), max(r1, r2), max(c1, c2))
 
     def __contains__(self, cell: tuple[int, int]) -> bool:
         return self.top <= cell[0] <= self.bottom and self.left <= cell[1] <= self.right
@@ -43,7 +43,7 @@ class Selection(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.blocks: list[Block] = []
+        self.blocks: list[CellRange] = []
         self.current: tuple[int, int] | None = None
         self._anchor: tuple[int, int] | None = None
 
@@ -60,19 +60,19 @@ class Selection(QObject):
         self.changed.emit()
 
     def select(self, row: int, column: int) -> None:
-        self._set(Block(row, column, row, column), (row, column), (row, column))
+        self._set(CellRange(row, column, row, column), (row, column), (row, column))
 
     def add(self, row: int, column: int) -> None:
         """Begin one more block here; what was selected stays."""
-        block = Block(row, column, row, column)
+        block = CellRange(row, column, row, column)
         self._set(block, (row, column), (row, column), [b for b in self.blocks if b != block])
 
     def extend(self, row: int, column: int) -> None:
         """Let the last block reach from the anchor to here."""
         anchor = self._anchor or (row, column)
-        self._set(Block.between(anchor, (row, column)), (row, column), anchor, self.blocks[:-1])
+        self._set(CellRange.between(anchor, (row, column)), (row, column), anchor, self.blocks[:-1])
 
-    def select_block(self, block: Block, current: tuple[int, int] | None = None) -> None:
+    def select_block(self, block: CellRange, current: tuple[int, int] | None = None) -> None:
         self._set(block, current or (block.top, block.left), (block.top, block.left))
 
     def clamp(self, num_rows: int, num_columns: int) -> None:
@@ -83,7 +83,7 @@ class Selection(QObject):
             return
         low, right = num_rows - 1, num_columns - 1
         kept = [b for b in self.blocks if b.top <= low and b.left <= right]
-        blocks = [Block(b.top, b.left, min(b.bottom, low), min(b.right, right)) for b in kept]
+        blocks = [CellRange(b.top, b.left, min(b.bottom, low), min(b.right, right)) for b in kept]
         current = self.current and (min(self.current[0], low), min(self.current[1], right))
         if (blocks, current) != (self.blocks, self.current):
             self.blocks, self.current, self._anchor = blocks, current, current
@@ -91,10 +91,10 @@ class Selection(QObject):
 
     def _set(
         self,
-        block: Block,
+        block: CellRange,
         current: tuple[int, int],
         anchor: tuple[int, int],
-        others: list[Block] | None = None,
+        others: list[CellRange] | None = None,
     ) -> None:
         self.blocks = [*(others or []), block]
         self.current, self._anchor = current, anchor

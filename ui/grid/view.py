@@ -23,7 +23,7 @@ from lamella.ui.grid.header import ColumnHeader, RowHeader
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
 from lamella.ui.grid.painter import NULL, PADDING, CellPainter, Mark
 from lamella.ui.grid.scrolling import WindowScrolling
-from lamella.ui.grid.selection import Block, Selection
+from lamella.ui.grid.selection import CellRange, Selection
 from lamella.ui.tasks import Tasks
 
 Key = Qt.Key
@@ -263,7 +263,7 @@ class GridView(WindowScrolling):
     def select_rows(self, row: int, extend: bool) -> None:
         last = self.grid_model.columnCount() - 1
         top = self.selection.blocks[-1].top if extend and self.selection.blocks else row
-        block = Block.between((top, 0), (row, last))
+        block = CellRange.between((top, 0), (row, last))
         self.selection.select_block(block, (row, self.first_place()))
         self.setFocus(Qt.FocusReason.MouseFocusReason)
 
@@ -271,13 +271,13 @@ class GridView(WindowScrolling):
         if self.grid_model.num_rows and self.grid_model.columnCount():
             last = (self.grid_model.num_rows - 1, self.grid_model.columnCount() - 1)
             self.selection.select_block(
-                Block.between((0, 0), last), self.selection.current or (0, self.first_place())
+                CellRange.between((0, 0), last), self.selection.current or (0, self.first_place())
             )
 
     def select_column(self, place: int) -> None:
         if self.grid_model.num_rows:
             top = self.selection.current[0] if self.selection.current else 0
-            block = Block(0, place, self.grid_model.num_rows - 1, place)
+            block = CellRange(0, place, self.grid_model.num_rows - 1, place)
             self.selection.select_block(block, (top, place))
 
     def go_to(self, row: int, place: int | None = None, extend: bool = False) -> None:

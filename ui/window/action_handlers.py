@@ -80,7 +80,7 @@ def benchmark_table(window: MainWindow, tab: DatasetTab) -> UserTableDialog | No
         tab.messages.say(BUSY, ("Show it", window.show_benchmark))
         return None
     dialog = UserTableDialog(
-        tab.dataset, source_of(tab), tab.tasks, shown_columns(tab), tab.where, window.kept.costs, window
+        tab.dataset, source_of(tab), tab.tasks, shown_columns(tab), tab.where, window.saved_runs.costs, window
     )
     dialog.benchmark_requested.connect(lambda choice: benchmark(window, choice))
     dialog.finished.connect(dialog.deleteLater)
@@ -104,7 +104,7 @@ def benchmark_file(window: MainWindow, path: Path) -> UserScriptDialog | None:
     except LamellaError as error:
         window.show_error(error)
         return None
-    dialog = UserScriptDialog(workload, window.tasks, window.kept.costs, window)
+    dialog = UserScriptDialog(workload, window.tasks, window.saved_runs.costs, window)
     dialog.benchmark_requested.connect(lambda choice: benchmark(window, choice))
     dialog.finished.connect(dialog.deleteLater)
     dialog.open()
@@ -114,7 +114,7 @@ def benchmark_file(window: MainWindow, path: Path) -> UserScriptDialog | None:
 def show_saved_runs(window: MainWindow) -> ResultsBrowser:
     from lamella.ui.bench.results_browser import ResultsBrowser
 
-    browser = ResultsBrowser(window.kept, window.tasks, window)
+    browser = ResultsBrowser(window.saved_runs, window.tasks, window)
     browser.benchmark_requested.connect(lambda choice: benchmark(window, choice))
     browser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     browser.show()

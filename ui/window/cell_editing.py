@@ -19,7 +19,7 @@ from lamella.ui.editing.cell_editor import CellEditor
 from lamella.ui.grid import view as keys
 from lamella.ui.grid.model import BREAK, CUT, TAB, Rows, is_shortened, whole_texts
 from lamella.ui.grid.painter import Mark
-from lamella.ui.grid.selection import Block
+from lamella.ui.grid.selection import CellRange
 from lamella.ui.window.commits import row_ids
 from lamella.ui.window.loader import TableCell
 
@@ -73,7 +73,7 @@ class Edits(QObject):
             table,
             change,
             f"Changing {self._tab.name}",
-            lambda _: self._stored(edit),
+            lambda _: self._note_stored(edit),
             lambda error: self._failed(edit, error),
             lambda: self._stopped(edit),
             asker=self,
@@ -87,7 +87,7 @@ class Edits(QObject):
         ]
         self._show()
 
-    def _stored(self, edit: Edit) -> None:
+    def _note_stored(self, edit: Edit) -> None:
         edit.stored = True
 
     def _failed(self, edit: Edit, error: Exception) -> None:
@@ -221,7 +221,7 @@ class CellEditing(QObject):
         self._editor.setAlignment(Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft)
         self._editor.setAccessibleName(f"{field.name}, row {cell.row + 1:,}")
         self._editor.done.connect(self._entered)
-        self._editor.left.connect(self._left)
+        self._editor.left.connect(self._leave)
         self.follow()
         self._editor.show()
         self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -265,7 +265,7 @@ class CellEditing(QObject):
             self._edits.commit(Edit(cell, None if value is None else editor.text(), value, editor.type))
         self._move(step)
 
-    def _left(self, step: tuple[int, int]) -> None:
+    def _leave(self, step: tuple[int, int]) -> None:
         self.dismiss()
         self._move(step)
 
@@ -290,7 +290,7 @@ class CellEditing(QObject):
             self.begin()
 
 
-def _nulls(rows: Rows, blocks: Sequence[tuple[Block, list[str]]]) -> list[dict[str, Any]]:
+def _nulls(rows: Rows, blocks: Sequence[tuple[CellRange, list[str]]]) -> list[dict[str, Any]]:
     """One dict for each row, though several blocks may lie in it."""
     found: dict[int, dict[str, Any]] = {}
     for block, names in blocks:

@@ -17,7 +17,7 @@ from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui.grid.model import Rows
-from lamella.ui.grid.selection import Block
+from lamella.ui.grid.selection import CellRange
 from lamella.ui.tasks import Tasks
 
 Change = Callable[[Table, Job], Commit]
@@ -46,7 +46,7 @@ class Commits(QObject):
     ) -> None:
         """Queue a change. With `failed` and `stopped`, those are the caller's to show while `asker` lives."""
 
-        def asked() -> bool:
+        def is_asker_alive() -> bool:
             return asker is None or shiboken6.isValid(asker)
 
         def finish(commit: Commit) -> None:
@@ -55,10 +55,10 @@ class Commits(QObject):
             self.committed.emit(table, commit)
 
         def fail(error: Exception) -> None:
-            failed(error) if failed is not None and asked() else self.failed.emit(table, error)
+            failed(error) if failed is not None and is_asker_alive() else self.failed.emit(table, error)
 
         def stop() -> None:
-            stopped() if stopped is not None and asked() else self.stopped.emit(table)
+            stopped() if stopped is not None and is_asker_alive() else self.stopped.emit(table)
 
         self._tasks.write(lambda job: change(table, job), finish, fail, stopped=stop, owner=self, text=text)
 
@@ -72,7 +72,7 @@ class Commits(QObject):
 BACK_AND_FORTH = {"undo": "Undone", "redo": "Redone"}
 
 
-def told(commit: Commit) -> str:
+def commit_text(commit: Commit) -> str:
     """What a commit did, for the message bar."""
     if commit.kind in BACK_AND_FORTH:
         return f"{BACK_AND_FORTH[commit.kind]}: {_about(commit)}"
@@ -102,7 +102,7 @@ def id_at(view: View, row: int) -> int | None:
     return found[0].as_py() if len(found) else None
 
 
-def row_ids(rows: Rows, block: Block) -> list[int]:
+def row_ids(rows: Rows, block: CellRange) -> list[int]:
     found: list[int] = rows.page(block.top, block.num_rows, [ID]).column(0).to_pylist()
     return found
 

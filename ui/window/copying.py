@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 
 from lamella.core.jobs import Job
 from lamella.ui.grid.model import Rows, whole_texts
-from lamella.ui.grid.selection import Block
+from lamella.ui.grid.selection import CellRange
 
 if TYPE_CHECKING:
     from lamella.ui.window.dataset_tab import DatasetTab
@@ -45,17 +45,20 @@ class Copying(QObject):
             return
         parts = [(block, grid.names_in(block)) for block in grid.selection.blocks]
         self._tab.tasks.read(
-            lambda job: as_text(view, parts, headers, job), self._done, owner=self._tab, text="Copying"
+            lambda job: as_text(view, parts, headers, job),
+            self._put_on_clipboard,
+            owner=self._tab,
+            text="Copying",
         )
 
-    def _done(self, text: str) -> None:
+    def _put_on_clipboard(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
         lines = text.count("\n") + 1
         if lines > 1:
             self._tab.messages.say(f"Copied {lines:,} lines")
 
 
-def as_text(rows: Rows, parts: Sequence[tuple[Block, list[str]]], headers: bool, job: Job) -> str:
+def as_text(rows: Rows, parts: Sequence[tuple[CellRange, list[str]]], headers: bool, job: Job) -> str:
     """Blocks. One line for each row, a tab between cells; nulls are empty."""
     lines: list[str] = []
     for block, names in parts:
@@ -66,7 +69,7 @@ def as_text(rows: Rows, parts: Sequence[tuple[Block, list[str]]], headers: bool,
     return "\n".join(lines)
 
 
-def _lines(rows: Rows, block: Block, names: list[str], job: Job) -> Iterator[str]:
+def _lines(rows: Rows, block: CellRange, names: list[str], job: Job) -> Iterator[str]:
     step = max(1, CHUNK_CELLS // max(1, len(names)))
     total = block.num_rows
     for start in range(block.top, block.bottom + 1, step):

@@ -71,7 +71,7 @@ class Loader(QObject):
             return load(self.dataset, where, sort, (first, last, names), job)
 
         self._handle = self._tasks.read(
-            work, self._done, self._fail, stopped=self._stop, owner=self, text=f"Reading {self._name}"
+            work, self._finish, self._fail, stopped=self._stop, owner=self, text=f"Reading {self._name}"
         )
         self.started.emit()
 
@@ -80,7 +80,7 @@ class Loader(QObject):
             handle, self._handle = self._handle, None
             handle.cancel()
 
-    def _done(self, loaded: Loaded) -> None:
+    def _finish(self, loaded: Loaded) -> None:
         self._handle = None
         self.loaded.emit(loaded)
 
@@ -106,12 +106,12 @@ def load(
     snapshot = dataset.snapshot()
     view = View(snapshot, Query(where=where, sort=sort), job)
     job.check()
-    undo, redo = told(dataset)
+    undo, redo = undo_redo_texts(dataset)
     ready = _first_pages(view, place, job)
     return Loaded(view, ready, snapshot.num_rows, snapshot.complete, where, sort, undo, redo)
 
 
-def told(dataset: Dataset) -> tuple[str, str]:
+def undo_redo_texts(dataset: Dataset) -> tuple[str, str]:
     """What an undo and a redo of a table would take back and bring back."""
     if not isinstance(dataset, Table):
         return "", ""

@@ -32,7 +32,7 @@ def test_every_workload_can_be_chosen_and_begins_with_its_own_sizes_and_systems(
     controls = panel.controls
     for workload in WORKLOADS.values():
         controls.workload_choice.choose(workload.id)
-        assert controls.size_choice.chosen == workload.default_rows
+        assert controls.size_choice.selection == workload.default_rows
         assert controls.repeats.value() == workload.default_repeats
         for name, row in controls.systems.rows.items():
             assert row.takes_part == ENTRIES[name].takes(workload.family)
@@ -62,7 +62,7 @@ def test_a_benchmark_that_does_not_fit_is_refused_with_its_estimate_and_a_way_ou
     panel.start()
     assert not panel.running
     note.fit.click()
-    assert panel.controls.size_choice.chosen == (10,)
+    assert panel.controls.size_choice.selection == (10,)
     estimated(panel, qtbot)
     assert panel.bar.start.isEnabled() and note.problem.isHidden()
 
@@ -71,7 +71,7 @@ def test_a_size_of_ones_own_is_typed_as_people_type_numbers(panel: BenchmarkPane
     sizes = panel.controls.size_choice
     qtbot.keyClicks(sizes.own, "2,500")
     qtbot.keyClick(sizes.own, Qt.Key.Key_Return)
-    assert 2_500 in sizes.chosen and not sizes.boxes[2_500].isHidden() and sizes.own.text() == ""
+    assert 2_500 in sizes.selection and not sizes.boxes[2_500].isHidden() and sizes.own.text() == ""
     qtbot.keyClicks(sizes.own, "many")
     sizes.add.click()
     assert "whole number" in sizes.own.toolTip()
@@ -111,9 +111,9 @@ def test_a_system_that_is_not_installed_has_its_command_ready_to_copy(
     command = QGuiApplication.clipboard().text()
     assert command.startswith(sys.executable) and command.endswith("pip install no-such-package")
     controls.systems.all.click()
-    assert "polars" not in controls.systems.chosen and "sqlite" in controls.systems.chosen
+    assert "polars" not in controls.systems.selection and "sqlite" in controls.systems.selection
     controls.systems.none.click()
-    assert controls.systems.chosen == ()
+    assert controls.systems.selection == ()
 
 
 def test_systems_are_found_by_a_part_of_their_name(panel: BenchmarkPanel) -> None:

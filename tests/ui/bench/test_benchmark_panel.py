@@ -28,7 +28,7 @@ def test_before_a_benchmark_the_published_lines_are_there_and_what_to_do_is_said
 ) -> None:
     assert labels(panel) == {"ParquetDB, published", "PyArrow, published", "SQLite, published"}
     assert panel.view.empty.isVisible() and "press Start" in panel.view.empty.text()
-    assert "mean of 5 runs" in panel.view.source.told
+    assert "mean of 5 runs" in panel.view.source.full_text
     assert not panel.view.display.export.isEnabled()
     assert panel.bar.more.isHidden()
 

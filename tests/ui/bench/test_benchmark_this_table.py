@@ -103,7 +103,7 @@ def test_a_system_that_cannot_hold_a_column_says_so_until_the_column_is_left_out
     assert not took.flags() & Qt.ItemFlag.ItemIsEnabled and "duration" in took.toolTip()
     tick(dialog, "tags", on=False)
     qtbot.waitUntil(sqlite.isEnabled, timeout=WAIT)
-    assert sqlite.isChecked() and not reason.isVisible() and "sqlite" in dialog.systems.chosen
+    assert sqlite.isChecked() and not reason.isVisible() and "sqlite" in dialog.systems.selection
 
 
 def test_nothing_can_be_started_without_columns_or_systems(qtbot: QtBot, tasks: Tasks, path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_benchmark_that_does_not_fit_is_refused_with_the_estimate(
 ) -> None:
     monkeypatch.setattr("lamella.core.bench.workloads.user_table_source.PYTHON_VALUE_BYTES", 10**12)
     dialog = dialog_of(qtbot, tasks, path, ["delay"])
-    assert "sqlite" in dialog.systems.chosen
+    assert "sqlite" in dialog.systems.selection
     qtbot.waitUntil(lambda: "Not enough memory" in dialog.note.problem.text(), timeout=WAIT)
     assert not dialog.start.isEnabled() and "Not enough memory" in dialog.start.toolTip()
     dialog.systems.boxes["sqlite"].setChecked(False)
@@ -180,8 +180,8 @@ def test_the_table_on_screen_is_measured_kept_and_shown(qtbot: QtBot, window: Ma
     assert {record.operation for record in panel.results.records} >= {"load", "filter_again", "update"}
     assert any("Lamella filters 300 rows of flights" in text for text in panel.view.table.sentences())
     assert panel.bar.start.isEnabled(), "what is chosen on the left can be measured next"
-    assert panel.view.display.about.told.startswith("flights where delay is more than 60: ")
-    qtbot.waitUntil(lambda: len(window.kept.runs()) == 1, timeout=WAIT)
+    assert panel.view.display.about.full_text.startswith("flights where delay is more than 60: ")
+    qtbot.waitUntil(lambda: len(window.saved_runs.runs()) == 1, timeout=WAIT)
 
 
 def test_a_file_of_ones_own_is_asked_for_rows_and_systems(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_without_runs_it_says_what_to_do(qtbot: QtBot, tasks: Tasks, kept: Saved
 
 
 def test_the_newest_run_is_open_with_its_machine_and_command(browser: ResultsBrowser) -> None:
-    (chosen,) = browser.table.chosen
+    (chosen,) = browser.table.selection
     assert chosen.started == BEGAN + timedelta(hours=2)
     assert browser.run.run is not None and browser.run.run.id == chosen.id
     assert "lamella bench" in browser.run.where.text()

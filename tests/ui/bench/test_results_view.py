@@ -107,7 +107,10 @@ def test_what_the_clock_could_not_tell_lies_in_a_band_below_every_value(
 def test_the_point_inside_a_fuller_table_says_so(panel: BenchmarkPanel, pick: Make) -> None:
     panel.controls.workload_choice.choose("update")
     pick(operation="update")
-    assert "† ParquetDB at 1,000,000 rows: Updates 1,000,000 rows inside 1,111,111" in panel.view.remark.told
+    assert (
+        "† ParquetDB at 1,000,000 rows: Updates 1,000,000 rows inside 1,111,111"
+        in panel.view.remark.full_text
+    )
 
 
 def test_lines_can_be_drawn_evenly_with_the_same_ones_by_powers_of_ten_inset(
@@ -188,7 +191,7 @@ def test_multiples_of_sqlite_are_averaged_over_sizes(
     told = words(panel)
     assert told["Read", "Lamella"] == "2.0 ×" and told["Read", "SQLite (synchronous off)"] == "1.0 ×"
     assert ("Read", "CSV") not in told, "it shares no size with SQLite"
-    assert "SQLite (synchronous off)" in panel.view.source.told
+    assert "SQLite (synchronous off)" in panel.view.source.full_text
 
 
 def test_statistics_have_percentiles_and_operations_per_second_and_can_be_sorted(
@@ -322,10 +325,10 @@ def test_a_low_view_keeps_its_captions_to_a_line_and_its_choices_readable(
 ) -> None:
     source, display = panel.view.source, panel.view.display
     panel.resize(1200, 800)
-    qtbot.waitUntil(lambda: source.text() == source.told)
+    qtbot.waitUntil(lambda: source.text() == source.full_text)
     panel.resize(760, 480)
-    qtbot.waitUntil(lambda: source.text() != source.told)
-    assert source.toolTip() == source.told and source.text().endswith("…")
+    qtbot.waitUntil(lambda: source.text() != source.full_text)
+    assert source.toolTip() == source.full_text and source.text().endswith("…")
     shown = [display.operation, display.shape, display.scale, display.statistic]
     assert all(box.width() >= box.sizeHint().width() for box in shown)
     assert len({box.y() for box in shown}) > 1, "they go on in a second line"

@@ -22,8 +22,8 @@ from lamella.ui.filters.tree import (
     join_list,
     quick,
     split_list,
+    text_of,
     to_json,
-    written,
 )
 
 SCHEMA = pa.schema(
@@ -196,5 +196,5 @@ def test_quick_operators(text: str, name: str, meant: tuple[str, list[str]] | No
 
 
 def test_moments_are_written_without_needless_zeros() -> None:
-    assert written(dt.datetime(2013, 1, 1)) == "2013-01-01"
-    assert written(dt.datetime(2013, 1, 1, 5, tzinfo=dt.UTC)) == "2013-01-01 05:00:00+00:00"
+    assert text_of(dt.datetime(2013, 1, 1)) == "2013-01-01"
+    assert text_of(dt.datetime(2013, 1, 1, 5, tzinfo=dt.UTC)) == "2013-01-01 05:00:00+00:00"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.ui.grid.selection import Block, Selection
+from lamella.ui.grid.selection import CellRange, Selection
 
 CELLS = st.tuples(st.integers(0, 7), st.integers(0, 7))
 STEPS = st.lists(st.tuples(st.sampled_from(["select", "add", "extend"]), CELLS), min_size=1, max_size=20)
@@ -30,16 +30,16 @@ def test_selecting_adding_and_extending_match_sets_of_cells(steps) -> None:
 
 def test_a_billion_rows_are_one_block() -> None:
     selection = Selection()
-    selection.select_block(Block(0, 0, 10**9, 9_999))
+    selection.select_block(CellRange(0, 0, 10**9, 9_999))
     assert len(selection.blocks) == 1
     assert selection.num_cells == (10**9 + 1) * 10_000
 
 
 def test_a_smaller_view_cuts_the_selection_off() -> None:
     selection = Selection()
-    selection.select_block(Block(2, 1, 90, 5), current=(80, 4))
+    selection.select_block(CellRange(2, 1, 90, 5), current=(80, 4))
     selection.clamp(10, 3)
-    assert selection.blocks == [Block(2, 1, 9, 2)]
+    assert selection.blocks == [CellRange(2, 1, 9, 2)]
     assert selection.current == (9, 2)
     selection.clamp(0, 3)
     assert selection.blocks == [] and selection.current is None

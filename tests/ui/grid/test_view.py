@@ -5,7 +5,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from lamella.ui.grid.pane import RowScrollBar
-from lamella.ui.grid.selection import Block
+from lamella.ui.grid.selection import CellRange
 from tests.ui.grid.fake_rows import FakeRows
 
 BILLIONS = 1_100_000_000
@@ -146,9 +146,9 @@ def test_shift_extends_and_select_all_takes_everything(grid) -> None:
     shift = Qt.KeyboardModifier.ShiftModifier
     QTest.keyClick(grid, Qt.Key.Key_Down, shift)
     QTest.keyClick(grid, Qt.Key.Key_Right, shift)
-    assert grid.selection.blocks == [Block(2, 1, 3, 2)]
+    assert grid.selection.blocks == [CellRange(2, 1, 3, 2)]
     grid.select_all()
-    assert grid.selection.blocks == [Block(0, 0, 999, 4)]
+    assert grid.selection.blocks == [CellRange(0, 0, 999, 4)]
 
 
 def test_the_mouse_selects_extends_and_adds(grid, settle) -> None:
@@ -163,9 +163,9 @@ def test_the_mouse_selects_extends_and_adds(grid, settle) -> None:
     click(2, 1)
     assert grid.selection.current == (2, 1)
     click(4, 2, Qt.KeyboardModifier.ShiftModifier)
-    assert grid.selection.blocks == [Block(2, 1, 4, 2)]
+    assert grid.selection.blocks == [CellRange(2, 1, 4, 2)]
     click(6, 0, Qt.KeyboardModifier.ControlModifier)
-    assert grid.selection.blocks == [Block(2, 1, 4, 2), Block(6, 0, 6, 0)]
+    assert grid.selection.blocks == [CellRange(2, 1, 4, 2), CellRange(6, 0, 6, 0)]
 
 
 def test_row_numbers_select_rows(grid) -> None:
@@ -173,7 +173,7 @@ def test_row_numbers_select_rows(grid) -> None:
     header = grid.row_header
     y = grid.row_height * 3 + 5
     QTest.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(5, y))
-    assert grid.selection.blocks == [Block(3, 0, 3, 4)]
+    assert grid.selection.blocks == [CellRange(3, 0, 3, 4)]
 
 
 def test_typing_f2_and_double_click_ask_for_an_edit(grid, settle) -> None:
