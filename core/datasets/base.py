@@ -90,7 +90,7 @@ class Dataset(Fluent, ABC):
         `col("n") > 1`, `"n > 1"`. `flatten` puts the fields of structs in their place, named by their paths.
         Raises `UnknownColumn`, `BadFilter`, and `BadData` for a negative limit or offset.
         """
-        from lamella.core.query.find import answer, asked
+        from lamella.core.query.query import answer, asked
 
         snapshot = self._whole(job)
         return answer(snapshot, asked(snapshot, columns, where, sort, limit, offset), job, flatten)
@@ -105,7 +105,7 @@ class Dataset(Fluent, ABC):
         flatten: bool = False,
     ) -> pa.RecordBatchReader:
         """The same rows streamed, in bounded memory (a filter or sort takes eight bytes a row found)."""
-        from lamella.core.query.find import asked, stream
+        from lamella.core.query.query import asked, stream
 
         snapshot = self._whole(job)
         return stream(snapshot, asked(snapshot, columns, where, sort), job, flatten)
@@ -121,7 +121,7 @@ class Dataset(Fluent, ABC):
     ) -> Explain:
         """What `read` with the same arguments has to read of the files; the rows are found, not fetched."""
         from lamella.core.query.explain import explain
-        from lamella.core.query.find import asked
+        from lamella.core.query.query import asked
 
         snapshot = self._whole(job)
         return explain(snapshot, asked(snapshot, columns, where, sort, limit, offset), job)

@@ -13,7 +13,7 @@ from lamella.core.errors import BadQuery, shown
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import computes_from, expression_of
-from lamella.core.query.find import plain
+from lamella.core.query.query import plain
 from lamella.core.query.steps import (
     Aggregate,
     Aggregates,
@@ -339,7 +339,7 @@ class Asking(Fluent):
         `NoRoom` where neither memory nor disk suffice.
         """
         from lamella.core.query import execute as answers
-        from lamella.core.query import find as local
+        from lamella.core.query import query as local
         from lamella.core.query import statements
 
         query, job = plain(self.pipeline.steps), job or Job()
@@ -368,12 +368,12 @@ class Asking(Fluent):
     def count(self, job: Job | None = None) -> int:
         """How many rows the answer has."""
         from lamella.core.query import execute as answers
-        from lamella.core.query import find as local
+        from lamella.core.query.find import count_rows
 
         query, job = plain(self.pipeline.steps), job or Job()
         if query is None or query.sort or query.columns is not None:
             return answers.count(self._node(job), job)
-        rows = local.count_rows(self._snapshot(self.pipeline.source, job), query.where, job) - query.offset
+        rows = count_rows(self._snapshot(self.pipeline.source, job), query.where, job) - query.offset
         return max(0, rows if query.limit is None else min(rows, query.limit))
 
     def _with(self, steps: tuple[Step, ...]) -> Asking:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,76 +17,23 @@ from sqlglot import exp
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.sorted_ids import EMPTY, among, without
 from lamella.core.filters.binding import bind, bind_to
-from lamella.core.filters.condition import Condition, condition_of
-from lamella.core.filters.expr import Filter, all_of, columns_read
+from lamella.core.filters.expr import Filter, columns_read
 from lamella.core.filters.to_arrow import mask
 from lamella.core.filters.to_sql import to_sql
 from lamella.core.index.planning import in_sort_order, key_columns, meeting, serve
 from lamella.core.jobs import Job
-from lamella.core.query import sort_cache as orders
 from lamella.core.query.duckdb_source import POSITION, identifier, relation
 from lamella.core.query.engine import cursor, streamed
+from lamella.core.query.number_sort import is_sorted_here, number_order, room_for
 from lamella.core.query.pruning import Found, Reads, files_of, found_in, may_meet, reads_in, row_groups_of
-from lamella.core.query.query import Query
-from lamella.core.query.sort_cache import is_sorted_here, number_order, room_for
-from lamella.core.query.steps import Limit, Select, Sort, Step, Where
-from lamella.core.scan.cache import cache
+from lamella.core.scan.cache import LruCache, cache
 from lamella.core.scan.read import (
     Piece,
     piece_at,
-    read_all,
-    read_rows,
     runs,
-    schema_of,
-    stream_columns,
-    take_rows,
     with_changes,
 )
 from lamella.core.scan.snapshot import Column, Snapshot, SortKey, project
-from lamella.core.validation import count_of, names_of
-
-
-def plain(steps: Sequence[Step]) -> Query | None:
-    """The steps as one query of a dataset's rows; None where they are more than that."""
-    where: list[Filter] = []
-    keys: tuple[SortKey, ...] = ()
-    rest = list(steps)
-    while rest and isinstance(step := rest[0], Where | Sort):
-        rest.pop(0)
-        if isinstance(step, Where):
-            where.append(step.condition)
-        else:
-            keys = _by_last(step.keys, keys)
-    columns, limit = _end(rest)
-    if rest:
-        return None
-    return Query(columns, _met(where), keys, limit.count, limit.offset)
-
-
-def _end(rest: list[Step]) -> tuple[tuple[str, ...] | None, Limit]:
-    """The columns and the limit, which may come in either order, taken off the steps."""
-    columns, limit = None, None
-    while rest:
-        step = rest[0]
-        if isinstance(step, Select) and columns is None and len(set(step.columns)) == len(step.columns):
-            columns = step.columns
-        elif isinstance(step, Limit) and limit is None:
-            limit = step
-        else:
-            break
-        rest.pop(0)
-    return columns, limit or Limit(None)
-
-
-def _by_last(keys: tuple[SortKey, ...], before: tuple[SortKey, ...]) -> tuple[SortKey, ...]:
-    """Sorted again, rows keep their earlier order where they are equal."""
-    named = {key.column for key in keys}
-    return (*keys, *(key for key in before if key.column not in named))
-
-
-def _met(where: Sequence[Filter]) -> Filter | None:
-    return (where[0] if len(where) == 1 else all_of(where)) if where else None
-
 
 LARGEST_ROWS = 2_000_000
 ROWS_AT_ONCE = 500_000
@@ -278,7 +227,6 @@ def _grown(answer: np.ndarray, filled: int, needed: int, at_most: int) -> np.nda
     return larger
 
 
-CELLS_A_BATCH = 1 << 22
 FEW_TO_ORDER = 10_000
 FEW_WITHIN = 1_000
 """So many rows are looked at one by one; among more, those that meet a condition are found first."""
@@ -292,78 +240,6 @@ def count_rows(snapshot: Snapshot, where: Filter | None = None, job: Job | None 
     if where is not None and pays(snapshot):
         return len(find_by_mask(snapshot, where, job or Job()))
     return count_positions(snapshot, where, job)
-
-
-def read(
-    snapshot: Snapshot,
-    columns: Iterable[str] | None = None,
-    where: Condition | None = None,
-    sort: Iterable[str] | None = None,
-    limit: int | None = None,
-    offset: int = 0,
-    job: Job | None = None,
-) -> pa.Table:
-    """The rows that meet `where`, in the snapshot's own order unless sorted ("-name" descends)."""
-    return answer(snapshot, asked(snapshot, columns, where, sort, limit, offset), job)
-
-
-def asked(
-    snapshot: Snapshot,
-    columns: Iterable[str] | None = None,
-    where: Condition | None = None,
-    sort: Iterable[str] | None = None,
-    limit: int | None = None,
-    offset: int = 0,
-) -> Query:
-    """As a query. Raises `UnknownColumn` for a key, `BadData` for a limit or offset that counts no rows."""
-    most = None if limit is None else count_of(limit, f"{snapshot.name}: limit")
-    first = count_of(offset, f"{snapshot.name}: offset")
-    named = None if columns is None else tuple(names_of(columns, f"{snapshot.name}: columns"))
-    condition = condition_of(where, f"{snapshot.name}: where", snapshot)
-    return Query(named, condition, sort_keys(snapshot, sort), most, first)
-
-
-def answer(
-    snapshot: Snapshot,
-    query: Query,
-    job: Job | None = None,
-    flatten: bool = False,
-    within: np.ndarray | None = None,
-) -> pa.Table:
-    """The rows a query asks for. `within`: of these live positions, ascending, alone."""
-    job, columns = job or Job(), project(snapshot, query.columns, flatten)
-    found = looked_for(snapshot, query, job, within)
-    if found is not None:
-        return take_rows(snapshot, found, columns)
-    if query.limit is None and query.offset == 0:
-        return read_all(snapshot, columns, job)
-    count_rows = snapshot.num_rows if query.limit is None else query.limit
-    return read_rows(snapshot, query.offset, count_rows, columns)
-
-
-def looked_for(
-    snapshot: Snapshot, query: Query, job: Job, within: np.ndarray | None = None
-) -> np.ndarray | None:
-    """Positions of the rows of the answer, in order; None where all rows are asked for as they come."""
-    if query.where is None and not query.sort and within is None:
-        return None
-    stop = None if query.limit is None else query.offset + query.limit
-    return find_rows(snapshot, query.where, query.sort, job, within, stop)[query.offset : stop]
-
-
-def stream(
-    snapshot: Snapshot,
-    query: Query,
-    job: Job | None = None,
-    flatten: bool = False,
-    within: np.ndarray | None = None,
-) -> pa.RecordBatchReader:
-    """The same in bounded memory, but for eight bytes for each row that a filter or a sort finds."""
-    job, columns = job or Job(), project(snapshot, query.columns, flatten)
-    if query.where is None and not query.sort and within is None:
-        return stream_columns(snapshot, columns, job)
-    found = find_rows(snapshot, query.where, query.sort, job, within)
-    return pa.RecordBatchReader.from_batches(schema_of(columns), _taken(snapshot, found, columns, job))
 
 
 def find_rows(
@@ -401,10 +277,10 @@ def _find_within(
 def _first_in_order(
     snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job, first: int
 ) -> np.ndarray:
-    order = orders.order_of(snapshot, where, keys)
-    kept = orders.kept(order)
-    if kept is None and snapshot.num_rows <= orders.SMALL_ROWS and orders.asked_again(order):
-        kept = orders.keep(order, search(snapshot, where, keys, job).positions)
+    order = order_of(snapshot, where, keys)
+    kept = cached_order(order)
+    if kept is None and snapshot.num_rows <= SMALL_ROWS and asked_again(order):
+        kept = keep(order, search(snapshot, where, keys, job).positions)
     return search(snapshot, where, keys, job, first).positions if kept is None else kept[:first]
 
 
@@ -431,21 +307,57 @@ def _few_in_order(snapshot: Snapshot, where: Filter, keys: tuple[SortKey, ...], 
     return replace(found, positions=in_sort_order(snapshot, found.positions, keys, columns))
 
 
-def sort_keys(snapshot: Snapshot, names: Iterable[str] | None) -> tuple[SortKey, ...]:
-    """ "-name" descends, unless a column is called so."""
-    known = {column.name for column in snapshot.columns}
-    keys = tuple(
-        SortKey(name) if name in known else SortKey(name.removeprefix("-"), name.startswith("-"))
-        for name in (() if names is None else names_of(names, f"{snapshot.name}: sort"))
-    )
-    project(snapshot, (key.column for key in keys))
-    return keys
+MOST_BYTES = 64 << 20
 
 
-def _taken(
-    snapshot: Snapshot, found: np.ndarray, columns: tuple[Column, ...], job: Job
-) -> Iterator[pa.RecordBatch]:
-    rows = max(1_000, CELLS_A_BATCH // max(1, len(columns)))
-    for first in range(0, len(found), rows):
-        job.report(first, len(found))
-        yield from take_rows(snapshot, np.asarray(found[first : first + rows]), columns).to_batches()
+SMALL_ROWS = 500_000
+"""Up to so many rows, all of them are put in order the second time that a few are asked for."""
+
+
+MOST_ASKED = 64
+
+
+Order = tuple[object, ...]
+"""A snapshot, a filter and a sort."""
+
+
+_orders: LruCache[Order, np.ndarray] = LruCache(MOST_BYTES)
+
+
+_asked: OrderedDict[Order, None] = OrderedDict()
+
+
+_lock = threading.Lock()
+
+
+def order_of(snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...]) -> Order:
+    return (snapshot.token, where, keys)
+
+
+def cached_order(order: Order) -> np.ndarray | None:
+    """The positions in this order, if they are kept."""
+    return _orders.get([order])[0]
+
+
+def keep(order: Order, positions: np.ndarray) -> np.ndarray:
+    _orders.put([(order, positions)])
+    return positions
+
+
+def forget() -> None:
+    """Every order, and which were asked for."""
+    _orders.resize(0)
+    _orders.resize(MOST_BYTES)
+    with _lock:
+        _asked.clear()
+
+
+def asked_again(order: Order) -> bool:
+    """Whether its first rows were asked for before, and not too long ago."""
+    with _lock:
+        again = order in _asked
+        _asked[order] = None
+        _asked.move_to_end(order)
+        if len(_asked) > MOST_ASKED:
+            _asked.popitem(last=False)
+    return again

@@ -19,7 +19,6 @@ from lamella.core.errors import BadData, shown
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.query import find as masks
-from lamella.core.query import sort_cache as orders
 from lamella.core.query.duckdb_source import OWN_NAMES
 from lamella.core.query.duckdb_types import returned
 from lamella.core.query.engine import computing
@@ -168,12 +167,12 @@ class Asked:
 
     def _next_found(self, count: int, cursor: Cursor | None, job: Job) -> np.ndarray:
         """The first ones are found without ordering the others."""
-        asked = orders.order_of(self.snapshot, self.where, self.keys)
-        order = orders.kept(asked)
+        asked = masks.order_of(self.snapshot, self.where, self.keys)
+        order = masks.cached_order(asked)
         if order is None and cursor is None:
             return find_rows(self.snapshot, self.where, self.keys, job, first=count)[:count]
         if order is None:
-            order = orders.keep(asked, find_rows(self.snapshot, self.where, self.keys, job))
+            order = masks.keep(asked, find_rows(self.snapshot, self.where, self.keys, job))
         first = 0 if cursor is None else self._place(order, cursor)
         return order[first : first + count]
 

@@ -1,11 +1,21 @@
-"""What is asked of a dataset, as plain data."""
+"""A query of one dataset's rows, columns, filter, sort and limit, and its answer as a table or streamed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lamella.core.filters.expr import Filter
-from lamella.core.scan.snapshot import SortKey
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.filters.condition import Condition, condition_of
+from lamella.core.filters.expr import Filter, all_of
+from lamella.core.jobs import Job
+from lamella.core.query.find import find_rows
+from lamella.core.query.steps import Limit, Select, Sort, Step, Where
+from lamella.core.scan.read import read_all, read_rows, schema_of, stream_columns, take_rows
+from lamella.core.scan.snapshot import Column, Snapshot, SortKey, project
+from lamella.core.validation import count_of, names_of
 
 
 @dataclass(frozen=True)
@@ -17,3 +27,140 @@ class Query:
     sort: tuple[SortKey, ...] = ()
     limit: int | None = None
     offset: int = 0
+
+
+def plain(steps: Sequence[Step]) -> Query | None:
+    """The steps as one query of a dataset's rows; None where they are more than that."""
+    where: list[Filter] = []
+    keys: tuple[SortKey, ...] = ()
+    rest = list(steps)
+    while rest and isinstance(step := rest[0], Where | Sort):
+        rest.pop(0)
+        if isinstance(step, Where):
+            where.append(step.condition)
+        else:
+            keys = _by_last(step.keys, keys)
+    columns, limit = _end(rest)
+    if rest:
+        return None
+    return Query(columns, _met(where), keys, limit.count, limit.offset)
+
+
+def _end(rest: list[Step]) -> tuple[tuple[str, ...] | None, Limit]:
+    """The columns and the limit, which may come in either order, taken off the steps."""
+    columns, limit = None, None
+    while rest:
+        step = rest[0]
+        if isinstance(step, Select) and columns is None and len(set(step.columns)) == len(step.columns):
+            columns = step.columns
+        elif isinstance(step, Limit) and limit is None:
+            limit = step
+        else:
+            break
+        rest.pop(0)
+    return columns, limit or Limit(None)
+
+
+def _by_last(keys: tuple[SortKey, ...], before: tuple[SortKey, ...]) -> tuple[SortKey, ...]:
+    """Sorted again, rows keep their earlier order where they are equal."""
+    named = {key.column for key in keys}
+    return (*keys, *(key for key in before if key.column not in named))
+
+
+def _met(where: Sequence[Filter]) -> Filter | None:
+    return (where[0] if len(where) == 1 else all_of(where)) if where else None
+
+
+def read(
+    snapshot: Snapshot,
+    columns: Iterable[str] | None = None,
+    where: Condition | None = None,
+    sort: Iterable[str] | None = None,
+    limit: int | None = None,
+    offset: int = 0,
+    job: Job | None = None,
+) -> pa.Table:
+    """The rows that meet `where`, in the snapshot's own order unless sorted ("-name" descends)."""
+    return answer(snapshot, asked(snapshot, columns, where, sort, limit, offset), job)
+
+
+def asked(
+    snapshot: Snapshot,
+    columns: Iterable[str] | None = None,
+    where: Condition | None = None,
+    sort: Iterable[str] | None = None,
+    limit: int | None = None,
+    offset: int = 0,
+) -> Query:
+    """As a query. Raises `UnknownColumn` for a key, `BadData` for a limit or offset that counts no rows."""
+    most = None if limit is None else count_of(limit, f"{snapshot.name}: limit")
+    first = count_of(offset, f"{snapshot.name}: offset")
+    named = None if columns is None else tuple(names_of(columns, f"{snapshot.name}: columns"))
+    condition = condition_of(where, f"{snapshot.name}: where", snapshot)
+    return Query(named, condition, sort_keys(snapshot, sort), most, first)
+
+
+def sort_keys(snapshot: Snapshot, names: Iterable[str] | None) -> tuple[SortKey, ...]:
+    """ "-name" descends, unless a column is called so."""
+    known = {column.name for column in snapshot.columns}
+    keys = tuple(
+        SortKey(name) if name in known else SortKey(name.removeprefix("-"), name.startswith("-"))
+        for name in (() if names is None else names_of(names, f"{snapshot.name}: sort"))
+    )
+    project(snapshot, (key.column for key in keys))
+    return keys
+
+
+def answer(
+    snapshot: Snapshot,
+    query: Query,
+    job: Job | None = None,
+    flatten: bool = False,
+    within: np.ndarray | None = None,
+) -> pa.Table:
+    """The rows a query asks for. `within`: of these live positions, ascending, alone."""
+    job, columns = job or Job(), project(snapshot, query.columns, flatten)
+    found = looked_for(snapshot, query, job, within)
+    if found is not None:
+        return take_rows(snapshot, found, columns)
+    if query.limit is None and query.offset == 0:
+        return read_all(snapshot, columns, job)
+    count_rows = snapshot.num_rows if query.limit is None else query.limit
+    return read_rows(snapshot, query.offset, count_rows, columns)
+
+
+def looked_for(
+    snapshot: Snapshot, query: Query, job: Job, within: np.ndarray | None = None
+) -> np.ndarray | None:
+    """Positions of the rows of the answer, in order; None where all rows are asked for as they come."""
+    if query.where is None and not query.sort and within is None:
+        return None
+    stop = None if query.limit is None else query.offset + query.limit
+    return find_rows(snapshot, query.where, query.sort, job, within, stop)[query.offset : stop]
+
+
+def stream(
+    snapshot: Snapshot,
+    query: Query,
+    job: Job | None = None,
+    flatten: bool = False,
+    within: np.ndarray | None = None,
+) -> pa.RecordBatchReader:
+    """The same in bounded memory, but for eight bytes for each row that a filter or a sort finds."""
+    job, columns = job or Job(), project(snapshot, query.columns, flatten)
+    if query.where is None and not query.sort and within is None:
+        return stream_columns(snapshot, columns, job)
+    found = find_rows(snapshot, query.where, query.sort, job, within)
+    return pa.RecordBatchReader.from_batches(schema_of(columns), _taken(snapshot, found, columns, job))
+
+
+CELLS_A_BATCH = 1 << 22
+
+
+def _taken(
+    snapshot: Snapshot, found: np.ndarray, columns: tuple[Column, ...], job: Job
+) -> Iterator[pa.RecordBatch]:
+    rows = max(1_000, CELLS_A_BATCH // max(1, len(columns)))
+    for first in range(0, len(found), rows):
+        job.report(first, len(found))
+        yield from take_rows(snapshot, np.asarray(found[first : first + rows]), columns).to_batches()

@@ -20,7 +20,8 @@ from lamella.core.errors import BadData, LamellaError, StoreProblem, UnknownRela
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
 from lamella.core.jobs import Job
-from lamella.core.query.find import answer, asked, find_rows
+from lamella.core.query.find import find_rows
+from lamella.core.query.query import answer, asked
 from lamella.core.relations.checking import RelationCheck
 from lamella.core.relations.following import (
     COUNT,

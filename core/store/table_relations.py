@@ -11,8 +11,8 @@ import pyarrow as pa
 from lamella.core.filters.condition import Condition, condition_of, ids_listed
 from lamella.core.filters.expr import Filter, all_of
 from lamella.core.jobs import Job
-from lamella.core.query.find import answer, asked
 from lamella.core.query.pages import Page
+from lamella.core.query.query import answer, asked
 from lamella.core.store.table_rows import TableHandle
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.filters.condition import Condition, condition_of, ids_listed
 from lamella.core.jobs import Job
-from lamella.core.query import find as local
+from lamella.core.query import query as local
+from lamella.core.query.find import count_rows
 from lamella.core.query.pages import Asked, Page
 from lamella.core.query.source import Keys, Source, When
 from lamella.core.scan.read import row_at, schema_of
@@ -56,7 +57,7 @@ class RowsById(Dataset):
     def count(self, where: Condition | None = None, job: Job | None = None, as_of: When | None = None) -> int:
         """How many rows meet `where`."""
         snapshot = self.state(as_of).snapshot
-        return local.count_rows(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
+        return count_rows(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
 
     def read(  # noqa: PLR0913 -- all that can be asked of a table, by keyword
         self,

@@ -12,7 +12,8 @@ from lamella.core.filters import Filter, Predicate
 from lamella.core.filters.kinds import NESTED, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
-from lamella.core.query.find import count_rows, read
+from lamella.core.query.find import count_rows
+from lamella.core.query.query import read
 from lamella.core.scan.snapshot import Snapshot
 
 ID = "_id"

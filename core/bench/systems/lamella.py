@@ -24,7 +24,7 @@ from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiB
 from lamella.core.bench.workloads.user_table import UserTableBackend
 from lamella.core.filters import Filter, Predicate, all_of
 from lamella.core.jobs import Job
-from lamella.core.query import sort_cache as orders
+from lamella.core.query import find
 from lamella.core.query.agg import count, mean
 from lamella.core.query.expressions import col
 from lamella.core.scan import cache as caches
@@ -76,7 +76,7 @@ def forget() -> None:
     """What was decoded and sorted."""
     caches.limit(0)
     caches.limit(caches.DEFAULT_CACHE_BYTES)
-    orders.forget()
+    find.forget()
 
 
 class Lamella(LamellaStore, ArrowTable):

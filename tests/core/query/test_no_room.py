@@ -15,7 +15,7 @@ import pytest
 from lamella import open_dataset
 from lamella.core.errors import NoRoom
 from lamella.core.query import find as positions
-from lamella.core.query import sort_cache as mapped
+from lamella.core.query import number_sort as mapped
 from tests.mounts import small_disk
 
 ROWS = 400_000

@@ -19,7 +19,7 @@ from lamella.core.arrow import sorted_ids as stable_order
 from lamella.core.errors import Cancelled
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
-from lamella.core.query import sort_cache as orders
+from lamella.core.query import find as orders
 from lamella.core.query.query import Query
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamella import Store, col
-from lamella.core.query import sort_cache as orders
+from lamella.core.query import find as orders
 from lamella.core.store import Table
 
 N = [5, None, 3, 9, 3, 1, 7]
@@ -34,22 +34,22 @@ def test_each_page_is_a_part_of_the_same_order(table: Table) -> None:
 def test_the_order_is_kept_from_the_second_page_on(table: Table) -> None:
     asked = orders.order_of(table.snapshot(), None, _keys(table))
     table.read(sort=["-n"], limit=2)
-    assert orders.kept(asked) is None
+    assert orders.cached_order(asked) is None
     table.read(sort=["-n"], limit=2, offset=2)
-    kept = orders.kept(asked)
+    kept = orders.cached_order(asked)
     assert kept is not None and kept.tolist() == [3, 6, 0, 2, 4, 5, 1]
 
 
 def test_what_was_asked_for_before_can_be_forgotten(table: Table) -> None:
     asked = orders.order_of(table.snapshot(), None, _keys(table))
-    assert _pages(table) == DESCENDING and orders.kept(asked) is not None
+    assert _pages(table) == DESCENDING and orders.cached_order(asked) is not None
     orders.forget()
     table.read(sort=["-n"], limit=2)
-    assert orders.kept(asked) is None
+    assert orders.cached_order(asked) is None
 
 
 def _keys(table: Table) -> tuple[object, ...]:
-    from lamella.core.query.find import sort_keys
+    from lamella.core.query.query import sort_keys
 
     return sort_keys(table.snapshot(), ["-n"])
 

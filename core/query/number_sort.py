@@ -1,11 +1,9 @@
-"""Orders of rows that are asked for more than once, and how numbers are sorted."""
+"""Rows sorted by one column of numbers, and the room for positions, in memory or in a temporary file."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -14,58 +12,10 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.sorted_ids import EMPTY, comparable, stable_order
-from lamella.core.filters.expr import Filter
 from lamella.core.index.sorted import as_numbers, can_be_ordered, is_bytes
 from lamella.core.jobs import Job
 from lamella.core.query.engine import no_room
-from lamella.core.scan.cache import LruCache
 from lamella.core.scan.snapshot import Snapshot, SortKey
-
-MOST_BYTES = 64 << 20
-SMALL_ROWS = 500_000
-"""Up to so many rows, all of them are put in order the second time that a few are asked for."""
-MOST_ASKED = 64
-
-Order = tuple[object, ...]
-"""A snapshot, a filter and a sort."""
-
-_orders: LruCache[Order, np.ndarray] = LruCache(MOST_BYTES)
-_asked: OrderedDict[Order, None] = OrderedDict()
-_lock = threading.Lock()
-
-
-def order_of(snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...]) -> Order:
-    return (snapshot.token, where, keys)
-
-
-def kept(order: Order) -> np.ndarray | None:
-    """The positions in this order, if they are kept."""
-    return _orders.get([order])[0]
-
-
-def keep(order: Order, positions: np.ndarray) -> np.ndarray:
-    _orders.put([(order, positions)])
-    return positions
-
-
-def forget() -> None:
-    """Every order, and which were asked for."""
-    _orders.resize(0)
-    _orders.resize(MOST_BYTES)
-    with _lock:
-        _asked.clear()
-
-
-def asked_again(order: Order) -> bool:
-    """Whether its first rows were asked for before, and not too long ago."""
-    with _lock:
-        again = order in _asked
-        _asked[order] = None
-        _asked.move_to_end(order)
-        if len(_asked) > MOST_ASKED:
-            _asked.popitem(last=False)
-    return again
-
 
 MAPPED_ABOVE = 1 << 23
 
