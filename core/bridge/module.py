@@ -38,7 +38,7 @@ from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
-from lamella.core.query.find import pays
+from lamella.core.query.find import is_cacheable
 from lamella.core.scan.cache import browsed, cache
 from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.read import Piece, changed_cells, finish, pieces
@@ -69,7 +69,7 @@ class KeptRows:
 
     def __init__(self, snapshot: Snapshot, piece: Piece, id_column: Column | None) -> None:
         self._snapshot, self._piece, self._id_column = snapshot, piece, id_column
-        self._into = cache if pays(snapshot) else browsed
+        self._into = cache if is_cacheable(snapshot) else browsed
         self._decoded: dict[Column, pa.ChunkedArray] = {}
         self._kept: np.ndarray | None = None
         low, high = np.searchsorted(snapshot.deleted, [piece.first, piece.stop])

@@ -30,6 +30,7 @@ from lamella.core.query.engine import (
 )
 from lamella.core.query.explain import Explain
 from lamella.core.query.fields import Fields, alias, column, func, number, quoted
+from lamella.core.query.find import Method
 from lamella.core.query.plan import Needed, Node, Running, counted, whole
 from lamella.core.query.pruning import files_of, row_groups_of
 
@@ -243,7 +244,8 @@ def explain(node: Node, job: Job) -> Explain:
         time.perf_counter() - started, rows, read, skipped,
         min(_scanned(profile), row_groups), row_groups,
         None, sum(len(files_of(s)) for s, _columns in running.read),
-        ", ".join(dict.fromkeys(running.indexes)) or None,
+        ", ".join(dict.fromkeys(s.reason for s in running.strategies if s.method is Method.INDEX)) or None,
+        tuple(dict.fromkeys(running.strategies)),
     )  # fmt: skip
 
 

@@ -6,16 +6,13 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
-from lamella.core.arrow.sorted_ids import EMPTY
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import columns_read
 from lamella.core.jobs import Job
-from lamella.core.query.find import search
-from lamella.core.query.pruning import Found, Reads, files_of, found_in, may_meet
+from lamella.core.query.find import Found, Reads, Search, Strategy, own_order
+from lamella.core.query.pruning import files_of, may_meet
 from lamella.core.query.query import Query
-from lamella.core.scan.read import live_positions, pieces
+from lamella.core.scan.read import pieces
 from lamella.core.scan.snapshot import Snapshot, project
 
 
@@ -26,7 +23,8 @@ class Explain:
     `seconds` is the time until the rows were found; `rows` says how many were. `columns_read` are those that
     the condition, the order and the answer need. Rows in memory belong to no file. `files_read` is None
     where row groups were counted over all files together; where nothing had to be looked for, nothing is
-    counted. `index` names the index that was used.
+    counted. `index` names the index that was used, `strategies` by what the rows were found and why so:
+    one, or where a query reads several datasets those that differ.
     """
 
     seconds: float
@@ -38,6 +36,7 @@ class Explain:
     files_read: int | None = 0
     files_total: int = 0
     index: str | None = None
+    strategies: tuple[Strategy, ...] = ()
 
     @property
     def row_groups_skipped(self) -> int:
@@ -55,6 +54,7 @@ class Explain:
             f"columns     {_part(len(self.columns_read), len(self.columns_read + self.columns_skipped))}"
             f": {', '.join(self.columns_read) or 'none'}",
             f"index       {self.index or 'none'}",
+            f"found by    {'; '.join(map(str, self.strategies))}",
             f"seconds     {self.seconds:.4f}",
         ]
         return "\n".join(lines)
@@ -69,10 +69,10 @@ def explain(snapshot: Snapshot, query: Query, job: Job | None = None) -> Explain
     """Find the rows that the query asks for, and say what that took. The rows themselves are not fetched."""
     started = time.perf_counter()
     if query.where is None and not query.sort:
-        rows, found = _in_own_order(snapshot, query)
+        rows, found = own_order(snapshot, query.offset, query.limit)
     else:
         stop = None if query.limit is None else query.offset + query.limit
-        found = search(snapshot, query.where, query.sort, job or Job(), first=stop)
+        found = Search(snapshot, query.where, query.sort, stop).run(job)
         rows = len(found.positions[query.offset : stop])
         found = replace(found, reads=partial(_reads, snapshot, query, found))
     return explained(snapshot, query, found, rows, time.perf_counter() - started)
@@ -91,17 +91,8 @@ def explained(snapshot: Snapshot, query: Query, found: Found, rows: int, seconds
         reads.files_read,
         reads.files_total,
         found.index,
+        (found.strategy,),
     )
-
-
-def _in_own_order(snapshot: Snapshot, query: Query) -> tuple[int, Found]:
-    """Nothing has to be looked for: the row groups read are those that hold the rows."""
-    following = max(0, snapshot.num_rows - query.offset)
-    rows = following if query.limit is None else min(query.limit, following)
-    if not rows:
-        return 0, found_in(snapshot, EMPTY, [])
-    first, last = live_positions(snapshot, np.array([query.offset, query.offset + rows - 1])).tolist()
-    return rows, found_in(snapshot, EMPTY, pieces(snapshot, first, last + 1))
 
 
 def _columns_read(snapshot: Snapshot, query: Query) -> set[int]:

@@ -1,17 +1,19 @@
-"""THE planner: which rows a query answers with, found by an index, by masks or by DuckDB."""
+"""THE planner: finds the rows that meet a filter, in order, by an index, by masks or by DuckDB."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from pyarrow import types as is_
 from sqlglot import exp
 
 from lamella.core.arrow.arrays import to_numpy
@@ -20,62 +22,341 @@ from lamella.core.filters.binding import bind, bind_to
 from lamella.core.filters.expr import Filter, columns_read
 from lamella.core.filters.to_arrow import mask
 from lamella.core.filters.to_sql import to_sql
-from lamella.core.index.planning import in_sort_order, key_columns, meeting, serve
+from lamella.core.index.planning import Served, in_sort_order, key_columns, meeting, serve
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import POSITION, identifier, relation
 from lamella.core.query.engine import cursor, streamed
 from lamella.core.query.number_sort import is_sorted_here, number_order, room_for
-from lamella.core.query.pruning import Found, Reads, files_of, found_in, may_meet, reads_in, row_groups_of
+from lamella.core.query.pruning import files_of, may_meet, row_groups_of
 from lamella.core.scan.cache import LruCache, cache
-from lamella.core.scan.read import (
-    Piece,
-    piece_at,
-    runs,
-    with_changes,
-)
-from lamella.core.scan.snapshot import Column, Snapshot, SortKey, project
+from lamella.core.scan.chunks import are_decoded
+from lamella.core.scan.read import Piece, live_positions, piece_at, pieces, runs, with_changes
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, SortKey, project
 
-LARGEST_ROWS = 2_000_000
+MOST_CACHED_ROWS = 2_000_000
 ROWS_AT_ONCE = 500_000
 FEWEST_ROWS = 4_096
+MANY_TEXTS = 250_000
+"""DuckDB compares so many sooner than they are decoded: docs/design/reading.md has the figures."""
+MOST_IN_STATEMENT = 10_000
+"""So many rows that an index finds are handed to a statement; of more, the engine reads the files."""
+FEW_TO_ORDER = 10_000
+FEW_WITHIN = 1_000
+"""So many rows are looked at one by one; among more, those that meet a condition are found first."""
 
 
-def pays(snapshot: Snapshot) -> bool:
-    return snapshot.num_positions <= LARGEST_ROWS
+class Method(StrEnum):
+    """What finds rows. NONE: all rows are wanted, in their own order. ORDER: the rows were put in this order
+    before, and the order is cached."""
+
+    NONE = "none"
+    ORDER = "cached order"
+    INDEX = "index"
+    MASKS = "masks"
+    DUCKDB = "DuckDB"
 
 
-def find_by_mask(
-    snapshot: Snapshot, where: Filter, job: Job, first: int = 0, enough: int | None = None
-) -> np.ndarray:
-    """Ascending positions of the live rows that meet `where`, from position `first` on.
+@dataclass(frozen=True)
+class Strategy:
+    """How rows are found, and why so."""
 
-    Once `enough` are found the rest is not looked at.
+    method: Method
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.method}: {self.reason}"
+
+
+READ_WHOLE = Strategy(Method.DUCKDB, "the statement reads every row")
+OWN_ORDER = Strategy(Method.NONE, "the rows come in their own order")
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Row groups are those of files: how many there are, and how many were read. `files_read` is None where
+    that was counted over all files together."""
+
+    row_groups_read: int = 0
+    row_groups_total: int = 0
+    files_read: int | None = 0
+    files_total: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """`positions` are int64, and mapped to a temporary file when there are more than eight million.
+
+    `strategy` is the one that found them, `reads` counts what was read of the files, which few ask. `index`
+    names the index that was used.
     """
-    return search_by_mask(snapshot, where, job, first, enough).positions
+
+    positions: np.ndarray
+    reads: Callable[[], Reads]
+    strategy: Strategy
+    index: str | None = None
 
 
-def search_by_mask(
-    snapshot: Snapshot, where: Filter, job: Job, first: int = 0, enough: int | None = None
-) -> Found:
-    """The same, and which row groups were looked at for it, be they decoded now or kept from before."""
-    bound = bind(where, snapshot.schema, snapshot.name)
-    counted_by = [column.name for column in snapshot.columns[:1]]  # where the filter asks nothing of rows
-    columns = project(snapshot, columns_read(bound) or counted_by)
-    found, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
-    rows_at_once = ROWS_AT_ONCE if enough is None else enough
-    pieces = runs(
-        snapshot, first, snapshot.num_positions, max(rows_at_once, FEWEST_ROWS), may_meet(snapshot, bound)
-    )
-    for piece, low, high, chunks in _blocks(snapshot, pieces, columns, first, rows_at_once):
-        job.check()
-        looked_at[piece.first] = piece
-        met = mask(bound, with_changes(snapshot, low, high, columns, chunks), job.check)
-        live = without(np.flatnonzero(to_numpy(met)) + low, snapshot.deleted)
-        found.append(live)
-        rows += len(live)
-        if enough is not None and rows >= enough:
-            break
-    return found_in(snapshot, np.concatenate(found)[:enough], looked_at.values())
+def is_cacheable(snapshot: Snapshot) -> bool:
+    """Whether columns that are searched are decoded whole, and stay in memory: up to two million rows."""
+    return snapshot.num_positions <= MOST_CACHED_ROWS
+
+
+class Search:
+    """The live rows that meet `where`: ascending, or in the order of `sort`, ties ascending. How they are
+    found is decided when it is made, and `strategy` says it.
+
+    `first` asks for so many rows at least, `start` for none before that position (where nothing is sorted).
+    For a `statement`, which filters by itself, an index alone is of use. `method` is for tests and
+    measurements that compare one method with others; an index that does not help then raises `ValueError`.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        where: Filter | None = None,
+        sort: tuple[SortKey, ...] = (),
+        first: int | None = None,
+        *,
+        start: int = 0,
+        statement: bool = False,
+        method: Method | None = None,
+    ) -> None:
+        self.snapshot, self.where, self.sort, self.first, self.start = snapshot, where, sort, first, start
+        self._statement, self._caches_order = statement, False
+        self._order: np.ndarray | None = None
+        self._served: Served | None = None
+        self.strategy = self._chosen() if method is None else self._forced(method)
+
+    def run(self, job: Job | None = None) -> Found:
+        """Where masks find many rows to sort, DuckDB does both after all: the answer's strategy says so."""
+        job, method = job or Job(), self.strategy.method
+        if method is Method.ORDER:
+            assert self._order is not None
+            begin = np.searchsorted(self._order, self.start) if self.start else 0
+            return Found(self._order[begin:], partial(_nothing_read, self.snapshot), self.strategy)
+        if method is Method.INDEX:
+            found = self._by_index()
+        elif method is Method.MASKS:
+            found = self._by_masks(job)
+        else:
+            found = self._by_duckdb(job, self.strategy)
+        if self._caches_order:
+            cache_order(order_key(self.snapshot, self.where, self.sort), found.positions)
+        return found
+
+    def count(self, job: Job | None = None) -> int:
+        """How many rows there are."""
+        if self.strategy.method is Method.DUCKDB:
+            return self._counted_by_duckdb(job or Job())
+        return len(self.run(job).positions)
+
+    # ------------------------------------------------------------------ choosing
+
+    def _chosen(self) -> Strategy:
+        if not self._statement and (self.sort or self.first is not None) and self._is_order_cached():
+            return Strategy(Method.ORDER, "the rows were put in this order before")
+        self._served = serve(self.snapshot, self.where, self.sort, self.first)
+        if self._served is not None and not (
+            self._statement and len(self._served.positions) > MOST_IN_STATEMENT
+        ):
+            return Strategy(Method.INDEX, self._served.index)
+        why = self._why_duckdb()
+        if why:
+            return Strategy(Method.DUCKDB, why)
+        return Strategy(Method.MASKS, "the columns that are compared are, or will be, in memory")
+
+    def _why_duckdb(self) -> str:
+        """Why masks would not do; empty where they do."""
+        if self._statement:
+            return "the statement filters while it reads"
+        if self.where is None:
+            return "every row is sorted" if self.sort else "every row is wanted"
+        if not is_cacheable(self.snapshot):
+            return f"there are more than {MOST_CACHED_ROWS:,} rows"
+        if key_columns(self.snapshot, self.sort) is None:
+            return "no one else puts values of these types in order"
+        if self.first is None and self._has_texts_to_decode():
+            return "texts would have to be decoded first, and this is the first search among them"
+        return ""
+
+    def _is_order_cached(self) -> bool:
+        """Also sees to it that an order of which the first rows are asked for again is cached whole."""
+        key = order_key(self.snapshot, self.where, self.sort)
+        self._order = cached_order(key)
+        if self._order is not None:
+            return True
+        if self.sort and self.first is not None and self.snapshot.num_rows <= SMALL_ROWS and asked_again(key):
+            self._caches_order, self.first = True, None
+        return False
+
+    def _has_texts_to_decode(self) -> bool:
+        """Whether the columns to compare hold many texts, or other values without a width, that are not in
+        memory, and were not searched before."""
+        if self.snapshot.num_positions < MANY_TEXTS or self.where is None:
+            return False
+        bound = bind(self.where, self.snapshot.schema, self.snapshot.name)
+        columns = [c for c in project(self.snapshot, columns_read(bound)) if not _has_width(c.type)]
+        if not columns:
+            return False
+        wanted = may_meet(self.snapshot, bound)
+        cold = [
+            piece
+            for piece in pieces(self.snapshot, 0, self.snapshot.num_positions)
+            if isinstance(piece.segment, FileSegment)
+            and not are_decoded(piece.segment, piece.row_groups, columns, cache)
+            and wanted(piece)
+        ]
+        if sum(piece.stop - piece.first for piece in cold) * len(columns) < MANY_TEXTS:
+            return False
+        segment = cold[0].segment
+        assert isinstance(segment, FileSegment)
+        return not _searched.again((segment.path, tuple(column.key for column in columns)))
+
+    def _forced(self, method: Method) -> Strategy:
+        if method is Method.INDEX:
+            self._served = serve(self.snapshot, self.where, self.sort, self.first)
+        if method in (Method.NONE, Method.ORDER) or (method is Method.INDEX and self._served is None):
+            raise ValueError(f"{method} finds no rows here")
+        return Strategy(method, "it was asked for")
+
+    # ------------------------------------------------------------------ by index
+
+    def _by_index(self) -> Found:
+        served = self._served
+        assert served is not None
+        positions = served.positions
+        if self.start:
+            positions = positions[np.searchsorted(positions, self.start) :]
+        reads = partial(_reads, self.snapshot, served.looked_at)
+        return Found(positions, reads, self.strategy, served.index)
+
+    # ------------------------------------------------------------------ by masks
+
+    def _by_masks(self, job: Job) -> Found:
+        if not self.sort:
+            return self._masked(job, self.first)
+        columns = key_columns(self.snapshot, self.sort)
+        found = None if columns is None else self._masked(job, FEW_TO_ORDER + 1)
+        if columns is None or found is None or len(found.positions) > FEW_TO_ORDER:
+            many = Strategy(Method.DUCKDB, f"more than {FEW_TO_ORDER:,} rows that meet the filter are sorted")
+            return self._by_duckdb(job, many)
+        ordered = in_sort_order(self.snapshot, found.positions, self.sort, columns)
+        return Found(ordered, found.reads, found.strategy)
+
+    def _masked(self, job: Job, enough: int | None) -> Found:
+        """Once `enough` are found the rest is not looked at."""
+        snapshot, where = self.snapshot, self.where
+        assert where is not None
+        bound = bind(where, snapshot.schema, snapshot.name)
+        counted_by = [column.name for column in snapshot.columns[:1]]  # where the filter asks nothing of rows
+        columns = project(snapshot, columns_read(bound) or counted_by)
+        found, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
+        rows_at_once = ROWS_AT_ONCE if enough is None else enough
+        wanted = runs(
+            snapshot, self.start, snapshot.num_positions, max(rows_at_once, FEWEST_ROWS),
+            may_meet(snapshot, bound),
+        )  # fmt: skip
+        for piece, low, high, chunks in _blocks(snapshot, wanted, columns, self.start, rows_at_once):
+            job.check()
+            looked_at[piece.first] = piece
+            met = mask(bound, with_changes(snapshot, low, high, columns, chunks), job.check)
+            live = without(np.flatnonzero(to_numpy(met)) + low, snapshot.deleted)
+            found.append(live)
+            rows += len(live)
+            if enough is not None and rows >= enough:
+                break
+        reads = partial(reads_in, snapshot, looked_at.values())
+        return Found(np.concatenate(found)[:enough], reads, self.strategy)
+
+    # ----------------------------------------------------------------- by DuckDB
+
+    def _by_duckdb(self, job: Job, strategy: Strategy) -> Found:
+        snapshot, where, sort = self.snapshot, self.where, self.sort
+        with cursor(job, snapshot.name) as own:
+            own.execute("SET enable_profiling = 'no_output'")
+            if is_sorted_here(snapshot, sort, self.first):
+                positions = _sorted_here(snapshot, own, where, sort[0], job)
+            else:
+                query = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort, job)
+                if sort and self.first is not None:
+                    query = query.limit(min(self.first, snapshot.num_rows))
+                positions = _collect(own.sql(query.sql("duckdb")), snapshot.num_rows, job)
+            profile = json.loads(own.get_profiling_information(format="json"))["query"]
+        if not sort and len(positions) > 1 and not bool(np.all(positions[1:] > positions[:-1])):
+            positions.sort()
+        if self.start:
+            positions = positions[np.searchsorted(positions, self.start) :]
+        reads = partial(_reads_of_search, snapshot, int(profile["total_row_groups_scanned"]))
+        return Found(positions, reads, strategy)
+
+    def _counted_by_duckdb(self, job: Job) -> int:
+        with cursor(job, self.snapshot.name) as own:
+            query = _select(self.snapshot, own, [exp.Count(this=exp.Star())], self.where, (), job)
+            job.check()
+            return int(own.sql(query.sql("duckdb")).fetchall()[0][0])
+
+
+def find_rows(
+    snapshot: Snapshot,
+    where: Filter | None = None,
+    sort: tuple[SortKey, ...] = (),
+    job: Job | None = None,
+    within: np.ndarray | None = None,
+    first: int | None = None,
+    method: Method | None = None,
+) -> np.ndarray:
+    """Positions of the rows that meet `where`, in order; at least the `first` ones where that is given.
+    `within`: of these live positions, ascending, alone."""
+    if within is None:
+        return Search(snapshot, where, sort, first, method=method).run(job).positions
+    return _find_within(snapshot, where, sort, job or Job(), within)
+
+
+def count_rows(
+    snapshot: Snapshot, where: Filter | None = None, job: Job | None = None, method: Method | None = None
+) -> int:
+    """How many live rows meet `where`."""
+    return snapshot.num_rows if where is None else Search(snapshot, where, method=method).count(job)
+
+
+def whole_order(snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], job: Job) -> np.ndarray:
+    """All rows that meet `where`, in order; cached for the pages that follow."""
+    key = order_key(snapshot, where, sort)
+    order = cached_order(key)
+    return cache_order(key, find_rows(snapshot, where, sort, job)) if order is None else order
+
+
+def own_order(snapshot: Snapshot, offset: int, limit: int | None) -> tuple[int, Found]:
+    """How many rows there are from row `offset` on, where nothing has to be searched, and as positions the
+    first and the last of them: the row groups read are those that hold the rows."""
+    following = max(0, snapshot.num_rows - offset)
+    rows = following if limit is None else min(limit, following)
+    if not rows:
+        return 0, Found(EMPTY, partial(_nothing_read, snapshot), OWN_ORDER)
+    ends = live_positions(snapshot, np.array([offset, offset + rows - 1]))
+    first, last = ends.tolist()
+    return rows, Found(ends, partial(reads_in, snapshot, list(pieces(snapshot, first, last + 1))), OWN_ORDER)
+
+
+def _find_within(
+    snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job, within: np.ndarray
+) -> np.ndarray:
+    if where is None and not keys:
+        return within
+    columns = key_columns(snapshot, keys)
+    if columns is None or len(within) > (FEW_TO_ORDER if where is None else FEW_WITHIN):
+        found = find_rows(snapshot, where, keys, job)
+        kept: np.ndarray = found[among(found, within)]
+        return kept
+    if where is not None:
+        bound = bind_to(where, snapshot.types, snapshot.name)
+        within = within[meeting(snapshot, within, bound)]
+    return in_sort_order(snapshot, within, keys, columns)
+
+
+def _has_width(kind: pa.DataType) -> bool:
+    """Whether each value takes as many bytes as the next: decoding these costs about what comparing does."""
+    return bool(is_.is_primitive(kind) or is_.is_decimal(kind) or is_.is_null(kind))
 
 
 def _blocks(
@@ -94,16 +375,6 @@ def _blocks(
             low, rows = high, 2 * rows
 
 
-def find_by_index(
-    snapshot: Snapshot, where: Filter | None, sort: Sequence[SortKey] = (), limit: int | None = None
-) -> Found | None:
-    """The same as `core.query.find.find_positions`; None where no index helps."""
-    served = serve(snapshot, where, sort, limit)
-    if served is None:
-        return None
-    return Found(served.positions, partial(_reads, snapshot, served.looked_at), served.index)
-
-
 def _reads(snapshot: Snapshot, looked_at: np.ndarray) -> Reads:
     return reads_in(snapshot, _holding(snapshot, np.sort(looked_at)))
 
@@ -117,52 +388,27 @@ def _holding(snapshot: Snapshot, ascending: np.ndarray) -> Iterator[Piece]:
         done = int(np.searchsorted(ascending, piece.stop))
 
 
-ROWS_A_BATCH = 1 << 20
+def reads_in(snapshot: Snapshot, looked_at: Iterable[Piece]) -> Reads:
+    """`looked_at`: where values had to be compared; no row group is named twice."""
+    files = [(piece.segment, len(piece.row_groups)) for piece in looked_at]
+    read = [(segment, groups) for segment, groups in files if isinstance(segment, FileSegment)]
+    return Reads(
+        sum(groups for _, groups in read),
+        row_groups_of(snapshot),
+        len({id(segment) for segment, _ in read}),
+        len(files_of(snapshot)),
+    )
 
 
-def count_positions(snapshot: Snapshot, where: Filter | None = None, job: Job | None = None) -> int:
-    """How many live rows meet `where`."""
-    if where is None:
-        return snapshot.num_rows
-    job = job or Job()
-    with cursor(job, snapshot.name) as own:
-        found = _select(snapshot, own, [exp.Count(this=exp.Star())], where, (), job)
-        job.check()
-        return int(own.sql(found.sql("duckdb")).fetchall()[0][0])
-
-
-def find_positions(
-    snapshot: Snapshot,
-    where: Filter | None = None,
-    sort: Sequence[SortKey] = (),
-    job: Job | None = None,
-    limit: int | None = None,
-) -> Found:
-    """The rows that meet `where`: ascending, or in the order of `sort` (ties ascending).
-
-    `limit` asks for the first ones of a sort alone.
-    """
-    job = job or Job()
-    served = find_by_index(snapshot, where, sort, limit)
-    if served is not None:
-        return served
-    with cursor(job, snapshot.name) as own:
-        own.execute("SET enable_profiling = 'no_output'")
-        if is_sorted_here(snapshot, sort, limit):
-            positions = _sorted_here(snapshot, own, where, sort[0], job)
-        else:
-            query = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort, job)
-            if sort and limit is not None:
-                query = query.limit(min(limit, snapshot.num_rows))
-            positions = _collect(own.sql(query.sql("duckdb")), snapshot.num_rows, job)
-        profile = json.loads(own.get_profiling_information(format="json"))["query"]
-    if not sort and len(positions) > 1 and not bool(np.all(positions[1:] > positions[:-1])):
-        positions.sort()
-    return Found(positions, partial(_reads_of_search, snapshot, int(profile["total_row_groups_scanned"])))
+def _nothing_read(snapshot: Snapshot) -> Reads:
+    return reads_in(snapshot, ())
 
 
 def _reads_of_search(snapshot: Snapshot, row_groups: int) -> Reads:
     return Reads(row_groups, row_groups_of(snapshot), None if row_groups else 0, len(files_of(snapshot)))
+
+
+ROWS_A_BATCH = 1 << 20
 
 
 def _sorted_here(
@@ -227,137 +473,64 @@ def _grown(answer: np.ndarray, filled: int, needed: int, at_most: int) -> np.nda
     return larger
 
 
-FEW_TO_ORDER = 10_000
-FEW_WITHIN = 1_000
-"""So many rows are looked at one by one; among more, those that meet a condition are found first."""
-
-
-def count_rows(snapshot: Snapshot, where: Filter | None = None, job: Job | None = None) -> int:
-    """How many live rows meet `where`."""
-    served = None if where is None else find_by_index(snapshot, where)
-    if served is not None:
-        return len(served.positions)
-    if where is not None and pays(snapshot):
-        return len(find_by_mask(snapshot, where, job or Job()))
-    return count_positions(snapshot, where, job)
-
-
-def find_rows(
-    snapshot: Snapshot,
-    where: Filter | None,
-    keys: tuple[SortKey, ...],
-    job: Job,
-    within: np.ndarray | None = None,
-    first: int | None = None,
-) -> np.ndarray:
-    """Positions of the rows that meet `where`, in order; at least the `first` ones where that is given."""
-    if within is not None:
-        return _find_within(snapshot, where, keys, job, within)
-    if not keys or first is None:
-        return search(snapshot, where, keys, job, first).positions
-    return _first_in_order(snapshot, where, keys, job, first)
-
-
-def _find_within(
-    snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job, within: np.ndarray
-) -> np.ndarray:
-    if where is None and not keys:
-        return within
-    columns = key_columns(snapshot, keys)
-    if columns is None or len(within) > (FEW_TO_ORDER if where is None else FEW_WITHIN):
-        found = find_rows(snapshot, where, keys, job)
-        kept: np.ndarray = found[among(found, within)]
-        return kept
-    if where is not None:
-        bound = bind_to(where, snapshot.types, snapshot.name)
-        within = within[meeting(snapshot, within, bound)]
-    return in_sort_order(snapshot, within, keys, columns)
-
-
-def _first_in_order(
-    snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job, first: int
-) -> np.ndarray:
-    order = order_of(snapshot, where, keys)
-    kept = cached_order(order)
-    if kept is None and snapshot.num_rows <= SMALL_ROWS and asked_again(order):
-        kept = keep(order, search(snapshot, where, keys, job).positions)
-    return search(snapshot, where, keys, job, first).positions if kept is None else kept[:first]
-
-
-def search(
-    snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job, first: int | None = None
-) -> Found:
-    """The same, and what was read for it."""
-    if where is None or not pays(snapshot):
-        return find_positions(snapshot, where, keys, job, first)
-    served = find_by_index(snapshot, where, keys, first)
-    if served is not None or not keys:
-        return served or search_by_mask(snapshot, where, job, enough=first)
-    return _few_in_order(snapshot, where, keys, job) or find_positions(snapshot, where, keys, job, first)
-
-
-def _few_in_order(snapshot: Snapshot, where: Filter, keys: tuple[SortKey, ...], job: Job) -> Found | None:
-    """The same where few rows meet `where`: putting them in order costs less than starting a query engine."""
-    columns = key_columns(snapshot, keys)
-    if columns is None:
-        return None
-    found = search_by_mask(snapshot, where, job, enough=FEW_TO_ORDER + 1)
-    if len(found.positions) > FEW_TO_ORDER:
-        return None
-    return replace(found, positions=in_sort_order(snapshot, found.positions, keys, columns))
-
-
 MOST_BYTES = 64 << 20
-
-
 SMALL_ROWS = 500_000
 """Up to so many rows, all of them are put in order the second time that a few are asked for."""
-
-
 MOST_ASKED = 64
 
-
-Order = tuple[object, ...]
+OrderKey = tuple[object, ...]
 """A snapshot, a filter and a sort."""
 
 
-_orders: LruCache[Order, np.ndarray] = LruCache(MOST_BYTES)
+class _Seen:
+    """What was asked for of late. Any thread."""
+
+    def __init__(self) -> None:
+        self._keys: OrderedDict[Hashable, None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def again(self, key: Hashable) -> bool:
+        """Whether it was asked for before, and not too long ago."""
+        with self._lock:
+            again = key in self._keys
+            self._keys[key] = None
+            self._keys.move_to_end(key)
+            if len(self._keys) > MOST_ASKED:
+                self._keys.popitem(last=False)
+        return again
+
+    def clear(self) -> None:
+        with self._lock:
+            self._keys.clear()
 
 
-_asked: OrderedDict[Order, None] = OrderedDict()
+_orders: LruCache[OrderKey, np.ndarray] = LruCache(MOST_BYTES)
+_first_rows, _searched = _Seen(), _Seen()
+"""Orders of which the first rows were asked for; columns that were searched before they were decoded."""
 
 
-_lock = threading.Lock()
-
-
-def order_of(snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...]) -> Order:
+def order_key(snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...]) -> OrderKey:
     return (snapshot.token, where, keys)
 
 
-def cached_order(order: Order) -> np.ndarray | None:
-    """The positions in this order, if they are kept."""
-    return _orders.get([order])[0]
+def cached_order(key: OrderKey) -> np.ndarray | None:
+    """The positions in this order, if they are cached."""
+    return _orders.get([key])[0]
 
 
-def keep(order: Order, positions: np.ndarray) -> np.ndarray:
-    _orders.put([(order, positions)])
+def cache_order(key: OrderKey, positions: np.ndarray) -> np.ndarray:
+    _orders.put([(key, positions)])
     return positions
 
 
+def asked_again(key: OrderKey) -> bool:
+    """Whether the first rows of this order were asked for before."""
+    return _first_rows.again(key)
+
+
 def forget() -> None:
-    """Every order, and which were asked for."""
+    """Every order, and what was asked for."""
     _orders.resize(0)
     _orders.resize(MOST_BYTES)
-    with _lock:
-        _asked.clear()
-
-
-def asked_again(order: Order) -> bool:
-    """Whether its first rows were asked for before, and not too long ago."""
-    with _lock:
-        again = order in _asked
-        _asked[order] = None
-        _asked.move_to_end(order)
-        if len(_asked) > MOST_ASKED:
-            _asked.popitem(last=False)
-    return again
+    _first_rows.clear()
+    _searched.clear()

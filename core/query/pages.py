@@ -18,12 +18,11 @@ from sqlglot import exp
 from lamella.core.errors import BadData, shown
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
-from lamella.core.query import find as masks
 from lamella.core.query.duckdb_source import OWN_NAMES
 from lamella.core.query.duckdb_types import returned
 from lamella.core.query.engine import computing
 from lamella.core.query.fields import alias, cast, column, every, number, paren, quoted
-from lamella.core.query.find import find_by_index, find_rows
+from lamella.core.query.find import Method, Search, find_rows, whole_order
 from lamella.core.query.plan import Needed, Node, Order, Running
 from lamella.core.scan.read import cells_at, live_positions, read_rows, take_rows
 from lamella.core.scan.snapshot import Column, Snapshot, SortKey, named, project
@@ -154,26 +153,19 @@ class Asked:
         """Of rows in their own order; None where finding all of them and keeping them costs less."""
         if self.keys or self.where is None:
             return None
-        first = 0 if cursor is None else self.behind(cursor.row_id)
-        served = find_by_index(self.snapshot, self.where)
-        if served is not None:
-            return served.positions[np.searchsorted(served.positions, first) :]
-        if masks.pays(self.snapshot):
-            return masks.find_by_mask(self.snapshot, self.where, job, first, count)
-        return None
+        start = 0 if cursor is None else self.behind(cursor.row_id)
+        search = Search(self.snapshot, self.where, first=count, start=start)
+        return None if search.strategy.method is Method.DUCKDB else search.run(job).positions
 
     def _cursor(self, position: int) -> str:
         return written(self.snapshot, position, self.id_column, self.keys)
 
     def _next_found(self, count: int, cursor: Cursor | None, job: Job) -> np.ndarray:
         """The first ones are found without ordering the others."""
-        asked = masks.order_of(self.snapshot, self.where, self.keys)
-        order = masks.cached_order(asked)
-        if order is None and cursor is None:
+        if cursor is None:
             return find_rows(self.snapshot, self.where, self.keys, job, first=count)[:count]
-        if order is None:
-            order = masks.keep(asked, find_rows(self.snapshot, self.where, self.keys, job))
-        first = 0 if cursor is None else self._place(order, cursor)
+        order = whole_order(self.snapshot, self.where, self.keys, job)
+        first = self._place(order, cursor)
         return order[first : first + count]
 
     def _place(self, order: np.ndarray, cursor: Cursor) -> int:

@@ -25,7 +25,7 @@ from lamella.core.query.duckdb_source import (
 )
 from lamella.core.query.duckdb_types import holds
 from lamella.core.query.fields import Field, Fields, alias, cast_to, column, every, func, leaf, number, paren
-from lamella.core.query.find import find_by_index, pays
+from lamella.core.query.find import READ_WHOLE, Method, Search, Strategy, is_cacheable
 from lamella.core.query.steps import Aggregates
 from lamella.core.scan.snapshot import Column, Snapshot, project
 
@@ -34,16 +34,16 @@ Needed = frozenset[str]
 
 @dataclass(frozen=True)
 class Running:
-    """What rows in memory are registered on while a query runs, what it reads of which dataset, by which
-    indexes, and what is needed of the rows that its parts share, by their name. With `decodings`, columns of
-    files may come from memory while it is `grouping`: for joins and sorts the engine needs the statistics
-    that files have."""
+    """What rows in memory are registered on while a query runs, what it reads of which dataset, how those
+    rows are found, and what is needed of the rows that its parts share, by their name. With `decodings`,
+    columns of files may come from memory while it is `grouping`: for joins and sorts the engine needs the
+    statistics that files have."""
 
     cursor: duckdb.DuckDBPyConnection
     job: Job
     read: list[tuple[Snapshot, list[Column]]] = field(default_factory=list)
     shared: dict[str, Needed] = field(default_factory=dict)
-    indexes: list[str] = field(default_factory=list)
+    strategies: list[Strategy] = field(default_factory=list)
     decodings: Decodings | None = None
     grouping: bool = False
 
@@ -262,10 +262,6 @@ class Compiling(Protocol):
     def new(self) -> str: ...
 
 
-MOST_TAKEN = 10_000
-"""So many rows that an index finds are taken into memory; of more, the engine reads the files."""
-
-
 class Scan(Node):
     """The rows of a dataset that meet `where`; `number` tells the datasets of one query apart."""
 
@@ -305,18 +301,20 @@ class Scan(Node):
 
     def _stored(self, columns: Sequence[Column], running: Running) -> exp.Subquery:
         """Of a large file, statistics may tell a filter more than memory does."""
-        from_memory = running.grouping and (not self.where or pays(self.snapshot))
+        from_memory = running.grouping and (not self.where or is_cacheable(self.snapshot))
         decodings = running.decodings if from_memory else None
         return relation(self.snapshot, columns, running.cursor, job=running.job, decodings=decodings)
 
     def _by_index(self, wanted: Sequence[Column], running: Running) -> exp.Subquery | None:
         """The rows that meet `where`, if an index names few."""
-        served = find_by_index(self.snapshot, self._bound()) if self.where else None
-        if served is None or len(served.positions) > MOST_TAKEN:
+        if not self.where:
+            running.strategies.append(READ_WHOLE)
             return None
-        if served.index is not None:
-            running.indexes.append(served.index)
-        return relation_at(self.snapshot, served.positions, wanted, running.cursor)
+        search = Search(self.snapshot, self._bound(), statement=True)
+        running.strategies.append(search.strategy)
+        if search.strategy.method is not Method.INDEX:
+            return None
+        return relation_at(self.snapshot, search.run(running.job).positions, wanted, running.cursor)
 
     def _value(self, one: Column) -> exp.Expr:
         """Lists of a fixed size as lists: DuckDB 2.0 fails on null among its arrays in a list of rows."""

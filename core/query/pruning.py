@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NoReturn, cast
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
@@ -282,29 +281,6 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, _NUMBERS)
 
 
-@dataclass(frozen=True)
-class Reads:
-    """Row groups are those of files: how many there are, and how many were read. `files_read` is None where
-    that was counted over all files together."""
-
-    row_groups_read: int = 0
-    row_groups_total: int = 0
-    files_read: int | None = 0
-    files_total: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """`positions` are int64, and mapped to a temporary file when there are more than eight million.
-
-    `reads` counts what was read of the files, which few ask. `index` names the index that was used.
-    """
-
-    positions: np.ndarray
-    reads: Callable[[], Reads]
-    index: str | None = None
-
-
 def files_of(snapshot: Snapshot) -> list[FileSegment]:
     return [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
 
@@ -312,19 +288,3 @@ def files_of(snapshot: Snapshot) -> list[FileSegment]:
 def row_groups_of(snapshot: Snapshot) -> int:
     """How many row groups the snapshot's files have; parses the footers that were not read yet."""
     return sum(unchanged(file).metadata.num_row_groups for file in files_of(snapshot))
-
-
-def found_in(snapshot: Snapshot, positions: np.ndarray, looked_at: Iterable[Piece]) -> Found:
-    """`looked_at`: where values had to be compared; no row group is named twice."""
-    return Found(positions, partial(reads_in, snapshot, looked_at))
-
-
-def reads_in(snapshot: Snapshot, looked_at: Iterable[Piece]) -> Reads:
-    files = [(piece.segment, len(piece.row_groups)) for piece in looked_at]
-    read = [(segment, groups) for segment, groups in files if isinstance(segment, FileSegment)]
-    return Reads(
-        sum(groups for _, groups in read),
-        row_groups_of(snapshot),
-        len({id(segment) for segment, _ in read}),
-        len(files_of(snapshot)),
-    )

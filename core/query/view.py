@@ -17,8 +17,7 @@ from lamella.core.query.duckdb_source import POSITION, identifier, is_misread, s
 from lamella.core.query.duckdb_types import comes_back
 from lamella.core.query.engine import cursor
 from lamella.core.query.explain import Explain, explained
-from lamella.core.query.find import find_positions
-from lamella.core.query.pruning import Found
+from lamella.core.query.find import OWN_ORDER, Found, Search, own_order
 from lamella.core.query.query import Query
 from lamella.core.scan.read import live_positions, patch_scattered, piece_at, read_rows, schema_of, take_rows
 from lamella.core.scan.snapshot import Column, Snapshot, project
@@ -87,14 +86,14 @@ class View:
         asked = query or Query()
         where = condition_of(asked.where, f"{snapshot.name}: where", snapshot)
         self.snapshot, self.query = snapshot, replace(asked, where=where)
+        self._positions: np.ndarray | None = None
         started = time.perf_counter()
         found = self._find(job)
-        taken = time.perf_counter() - started
-        self._positions = None if found is None else self._limited(found.positions)
+        seconds = time.perf_counter() - started
         self.explain = (
-            Explain(taken, self.num_rows)
+            Explain(seconds, self.num_rows, strategies=(OWN_ORDER,))
             if found is None
-            else explained(snapshot, self.query, found, self.num_rows, taken)
+            else explained(snapshot, self.query, found, self.num_rows, seconds)
         )
 
     @property
@@ -125,11 +124,15 @@ class View:
         self._positions = np.empty(0, np.int64)
 
     def _find(self, job: Job | None) -> Found | None:
+        """None where all rows come in their own order."""
         query = self.query
-        if query.where is None and not query.sort and query.limit is None and not query.offset:
-            return None
-        return find_positions(self.snapshot, query.where, query.sort, job)
-
-    def _limited(self, positions: np.ndarray) -> np.ndarray:
-        first, limit = self.query.offset, self.query.limit
-        return positions[first : None if limit is None else first + limit]
+        if query.where is None and not query.sort:
+            if query.limit is None and not query.offset:
+                return None
+            rows, found = own_order(self.snapshot, query.offset, query.limit)
+            self._positions = live_positions(self.snapshot, np.arange(query.offset, query.offset + rows))
+            return found
+        stop = None if query.limit is None else query.offset + query.limit
+        found = Search(self.snapshot, query.where, query.sort, stop).run(job)
+        self._positions = found.positions[query.offset : stop]
+        return found

@@ -61,6 +61,15 @@ def run_chunks(
     return fitting, [leaf in fresh and times[leaf] == len(leaf) == 1 for leaf in leaves]
 
 
+def are_decoded(
+    segment: FileSegment, row_groups: Sequence[int], columns: Sequence[Column], into: ChunkCache
+) -> bool:
+    """Whether these columns of these row groups are in a cache, or the file lacks them."""
+    told = unchanged(segment)
+    leaves = {leaf for column in columns if (leaf := leaf_of(segment, told, column)) is not None}
+    return None not in into.get((told, group, leaf) for group in row_groups for leaf in leaves)
+
+
 def keep(
     footer: Footer,
     row_groups: Sequence[int],

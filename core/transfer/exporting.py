@@ -22,7 +22,7 @@ from lamella.core.errors import BadData, FileProblem, TypeConflict, UnknownName
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job, Unreported
-from lamella.core.query.find import find_positions
+from lamella.core.query.find import find_rows
 from lamella.core.scan.parquet_file import footer_of
 from lamella.core.scan.read import tables, take_rows
 from lamella.core.scan.snapshot import Snapshot, project
@@ -328,6 +328,6 @@ def _rows(
     columns = project(snapshot, names)
     if where is None:
         return snapshot.num_rows, tables(snapshot, columns, Unreported(job))
-    found = find_positions(snapshot, where, job=job).positions
+    found = find_rows(snapshot, where, job=job)
     steps = range(0, len(found), ROWS_A_STEP)
     return len(found), (take_rows(snapshot, found[at : at + ROWS_A_STEP], columns) for at in steps)

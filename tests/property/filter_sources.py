@@ -106,7 +106,7 @@ def by_masks(rows: Dataset, where: Filter) -> list[int]:
 def by_engine(rows: Dataset, where: Filter) -> list[int]:
     """The same of DuckDB, which answers where a table is large; so it is asked for itself."""
     snapshot = rows.snapshot()
-    found = positions.find_positions(snapshot, where).positions
+    found = positions.find_rows(snapshot, where, method=positions.Method.DUCKDB)
     return take_rows(snapshot, found, project(snapshot, [ROW])).column(ROW).to_pylist()
 
 

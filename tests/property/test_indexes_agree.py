@@ -27,10 +27,7 @@ from lamella.core.filters import And, Filter, Or, Predicate
 from lamella.core.index import runs
 from lamella.core.index import sorted as changed
 from lamella.core.index import sorted as sorted_values
-from lamella.core.jobs import Job
-from lamella.core.query import find as masks
-from lamella.core.query import find as positions
-from lamella.core.query.find import search
+from lamella.core.query.find import Method, Search, find_rows, forget
 from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.core.store import Table
 from tests.property.store_machine import small_sizes
@@ -111,12 +108,11 @@ def sorts(kinds: dict[str, str]) -> st.SearchStrategy[tuple[SortKey, ...]]:
 def agree(snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], limit: int | None) -> bool:
     """Whether an index was used; what is found is the same as without."""
     bare = replace(snapshot, indexes=None)
-    found = search(snapshot, where, sort, Job(), limit)
-    if where is not None and not sort:
-        wanted = masks.find_by_mask(bare, where, Job())
-        assert np.array_equal(positions.find_positions(snapshot, where).positions, wanted)
-    else:
-        wanted = positions.find_positions(bare, where, sort).positions
+    forget()  # no order that was asked for before
+    found = Search(snapshot, where, sort, limit).run()
+    wanted = find_rows(bare, where, sort, method=Method.DUCKDB)
+    if where is not None:
+        assert np.array_equal(find_rows(bare, where, sort, method=Method.MASKS), wanted)
     assert found.positions[:limit].tolist() == wanted[:limit].tolist()
     return found.index is not None
 

@@ -16,7 +16,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import ONCE, DecodedRows, Decodings, relation, without_statistics
 from lamella.core.query.engine import Recent
 from lamella.core.query.execute import Prepared
-from lamella.core.query.find import pays
+from lamella.core.query.find import is_cacheable
 from lamella.core.query.pruning import files_of
 from lamella.core.query.source import Source, When
 from lamella.core.query.sql.statement import Statement, TableName
@@ -150,7 +150,7 @@ def make_view(
 def _is_served_from_memory(snapshot: Snapshot, statement: Statement) -> bool:
     """Only files have statistics, by which the engine joins and sorts in less memory, and passes over much of
     a large file that is filtered."""
-    return statement.groups and (not statement.filters or pays(snapshot))
+    return statement.groups and (not statement.filters or is_cacheable(snapshot))
 
 
 def _is_of_files_alone(snapshot: Snapshot) -> bool:

@@ -20,9 +20,7 @@ from lamella.core.errors import LamellaError
 from lamella.core.filters.expr import Filter, Predicate
 from lamella.core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of
 from lamella.core.filters.operators import fits
-from lamella.core.jobs import Job
-from lamella.core.query import find as positions
-from lamella.core.query.find import find_by_mask
+from lamella.core.query.find import Method, find_rows
 from lamella.core.query.query import Query
 from lamella.core.query.view import View
 from lamella.core.scan.read import live_positions, row_at
@@ -229,8 +227,8 @@ def _filters(dataset: Dataset, found: Reference) -> Iterator[str]:
         if kind_of(column.type) is Kind.OTHER and not is_.is_struct(column.type):
             continue
         for where, expected in _conditions(name, column, _keys(column), found.probes):
-            by_mask = find_by_mask(snapshot, where, Job()).tolist()
-            by_engine = positions.find_positions(snapshot, where).positions.tolist()
+            by_mask = find_rows(snapshot, where, method=Method.MASKS).tolist()
+            by_engine = find_rows(snapshot, where, method=Method.DUCKDB).tolist()
             for engine, met in (("masks", by_mask), ("DuckDB", by_engine)):
                 if met != expected:
                     told = f"{met[:9]}… ({len(met)}) by {engine}"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from lamella import Store, col
 from lamella.core.errors import BadSql, LamellaError
-from lamella.core.query import find as masks
+from lamella.core.query import find
 from lamella.core.query.query import Query
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
@@ -166,7 +166,7 @@ def questions(asked: int) -> list[tuple[Any, Callable[[int | None], bool]]]:
 def test_a_large_table_is_filtered_as_exactly_as_a_small_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(masks, "LARGEST_ROWS", 0)
+    monkeypatch.setattr(find, "MOST_CACHED_ROWS", 0)
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", column([Decimal(NEAR), Decimal(NEAR + 1)], HUGE))
         assert table.count(col("v") == NEAR) == 1

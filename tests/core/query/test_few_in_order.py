@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamella import Store, col
-from lamella.core.jobs import Job
-from lamella.core.query import find as local
-from lamella.core.query import find as positions
+from lamella.core.query import find
 from lamella.core.scan.snapshot import SortKey
 
 CELLS = {
@@ -41,12 +39,12 @@ def test_the_order_is_the_engine_s(
         table.update([{"_id": i, **cells} for i, cells in enumerate(changed[: len(rows)])])
         where = ~(col("n") == 1)
         keys = tuple(SortKey(name, down) for name, down in zip(names, descending, strict=False))
-        found = local.find_rows(table.snapshot(), where, keys, Job()).tolist()
-        assert found == positions.find_positions(table.snapshot(), where, keys).positions.tolist()
+        found = find.find_rows(table.snapshot(), where, keys).tolist()
+        assert found == find.find_rows(table.snapshot(), where, keys, method=find.Method.DUCKDB).tolist()
 
 
 def test_many_rows_come_in_order_too(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(local, "FEW_TO_ORDER", 3)
+    monkeypatch.setattr(find, "FEW_TO_ORDER", 3)
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"n": [5, 1, 4, 1, 3, 9], "k": [1, 1, 1, 1, 1, 0]})
         assert table.read(where=col("k") == 1, sort=["-n"])["_id"].to_pylist() == [0, 2, 4, 1, 3]

@@ -14,7 +14,7 @@ import pytest
 from lamella import col, open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import FileProblem
-from lamella.core.query.find import count_positions
+from lamella.core.query.find import count_rows
 from lamella.core.query.query import Query
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
@@ -50,7 +50,7 @@ def test_columns_that_differ_in_case_keep_to_themselves(tmp_path: Path, files: t
 
 
 QUESTIONS: list[Callable[[Dataset], object]] = [
-    lambda dataset: count_positions(dataset.snapshot(), col("x") >= 0),
+    lambda dataset: count_rows(dataset.snapshot(), col("x") >= 0),
     lambda dataset: View(dataset.snapshot(), Query(sort=(SortKey("x", True),))),
     lambda dataset: dataset.read(where=col("x") == 1),
     lambda dataset: View(dataset.snapshot()).page(0, 4),

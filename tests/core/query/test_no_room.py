@@ -89,5 +89,5 @@ def test_positions_that_find_no_room_on_disk_are_an_error_and_not_the_end_of_the
     with small_disk(1_000) as disk, monkeypatch.context() as full:
         full.setattr(tempfile, "tempdir", str(disk))
         with pytest.raises(NoRoom, match="No space left"):
-            positions.find_positions(snapshot)
-    assert len(positions.find_positions(snapshot).positions) == ROWS
+            positions.find_rows(snapshot)
+    assert len(positions.find_rows(snapshot)) == ROWS

@@ -32,7 +32,7 @@ def test_each_page_is_a_part_of_the_same_order(table: Table) -> None:
 
 
 def test_the_order_is_kept_from_the_second_page_on(table: Table) -> None:
-    asked = orders.order_of(table.snapshot(), None, _keys(table))
+    asked = orders.order_key(table.snapshot(), None, _keys(table))
     table.read(sort=["-n"], limit=2)
     assert orders.cached_order(asked) is None
     table.read(sort=["-n"], limit=2, offset=2)
@@ -41,7 +41,7 @@ def test_the_order_is_kept_from_the_second_page_on(table: Table) -> None:
 
 
 def test_what_was_asked_for_before_can_be_forgotten(table: Table) -> None:
-    asked = orders.order_of(table.snapshot(), None, _keys(table))
+    asked = orders.order_key(table.snapshot(), None, _keys(table))
     assert _pages(table) == DESCENDING and orders.cached_order(asked) is not None
     orders.forget()
     table.read(sort=["-n"], limit=2)

@@ -14,8 +14,7 @@ import pytest
 from lamella import Store, col, open_dataset
 from lamella.core.errors import BadData, BadFilter, UnknownColumn
 from lamella.core.filters import Filter
-from lamella.core.query import find as masks
-from lamella.core.query import find as positions
+from lamella.core.query.find import Method, count_rows, find_rows
 from lamella.core.query.query import Query
 from lamella.core.query.view import View
 from lamella.core.scan.read import take_rows
@@ -91,11 +90,11 @@ def test_every_way_to_find_rows_finds_the_same(
     wanted = [row["_id"] for row in rows if meets(row)]
     assert wanted
     snapshot = table.snapshot()
-    found = positions.find_positions(snapshot, where).positions
+    found = find_rows(snapshot, where, method=Method.DUCKDB)
     assert take_rows(snapshot, found, snapshot.select(["_id"])).column(0).to_pylist() == wanted
     assert table.read(["_id"], where).column(0).to_pylist() == wanted
-    assert table.count(where) == positions.count_positions(snapshot, where) == len(wanted)
-    assert len(masks.find_by_mask(snapshot, where, _job())) == len(wanted)
+    assert table.count(where) == count_rows(snapshot, where, method=Method.DUCKDB) == len(wanted)
+    assert len(find_rows(snapshot, where, method=Method.MASKS)) == len(wanted)
 
 
 def _job() -> Any:
@@ -206,7 +205,7 @@ def test_a_column_with_dots_in_its_name_comes_before_a_path(tmp_path: Path) -> N
         (col("a.B") < col("a.b"), 2),
     ):
         snapshot = dataset.snapshot()
-        assert dataset.count(where) == positions.count_positions(snapshot, where) == count
+        assert dataset.count(where) == count_rows(snapshot, where, method=Method.DUCKDB) == count
 
 
 def test_lists_are_asked_alike_in_files_of_others(tmp_path: Path) -> None:
@@ -227,7 +226,7 @@ def test_lists_are_asked_alike_in_files_of_others(tmp_path: Path) -> None:
         (col("people").has_size(0), 1),
         (col("people").elem_match(col("name") != "Ada"), 2),
     ):
-        assert dataset.count(where) == positions.count_positions(dataset.snapshot(), where) == count
+        assert dataset.count(where) == count_rows(dataset.snapshot(), where, method=Method.DUCKDB) == count
 
 
 @pytest.mark.parametrize(
