@@ -221,6 +221,9 @@ class FilterBar(QWidget):
         else:
             self._total.setText(f"{matching:,}" + (f" of {of:,} rows" if of is not None else " rows"))
 
+    def clear_total(self) -> None:
+        self._total.clear()
+
     def set_counts(self, counts: Mapping[Condition, int], counting: bool) -> None:
         self.builder.set_counts(counts, counting)
 

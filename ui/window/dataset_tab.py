@@ -268,7 +268,7 @@ class DatasetTab(QWidget):
         self._stop_filling()
         self.counts.stop()
         self.grid.grid_model.pages.cancel()
-        self.counts.set_snapshot(dataset.snapshot())
+        self.counts.set_rows(dataset.snapshot())
         self.dataset = self.loader.dataset = dataset
         self._to_fill = True
         schema = dataset.schema
@@ -307,7 +307,7 @@ class DatasetTab(QWidget):
         self._query_shown = (loaded.where, loaded.sort)
         if first or not loaded.view.schema.equals(self.grid.grid_model.schema):
             self.filter_bar.set_schema(loaded.view.schema)
-        self.counts.set_snapshot(loaded.view.snapshot)
+        self.counts.set_rows(loaded.view.snapshot, loaded.where, loaded.view.num_rows)
         self.grid.show_rows(loaded.view, loaded.ready, HIDDEN)
         self.grid.column_header.set_filtered(columns_of(loaded.where))
         if from_top:
@@ -333,8 +333,9 @@ class DatasetTab(QWidget):
         """What is shown stays, but not where it may be wrong."""
         if isinstance(error, DamagedFile) and self.shown is not None:
             self.grid.show_rows(NoRows(self.shown.view.schema), {}, HIDDEN)
-            self.counts.set_snapshot(None)
+            self.counts.set_rows(None)
             self.shown = None
+        self.counts.show_none()
         self.failures.show(error)
 
     def _why_empty(self, loaded: Loaded) -> str:
@@ -350,6 +351,7 @@ class DatasetTab(QWidget):
 
     def _stopped(self) -> None:
         self.pane.set_busy("")
+        self.counts.show_none()
         self.messages.say("Stopped. The rows are those from before.", ("Try again", self.reload))
         self.changed.emit()
 

@@ -287,16 +287,19 @@ def test_ten_thousand_conditions_are_kept_though_not_shown_one_by_one(bar: Filte
 
 def test_counts_follow_the_filter(qtbot: QtBot, bar: FilterBar, flights: Table, tasks: Tasks) -> None:
     counts = LiveCount(bar, tasks)
-    counts.set_snapshot(flights.snapshot())
-    bar.set_filter((col("dep_delay") > 60) & (col("carrier") == "AA"))
+    counts.set_rows(flights.snapshot())
+    both = (col("dep_delay") > 60) & (col("carrier") == "AA")
+    bar.set_filter(both)
     bar.open_builder()
-    whole = flights.count((col("dep_delay") > 60) & (col("carrier") == "AA"))
-    each = [flights.count(col("dep_delay") > 60), flights.count(col("carrier") == "AA")]
     total = named(bar, QLabel, "Rows that meet the filter")
-    qtbot.waitUntil(lambda: total.text() == f"{whole:,} of 1,000 rows")
+    assert total.text() == "counting…"
+    whole = flights.count(both)
+    counts.set_rows(flights.snapshot(), both, whole)
+    each = [flights.count(col("dep_delay") > 60), flights.count(col("carrier") == "AA")]
+    assert total.text() == f"{whole:,} of 1,000 rows"
     qtbot.waitUntil(lambda: shown_counts(bar) == [f"{n:,}" for n in each])
     flights.update_where(col("carrier") == "UA", {"$set": {"carrier": "AA"}})
-    counts.set_snapshot(flights.snapshot())
+    counts.set_rows(flights.snapshot())
     more = flights.count(col("carrier") == "AA")
     qtbot.waitUntil(lambda: shown_counts(bar) == [f"{each[0]:,}", f"{more:,}"])
 
@@ -305,19 +308,47 @@ def shown_counts(bar: FilterBar) -> list[str]:
     return [named(row, QLabel, "Rows that meet this condition").text() for row in rows_of(bar)]
 
 
-def test_a_new_filter_cancels_the_count_of_the_one_before(
+def test_a_new_filter_cancels_the_counts_of_the_one_before(
     qtbot: QtBot, bar: FilterBar, flights: Table, tasks: Tasks
 ) -> None:
     started = []
     tasks.started.connect(started.append)
     counts = LiveCount(bar, tasks)
-    counts.set_snapshot(flights.snapshot())
-    bar.set_filter(col("dep_delay") > 60)
-    bar.set_filter(col("dep_delay") > 61)
+    counts.set_rows(flights.snapshot())
+    bar.open_builder()
+    late = col("carrier") == "AA"
+    bar.set_filter((col("dep_delay") > 60) & late)
+    bar.set_filter((col("dep_delay") > 61) & late)
     assert started[0].job.cancelled
-    wanted = flights.count(col("dep_delay") > 61)
+    wanted = [flights.count(col("dep_delay") > 61), flights.count(late)]
+    qtbot.waitUntil(lambda: shown_counts(bar) == [f"{n:,}" for n in wanted])
+
+
+def test_a_condition_that_is_the_whole_filter_is_left_to_the_grid(
+    bar: FilterBar, flights: Table, tasks: Tasks
+) -> None:
+    started = []
+    tasks.started.connect(started.append)
+    counts = LiveCount(bar, tasks)
+    counts.set_rows(flights.snapshot())
+    bar.open_builder()
+    bar.set_filter(col("dep_delay") > 60)
+    assert started == []
+    counts.set_rows(flights.snapshot(), col("dep_delay") > 60, 17)
+    assert shown_counts(bar) == ["17"] and started == []
+
+
+def test_a_search_that_ends_without_rows_counts_no_longer(
+    bar: FilterBar, flights: Table, tasks: Tasks
+) -> None:
+    counts = LiveCount(bar, tasks)
+    counts.set_rows(flights.snapshot())
+    bar.set_filter(col("dep_delay") > 60)
     total = named(bar, QLabel, "Rows that meet the filter")
-    qtbot.waitUntil(lambda: total.text().startswith(f"{wanted} of"))
+    assert total.text() == "counting…"
+    counts.show_none()
+    bar.open_builder()
+    assert total.text() == ""
 
 
 def test_everything_that_takes_the_keyboard_has_a_name(bar: FilterBar) -> None:

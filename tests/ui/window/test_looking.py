@@ -4,16 +4,21 @@ import threading
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog
+from PySide6.QtWidgets import QDialog, QLabel
 
 from lamella import col
+from lamella.core.filters import Filter
+from lamella.core.jobs import Job
+from lamella.core.query.find import Search
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
+from lamella.ui.filters.builder import ConditionRow
 from lamella.ui.tasks import READERS
 
 
@@ -196,3 +201,88 @@ def test_filtering_for_a_cell_that_cannot_be_compared_says_so(
     go_to(tab, 1, "stops")
     window.commands["filter_equal"].trigger()
     assert settled().where == col("stops").is_null()
+
+
+@pytest.fixture
+def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[Filter | None]:
+    """The filters for which rows were found or counted."""
+    seen: list[Filter | None] = []
+    inside = threading.local()  # `count` may run the search itself
+    for name in ("run", "count"):
+        plain = getattr(Search, name)
+
+        def noted(search: Search, job: Job | None = None, plain=plain):
+            if not getattr(inside, "search", False):
+                seen.append(search.where)
+            inside.search = True
+            try:
+                return plain(search, job)
+            finally:
+                inside.search = False
+
+        monkeypatch.setattr(Search, name, noted)
+    return seen
+
+
+def total_of(tab) -> str:
+    (label,) = (
+        label
+        for label in tab.filter_bar.findChildren(QLabel)
+        if label.accessibleName() == "Rows that meet the filter"
+    )
+    return label.text()
+
+
+def test_a_filter_is_evaluated_once_for_its_count_and_the_grid(table_tab, settled, evaluations) -> None:
+    where = col("delay") > 400
+    table_tab.filter_bar.set_filter(where)
+    tab = settled()
+    assert evaluations == [where]
+    assert total_of(tab) == f"{tab.view.num_rows:,} of 1,000 rows"
+
+
+def test_a_single_condition_in_the_builder_is_evaluated_once(table_tab, settled, evaluations) -> None:
+    table_tab.filter_bar.open_builder()
+    where = col("delay") > 400
+    table_tab.filter_bar.set_filter(where)
+    tab = settled()
+    assert evaluations == [where]
+    (row,) = tab.filter_bar.builder.findChildren(ConditionRow)
+    counts = [label.text() for label in row.findChildren(QLabel) if "condition" in label.accessibleName()]
+    assert counts == [f"{tab.view.num_rows:,}"]
+
+
+def test_each_of_several_conditions_in_the_builder_is_counted_alone(
+    table_tab, settled, evaluations, qtbot
+) -> None:
+    table_tab.filter_bar.open_builder()
+    late, carrier = col("delay") > 400, col("carrier") == "AA"
+    table_tab.filter_bar.set_filter(late & carrier)
+    qtbot.waitUntil(lambda: len(evaluations) == 3)
+    settled()
+    assert sorted(map(str, evaluations)) == sorted(map(str, [late & carrier, late, carrier]))
+
+
+def test_rows_that_change_are_counted_with_the_grid(table_tab, table, settled, evaluations, window) -> None:
+    where = col("delay") > 400
+    table_tab.filter_bar.set_filter(where)
+    before = settled().view.num_rows
+    table.update_where(where & (col("carrier") == "AA"), {"$set": {"delay": 0}})
+    evaluations.clear()
+    table_tab.reload()
+    tab = settled()
+    assert evaluations == [where] and tab.view.num_rows < before
+    assert total_of(tab) == f"{tab.view.num_rows:,} of 1,000 rows"
+
+
+def test_a_stopped_search_leaves_no_count_behind(window, file_tab, qtbot) -> None:
+    go_on = threading.Event()
+    for _ in range(READERS):
+        window.tasks.read(lambda job: go_on.wait(10), quiet=True)
+    file_tab.filter_bar.set_filter(col("delay") > 400)
+    assert total_of(file_tab) == "counting…"
+    qtbot.waitUntil(window.commands["stop"].isEnabled)
+    window.commands["stop"].trigger()
+    go_on.set()
+    qtbot.waitUntil(lambda: "Stopped" in file_tab.messages.label.text())
+    assert total_of(file_tab) == ""
