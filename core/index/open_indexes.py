@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from lamella.core.errors import FileProblem, LamellaError
 from lamella.core.index import sorted as sorted_file
-from lamella.core.index.registry import Index, Place, kind_of
+from lamella.core.index.definition import Index, Place
+from lamella.core.index.registry import kind_of
 from lamella.core.index.runs import NotServed
 from lamella.core.index.sorted import Sorted, SortedChanges
 from lamella.core.jobs import Job

@@ -23,7 +23,7 @@ from lamella.core.arrow.types import type_to_bytes
 from lamella.core.errors import BadData, FileProblem
 from lamella.core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of, value_type
 from lamella.core.filters.to_arrow import ordered
-from lamella.core.index.registry import DRAFT, Index, Options, Place
+from lamella.core.index.definition import DRAFT, Index, Options, Place
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import run_chunks
 from lamella.core.scan.parquet_file import unchanged

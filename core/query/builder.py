@@ -263,7 +263,7 @@ class Asking(Fluent):
         """
         from lamella.core.query.pipeline_json import opened
 
-        return opened(saved, find)
+        return Asking(*opened(saved, find))
 
     def page(self, size: int, after: str | None = None, job: Job | None = None) -> Page:
         """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
@@ -293,7 +293,7 @@ class Asking(Fluent):
         """
         from lamella.core.query.pipeline_json import saved
 
-        return saved(self)
+        return saved(self.sources, self.pipeline)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Asking) and (self.pipeline, self.sources) == (other.pipeline, other.sources)
@@ -314,7 +314,7 @@ class Asking(Fluent):
         return self
 
     def then(self, step: Step) -> Asking:
-        return self._with((*self.pipeline.steps, step))
+        return self.with_steps((*self.pipeline.steps, step))
 
     def having(self, condition: Condition) -> Asking:
         """Groups that meet a condition on keys and aggregates."""
@@ -325,7 +325,7 @@ class Asking(Fluent):
         if asked is None:
             return self
         both = asked if last.having is None else last.having & asked
-        return self._with((*self.pipeline.steps[:-1], Group(last.keys, last.aggregates, both)))
+        return self.with_steps((*self.pipeline.steps[:-1], Group(last.keys, last.aggregates, both)))
 
     @property
     def schema(self) -> pa.Schema:
@@ -376,7 +376,13 @@ class Asking(Fluent):
         rows = count_rows(self._snapshot(self.pipeline.source, job), query.where, job) - query.offset
         return max(0, rows if query.limit is None else min(rows, query.limit))
 
-    def _with(self, steps: tuple[Step, ...]) -> Asking:
+    def sibling(self, name: str) -> Asking | None:
+        """Another table of the same store; None where there is no store. Raises `UnknownTable`."""
+        other = self.sources[self.pipeline.source].sibling(name)
+        return None if other is None else query_of(other)
+
+    def with_steps(self, steps: tuple[Step, ...]) -> Asking:
+        """The same datasets with other steps."""
         return Asking(self.sources, Pipeline(self.pipeline.source, steps))
 
     def _node(self, job: Job, by_id: bool = False) -> Node:
@@ -449,10 +455,9 @@ def other_side(left: Asking, other: Fluent | str) -> Asking:
 
     if isinstance(other, Fluent):
         return other.asking()
-    ours = left.sources[left.pipeline.source]
-    sibling = ours.sibling(other) if isinstance(other, str) else None
+    sibling = left.sibling(other) if isinstance(other, str) else None
     if sibling is not None:
-        return query_of(sibling)
+        return sibling
     raise BadQuery(
         f"{left.name}: {shown(other)} cannot be joined",
         "It is no table, no other dataset and no query",

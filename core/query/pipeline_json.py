@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lamella.core.errors import BadFilter, BadQuery, shown
 from lamella.core.filters import expr_json
 from lamella.core.filters.expr import Filter
-from lamella.core.query.builder import Asking
 from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
+from lamella.core.query.source import Source
 from lamella.core.query.steps import (
     Aggregate,
     Aggregates,
@@ -33,10 +33,6 @@ from lamella.core.query.steps import (
 )
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.validation import MOST_ROWS
-
-if TYPE_CHECKING:
-    from lamella.core.query.source import Source
-
 
 _MALFORMED = (
     KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, BadFilter,
@@ -305,20 +301,20 @@ _FORMS: dict[str, _Form] = {
 DATASETS, NAME, AS_OF = "datasets", "name", "as_of"
 
 
-def saved(asking: Asking) -> Json:
+def saved(sources: Mapping[str, Source], pipeline: Pipeline) -> Json:
     """With what the pipeline does not tell: that a dataset is called otherwise in it, or an old version."""
-    told = {called: _told(called, dataset) for called, dataset in asking.sources.items()}
-    made, others = to_json(asking.pipeline), {called: one for called, one in told.items() if one}
+    told = {called: _told(called, dataset) for called, dataset in sources.items()}
+    made, others = to_json(pipeline), {called: one for called, one in told.items() if one}
     return {**made, DATASETS: others} if others else made
 
 
-def opened(obj: Any, find: Callable[[str], Source]) -> Asking:
+def opened(obj: Any, find: Callable[[str], Source]) -> tuple[dict[str, Source], Pipeline]:
     """Raises `BadQuery` for what `saved` does not make, and like `as_of` for a version that is gone."""
     pipeline = from_json(obj)
     told = obj.get(DATASETS, {})
     if not isinstance(told, Mapping) or not all(isinstance(one, Mapping) for one in told.values()):
         raise BadQuery("the saved query cannot be read", f"its {DATASETS} are {told!r}")
-    return Asking({name: _found(name, told.get(name, {}), find) for name in pipeline.sources()}, pipeline)
+    return {name: _found(name, told.get(name, {}), find) for name in pipeline.sources()}, pipeline
 
 
 def _told(called: str, dataset: Source) -> Json:

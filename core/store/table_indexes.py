@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lamella.core.errors import BadData, ReadOnlyStore
-from lamella.core.index.registry import Index, Options, entry_of, index_of, kind_of
+from lamella.core.index.definition import Index, Options
+from lamella.core.index.registry import entry_of, index_of, kind_of
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Column, project
 from lamella.core.store.catalog.queries import Catalog

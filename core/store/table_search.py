@@ -12,11 +12,11 @@ import pyarrow as pa
 from lamella.core.arrow.arrays import from_numpy, from_values
 from lamella.core.errors import BadData, BadSearch, UnknownColumn
 from lamella.core.filters.condition import Condition, condition_of
+from lamella.core.index.definition import Index
 from lamella.core.index.fulltext.open_parts import is_text, language_of
 from lamella.core.index.fulltext.query import Hits, Node, leaves, read, search
 from lamella.core.index.fulltext.snippets import Highlight, snippet
 from lamella.core.index.open_indexes import FULLTEXT
-from lamella.core.index.registry import Index
 from lamella.core.jobs import Job
 from lamella.core.query import find as local
 from lamella.core.query.source import When

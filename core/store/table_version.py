@@ -16,8 +16,9 @@ from lamella.core.arrow.arrays import from_numpy
 from lamella.core.arrow.sorted_ids import among, union
 from lamella.core.arrow.types import ID
 from lamella.core.errors import DamagedStore, StoreProblem
+from lamella.core.index.definition import Place
 from lamella.core.index.open_indexes import OpenIndexes
-from lamella.core.index.registry import Place, index_of
+from lamella.core.index.registry import index_of
 from lamella.core.processes import let_go_in_children
 from lamella.core.scan.checksums import checksum_of_bytes
 from lamella.core.scan.chunks import named_by_key

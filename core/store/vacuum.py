@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from lamella.core.errors import StoreBusy, StoreProblem
+from lamella.core.index.definition import DRAFT
 from lamella.core.index.open_indexes import indexes_of
-from lamella.core.index.registry import DRAFT, index_of, kind_of
+from lamella.core.index.registry import index_of, kind_of
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.transaction import RemovedFile, Transaction
 from lamella.core.store.folder import Layout, Readers, Reading, remove_empty

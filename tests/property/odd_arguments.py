@@ -155,6 +155,7 @@ OF_ROOMS = {
     "step",
     "step_together",
     "then",
+    "with_steps",
 }
 """What rooms of the program ask of one another, with arguments of their own making."""
 

@@ -24,8 +24,8 @@ import tantivy
 from tantivy.tantivy import __version__
 
 from lamella.core.errors import FileProblem
+from lamella.core.index.definition import DRAFT, Index, Place
 from lamella.core.index.fulltext.part import Part, Texts, TooLarge, Vocabulary, build, schema_of
-from lamella.core.index.registry import DRAFT, Index, Place
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import run_chunks
 from lamella.core.scan.parquet_file import unchanged

@@ -19,10 +19,10 @@ from pyarrow import types as is_
 from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.sorted_ids import EMPTY, among, union, without
 from lamella.core.errors import BadData, FileProblem, LamellaError, UnknownColumn, UnknownName, nearest
+from lamella.core.index.definition import Index, Options, Place
 from lamella.core.index.fulltext import files
 from lamella.core.index.fulltext.files import Covering, Source
 from lamella.core.index.fulltext.part import ENGLISH, LANGUAGES, Part, TooLarge, build
-from lamella.core.index.registry import Index, Options, Place
 from lamella.core.jobs import Job
 from lamella.core.processes import let_go_in_children
 from lamella.core.scan.read import changed_cells, take_rows

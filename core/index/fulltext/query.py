@@ -14,9 +14,9 @@ from tantivy import Occur, Query
 from lamella.core.arrow.sorted_ids import among
 from lamella.core.errors import BadSearch, UnknownColumn
 from lamella.core.filters.text.lexer import pointing
+from lamella.core.index.definition import Index
 from lamella.core.index.fulltext.open_parts import OpenFulltext, Placed, language_of
 from lamella.core.index.fulltext.part import Part, field_of, meanings, words
-from lamella.core.index.registry import Index
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Snapshot
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, Self
+
+import pyarrow as pa
 
 from lamella.core.errors import BadQuery, nearest, shown
 from lamella.core.filters.expr import Filter, Not, Predicate, Reference, all_of, any_of
 from lamella.core.query.expressions import DEEPEST, Condition, Constant, Expression, Named, call
-from lamella.core.query.steps import Aggregate
-
-if TYPE_CHECKING:
-    from lamella.core.query.builder import Asking
-
+from lamella.core.query.steps import Aggregate, How, Pipeline, Step
 
 Make = Callable[..., Expression]
 MANY = 1000
@@ -189,12 +187,42 @@ CONDITIONS = (*_COMPARISONS, "$in", *_GROUPS, "$not")
 RAW = ("$literal", "$switch")
 
 
+class Rows(Protocol):
+    """The rows that stages are given: a query, as far as a stage needs it."""
+
+    pipeline: Pipeline
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def sibling(self, name: str) -> Self | None: ...
+
+    def then(self, step: Step) -> Self: ...
+
+    def with_steps(self, steps: tuple[Step, ...]) -> Self: ...
+
+    def where(self, condition: Any) -> Self: ...
+
+    def limit(self, count: int | None, offset: int = 0) -> Self: ...
+
+    def sample(self, count: int, seed: int = 0) -> Self: ...
+
+    def facets(self, /, **queries: Callable[[Any], Any]) -> Self: ...
+
+    def join(
+        self, other: Any, *, left_on: tuple[str, ...], right_on: tuple[str, ...], how: How, suffix: str
+    ) -> Self: ...
+
+
 class Reading:
     """Reads the expressions of one stage. A condition asks of columns alone: what it compares beyond them
     becomes one of the `hidden` columns, which are computed first, in this order, and left out afterwards.
     """
 
-    def __init__(self, rows: Asking, taken: Iterable[str] = ()) -> None:
+    def __init__(self, rows: Rows, taken: Iterable[str] = ()) -> None:
         """`taken` are names that no hidden column may have, beside those that the rows have."""
         self.place = rows.name
         self._taken = {*rows.schema.names, *taken}

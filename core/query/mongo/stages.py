@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar, cast
 
 from pyarrow import types as is_
 
@@ -12,15 +12,21 @@ from lamella.core.arrow.nested import names_within, place_of
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadQuery, UnknownColumn
 from lamella.core.filters.expr import Predicate, columns_read
-from lamella.core.query.builder import join, query_of
 from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named, call
-from lamella.core.query.mongo.expressions import Reading, accumulated, arguments, single, unknown, whole
+from lamella.core.query.mongo.expressions import (
+    Reading,
+    Rows,
+    accumulated,
+    arguments,
+    single,
+    unknown,
+    whole,
+)
 from lamella.core.query.steps import (
     Aggregate,
     Compute,
     Group,
     Limit,
-    Pipeline,
     Select,
     Sort,
     Step,
@@ -29,15 +35,11 @@ from lamella.core.query.steps import (
 )
 from lamella.core.scan.snapshot import SortKey
 
-if TYPE_CHECKING:
-    from lamella.core.query.builder import Asking
-    from lamella.core.query.mongo.expressions import Reading
-
-
+R = TypeVar("R", bound=Rows)
 Values = Sequence[tuple[str, Expression]]
 
 
-def computed(rows: Asking, values: Values, reading: Reading) -> Asking:
+def computed(rows: Rows, values: Values, reading: Reading) -> Rows:
     """With these columns, and with the hidden ones they are computed from, which the caller leaves out."""
     if not _seen_changed(values):
         return _then_compute(rows, (*reading.hidden, *values))
@@ -47,7 +49,7 @@ def computed(rows: Asking, values: Values, reading: Reading) -> Asking:
     return _then_compute(rows, (*reading.hidden, *named))
 
 
-def selected(rows: Asking, names: Iterable[str]) -> Asking:
+def selected(rows: Rows, names: Iterable[str]) -> Rows:
     """These columns alone; unchanged where they are all there are."""
     wanted = tuple(names)
     if not wanted:
@@ -72,7 +74,7 @@ def flat(spec: Mapping[str, Any], place: str, above: str = "") -> Iterator[tuple
             yield f"{above}{name}", asked
 
 
-def refuse_inside(name: str, rows: Asking) -> None:
+def refuse_inside(name: str, rows: Rows) -> None:
     """A field inside a column cannot be made or taken away."""
     columns = rows.schema.names
     parts = name.split(".")
@@ -84,7 +86,7 @@ def refuse_inside(name: str, rows: Asking) -> None:
         )
 
 
-def _then_compute(rows: Asking, values: Values) -> Asking:
+def _then_compute(rows: Rows, values: Values) -> Rows:
     return rows.then(Compute(tuple(values))) if values else rows
 
 
@@ -113,7 +115,7 @@ NOTHING = Call("cast", (Constant(None), Constant("int64")))
 """The key of all rows where the stage says None, as a value that has a type."""
 
 
-def grouped(rows: Asking, spec: Any) -> Asking:
+def grouped(rows: Rows, spec: Any) -> Rows:
     """$group: a row for each value of `_id`, or of each of its parts, which become `_id.part`."""
     if not isinstance(spec, Mapping) or ID not in spec:
         raise BadQuery(
@@ -125,7 +127,7 @@ def grouped(rows: Asking, spec: Any) -> Asking:
     return _by(rows, _keys(spec[ID], reading), spec, reading)
 
 
-def bucketed(rows: Asking, spec: Any) -> Asking:
+def bucketed(rows: Rows, spec: Any) -> Rows:
     """$bucket: `_id` is where a range begins; each ends before the next one begins."""
     told = arguments(rows.name, "$bucket", spec, ("groupBy", "boundaries"), ("default", "output"))
     output = told.get("output", {COUNT: {"$sum": 1}})
@@ -141,14 +143,14 @@ def bucketed(rows: Asking, spec: Any) -> Asking:
     return _by(rows, [(ID, call("when", met, outside, _range(column, edges[:-1])))], output, reading)
 
 
-def counted(rows: Asking, name: Any) -> Asking:
+def counted(rows: Rows, name: Any) -> Rows:
     """$count: how many rows there are; of none there is no answer, as MongoDB has it."""
     if not isinstance(name, str) or not name or name.startswith("$") or "." in name:
         raise BadQuery(f"{rows.name}: $count takes a name, not {name!r}", fix='Write {"$count": "n"}')
     return rows.then(Group((), ((name, Aggregate("count")),), Predicate(name, "gt", (0,))))
 
 
-def sorted_by_count(rows: Asking, key: Any) -> Asking:
+def sorted_by_count(rows: Rows, key: Any) -> Rows:
     """$sortByCount: the values of an expression, the most frequent first."""
     if not (isinstance(key, str) and key.startswith("$")) and not isinstance(key, Mapping):
         raise BadQuery(f"{rows.name}: $sortByCount takes a field, not {key!r}", fix='Write "$carrier"')
@@ -156,8 +158,8 @@ def sorted_by_count(rows: Asking, key: Any) -> Asking:
 
 
 def _by(
-    rows: Asking, keys: Sequence[tuple[str, Expression]], spec: Mapping[str, Any], reading: Reading
-) -> Asking:
+    rows: Rows, keys: Sequence[tuple[str, Expression]], spec: Mapping[str, Any], reading: Reading
+) -> Rows:
     """The keys are called so in the end; aggregates are of the rows as they were."""
     named = {name: asked for name, asked in spec.items() if name != ID}
     aggregates = [one for name, asked in named.items() for one in accumulated(name, asked, reading)]
@@ -178,7 +180,7 @@ def _keys(given: Any, reading: Reading) -> list[tuple[str, Expression]]:
     return [(ID, reading.value(given))]
 
 
-def _sums(rows: Asking, aggregates: Mapping[str, Aggregate]) -> list[str]:
+def _sums(rows: Rows, aggregates: Mapping[str, Aggregate]) -> list[str]:
     """Sums of numbers, which MongoDB has as 0 where there are none."""
     schema = rows.schema
     return [
@@ -222,7 +224,7 @@ def _range(column: str, begins: Sequence[Any]) -> Expression:
     return call("when", below, _range(column, begins[:middle]), _range(column, begins[middle:]))
 
 
-def projected(rows: Asking, spec: Any) -> Asking:
+def projected(rows: Rows, spec: Any) -> Rows:
     """Either what is left or what is left out; `_id` is left unless it is left out by name."""
     asked = dict(flat(_document("$project", spec, rows), rows.name))
     kept = {name: value for name, value in asked.items() if not _is_flag(value) or value}
@@ -239,7 +241,7 @@ def projected(rows: Asking, spec: Any) -> Asking:
     return _kept(rows, kept)
 
 
-def with_fields(rows: Asking, spec: Any) -> Asking:
+def with_fields(rows: Rows, spec: Any) -> Rows:
     """$addFields, which is called $set too: each replaces the column of its name, or comes behind all."""
     asked = list(flat(_document("$addFields", spec, rows), rows.name))
     for name, _ in asked:
@@ -250,7 +252,7 @@ def with_fields(rows: Asking, spec: Any) -> Asking:
     return selected(computed(rows, values, reading), names)
 
 
-def without(rows: Asking, names: list[str]) -> Asking:
+def without(rows: Rows, names: list[str]) -> Rows:
     """$unset. Raises `UnknownColumn`."""
     gone: set[str] = set()
     for name in names:
@@ -259,7 +261,7 @@ def without(rows: Asking, names: list[str]) -> Asking:
     return selected(rows, [name for name in rows.schema.names if name not in gone])
 
 
-def _kept(rows: Asking, asked: Mapping[str, Any]) -> Asking:
+def _kept(rows: Rows, asked: Mapping[str, Any]) -> Rows:
     reading = Reading(rows, asked)
     names: list[str] = []
     values = []
@@ -273,7 +275,7 @@ def _kept(rows: Asking, asked: Mapping[str, Any]) -> Asking:
     return selected(computed(rows, values, reading), names)
 
 
-def _there(name: str, rows: Asking) -> list[str]:
+def _there(name: str, rows: Rows) -> list[str]:
     types = {field.name: field.type for field in rows.schema}
     found = called(name, types) or ([name] if place_of(name, types) is not None else [])
     if not found:
@@ -286,7 +288,7 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool | int | float)
 
 
-def _document(stage: str, spec: Any, rows: Asking) -> Mapping[str, Any]:
+def _document(stage: str, spec: Any, rows: Rows) -> Mapping[str, Any]:
     if not isinstance(spec, Mapping) or not spec:
         raise BadQuery(
             f"{rows.name}: {stage} takes a dict, not {spec!r}", fix=f'Write {{"{stage}": {{"name": 1}}}}'
@@ -294,7 +296,7 @@ def _document(stage: str, spec: Any, rows: Asking) -> Mapping[str, Any]:
     return spec
 
 
-def looked_up(rows: Asking, spec: Any, then: tuple[str, Any] | None) -> Asking:
+def looked_up(rows: Rows, spec: Any, then: tuple[str, Any] | None) -> Rows:
     """The columns of the other table are called by paths below what `as` says: `airline.name`.
 
     Rows without a partner are left out, unless $unwind keeps them; null is no partner of null.
@@ -311,7 +313,8 @@ def looked_up(rows: Asking, spec: Any, then: tuple[str, Any] | None) -> Asking:
     renamed = tuple((f"{name}.{column}", Named(column)) for column in dict.fromkeys([*columns, key]))
     right = other.then(Compute(renamed)).then(Select(tuple(column for column, _ in renamed)))
     taken = set(called(name, rows.schema.names))
-    found = join(rows, right, ((told["localField"],), (f"{name}.{key}",)), "left" if keep else "inner", "")
+    ours, theirs = (told["localField"],), (f"{name}.{key}",)
+    found = rows.join(right, left_on=ours, right_on=theirs, how="left" if keep else "inner", suffix="")
     shown = [f"{name}.{column}" for column in columns]
     return selected(found, [*(one for one in rows.schema.names if one not in taken), *shown])
 
@@ -339,20 +342,19 @@ def _kept_without_partner(place: str, name: str, then: tuple[str, Any] | None) -
     )
 
 
-def _named(rows: Asking, name: str) -> Asking:
+def _named(rows: Rows, name: str) -> Rows:
     """A table of the same store. Raises `UnknownTable`."""
-    dataset = rows.sources[rows.pipeline.source]
-    sibling = dataset.sibling(name)
+    sibling = rows.sibling(name)
     if sibling is None:
         raise BadQuery(
             f"{rows.name}: $lookup finds no '{name}'",
             "Only tables of one store know each other by name",
             "Join the other dataset: .join(other, left_on=…, right_on=…)",
         )
-    return query_of(sibling)
+    return sibling
 
 
-def _narrowed(other: Asking, pipeline: Any) -> Asking:
+def _narrowed(other: Rows, pipeline: Any) -> Rows:
     if not isinstance(pipeline, list | tuple):
         raise BadQuery(f"{other.name}: the pipeline of $lookup is a list of stages, not {pipeline!r}")
     for stage in pipeline:
@@ -365,7 +367,7 @@ def _narrowed(other: Asking, pipeline: Any) -> Asking:
     return other
 
 
-Stage = Callable[["Asking", Any], "Asking"]
+Stage = Callable[[Rows, Any], Rows]
 _EXAMPLE = '{"$match": {"carrier": "UA"}}'
 _WAYS_OUT = {
     "$bucketAuto": "Ask for ranges of one width: .buckets('distance', 10)",
@@ -381,7 +383,7 @@ _WAYS_OUT = {
 }
 
 
-def aggregated(rows: Asking, stages: Any) -> Asking:
+def aggregated(rows: R, stages: Any) -> R:
     """The rows after all stages.
 
     Raises `BadQuery`, `BadFilter`, `UnknownColumn` or `UnknownTable` for a stage that is not known, is not
@@ -392,7 +394,7 @@ def aggregated(rows: Asking, stages: Any) -> Asking:
             f"{rows.name}: aggregate takes a list of stages, not {stages!r}", fix=f"Write [{_EXAMPLE}]"
         )
     waiting = [single(rows.name, "stage", stage, _EXAMPLE) for stage in reversed(stages)]
-    found = rows
+    found: Rows = rows
     while waiting:
         name, asked = waiting.pop()
         if name == LOOKUP:
@@ -401,10 +403,10 @@ def aggregated(rows: Asking, stages: Any) -> Asking:
             found = STAGES[name](found, asked)
         else:
             raise unknown(rows.name, "stage", name, [*STAGES, LOOKUP], _WAYS_OUT)
-    return _limits_in_one(rows, found)
+    return cast(R, _limits_in_one(rows, found))
 
 
-def _matched(rows: Asking, asked: Any) -> Asking:
+def _matched(rows: Rows, asked: Any) -> Rows:
     """What `$expr` compares may be computed, where it stands beside the conditions."""
     if not isinstance(asked, Mapping):
         raise BadQuery(f"{rows.name}: $match takes a dict, not {asked!r}", fix=f"Write {_EXAMPLE}")
@@ -419,7 +421,7 @@ def _matched(rows: Asking, asked: Any) -> Asking:
     return selected(met.then(Compute(tuple(reading.hidden))).then(Where(condition)), met.schema.names)
 
 
-def _sorted(rows: Asking, asked: Any) -> Asking:
+def _sorted(rows: Rows, asked: Any) -> Rows:
     if not isinstance(asked, Mapping) or not asked:
         raise BadQuery(f"{rows.name}: $sort takes a dict, not {asked!r}", fix='Write {"$sort": {"n": -1}}')
     for name, direction in asked.items():
@@ -431,32 +433,32 @@ def _sorted(rows: Asking, asked: Any) -> Asking:
     return rows.then(Sort(tuple(SortKey(name, direction == -1) for name, direction in asked.items())))
 
 
-def _limited(rows: Asking, asked: Any) -> Asking:
+def _limited(rows: Rows, asked: Any) -> Rows:
     return rows.limit(whole(rows.name, "$limit", asked, 1))
 
 
-def _skipped(rows: Asking, asked: Any) -> Asking:
+def _skipped(rows: Rows, asked: Any) -> Rows:
     return rows.limit(None, whole(rows.name, "$skip", asked, 0))
 
 
-def _sampled(rows: Asking, asked: Any) -> Asking:
+def _sampled(rows: Rows, asked: Any) -> Rows:
     """`seed` is ours: the same rows and seed give the same sample."""
     told = arguments(rows.name, "$sample", asked, ("size",), ("seed",))
     return rows.sample(whole(rows.name, "$sample", told["size"], 1), told.get("seed", 0))
 
 
-def _unset(rows: Asking, asked: Any) -> Asking:
+def _unset(rows: Rows, asked: Any) -> Rows:
     names = [asked] if isinstance(asked, str) else asked
     if not isinstance(names, list | tuple) or not names or not all(isinstance(n, str) for n in names):
         raise BadQuery(f"{rows.name}: $unset takes names, not {asked!r}", fix='Write {"$unset": ["a", "b"]}')
     return without(rows, list(names))
 
 
-def _unwound(rows: Asking, asked: Any) -> Asking:
+def _unwound(rows: Rows, asked: Any) -> Rows:
     return rows.then(Unwind(*unwound_path(rows.name, asked)))
 
 
-def _faceted(rows: Asking, asked: Any) -> Asking:
+def _faceted(rows: Rows, asked: Any) -> Rows:
     if not isinstance(asked, Mapping) or not asked:
         raise BadQuery(
             f"{rows.name}: $facet takes a dict, not {asked!r}", fix='Write {"late": [{"$match": …}]}'
@@ -464,11 +466,11 @@ def _faceted(rows: Asking, asked: Any) -> Asking:
     return rows.facets(**{str(name): _behind(stages) for name, stages in asked.items()})
 
 
-def _behind(stages: Any) -> Callable[[Asking], Asking]:
+def _behind(stages: Any) -> Callable[[Rows], Rows]:
     return lambda rows: aggregated(rows, stages)
 
 
-def _limits_in_one(before: Asking, after: Asking) -> Asking:
+def _limits_in_one(before: Rows, after: Rows) -> Rows:
     """$skip and the $limit that follows as one step: then rows are found by their position."""
     count = len(before.pipeline.steps)
     steps: list[Step] = []
@@ -478,9 +480,7 @@ def _limits_in_one(before: Asking, after: Asking) -> Asking:
             steps[-1] = Limit(step.count, last.offset)
         else:
             steps.append(step)
-    from lamella.core.query.builder import Asking
-
-    return Asking(after.sources, Pipeline(after.pipeline.source, (*after.pipeline.steps[:count], *steps)))
+    return after.with_steps((*after.pipeline.steps[:count], *steps))
 
 
 LOOKUP = "$lookup"
