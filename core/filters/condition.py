@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, cast
 
 import pyarrow as pa
 
+from lamella.core.arrow.nested import python_value
 from lamella.core.errors import BadData, BadFilter, shown
-from lamella.core.filters.expr import Filter
+from lamella.core.filters.expr import Filter, Predicate, any_of
+from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.filters.mongo import from_mongo
+from lamella.core.filters.operators import OPERATORS
 from lamella.core.filters.text import parse
 from lamella.core.validation import items_of
 
@@ -61,3 +64,26 @@ def rows_chosen(given: Any, what: str, about: Described | None = None) -> Filter
     """A condition, row ids as a list, or None for all rows; raises `BadFilter` for anything else."""
     ids = None if isinstance(given, str) else items_of(given)
     return condition_of(given, what, about) if ids is None else ids
+
+
+def in_condition(name: str, type_: pa.DataType, values: pa.ChunkedArray) -> Filter:
+    """The column holds one of the values, of which none is null."""
+    operands = tuple(dict.fromkeys(_operands(values)))
+    if len(operands) > 1 and OPERATORS["in"].fits(type_):
+        return Predicate(name, "in", operands)
+    return any_of(Predicate(name, "eq", (value,)) for value in operands)
+
+
+def _operands(values: pa.ChunkedArray) -> Iterable[object]:
+    """Whole numbers and texts are the same in Python, and are made all at once."""
+    if kind_of(values.type) in (Kind.INTEGER, Kind.TEXT):
+        return cast(list[object], values.to_pylist())
+    return map(_operand, values)
+
+
+def _operand(scalar: pa.Scalar) -> object:
+    """A key as a condition takes it. Nanoseconds have no Python value but pandas': they are told as text."""
+    kind = scalar.type
+    if (pa.types.is_timestamp(kind) or pa.types.is_time64(kind)) and kind.unit == "ns":
+        return scalar.cast(pa.string()).as_py()
+    return python_value(scalar)

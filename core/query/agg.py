@@ -1,7 +1,7 @@
 """Aggregates to ask for: `table.group_by("carrier").agg(n=agg.count(), late=agg.mean("dep_delay"))`.
 
 Each takes a column's name, or an expression such as `col("arr_delay") - col("dep_delay")`, and as `where` a
-condition for the rows that it is computed of. What they mean is in `core.query.aggregates`.
+condition for the rows that it is computed of. What they mean is in `core.query.functions.aggregates`.
 """
 
 from __future__ import annotations

@@ -16,11 +16,9 @@ from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
 from lamella.core.filters.values import convert, float_width, nearest_float
 from lamella.core.jobs import Job
 from lamella.core.query import execute as answers
-from lamella.core.query.aggregates import AGGREGATES, aggregated
 from lamella.core.query.buckets import bucketed
 from lamella.core.query.duckdb_types import sql_type
 from lamella.core.query.engine import not_too_deep
-from lamella.core.query.execute import Faceted, Shared
 from lamella.core.query.expressions import Named
 from lamella.core.query.fields import (
     Field,
@@ -37,12 +35,14 @@ from lamella.core.query.fields import (
     text,
     try_cast,
 )
+from lamella.core.query.functions.aggregates import AGGREGATES, aggregated
 from lamella.core.query.functions.table import condition, typed
 from lamella.core.query.functions.types import brought, changed, common_type, in_common, may_round
 from lamella.core.query.plan import (
     Chosen,
     Computed,
     Cut,
+    Faceted,
     Filtered,
     Grouped,
     Joined,
@@ -50,6 +50,7 @@ from lamella.core.query.plan import (
     Node,
     Rank,
     Scan,
+    Shared,
     Unnested,
     sampled,
 )

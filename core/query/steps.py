@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """`function` is an id of the table in `core.query.aggregates`; `where` asks of the rows before they are
-    grouped which of them count."""
+    """`function` is an id of the table in `core.query.functions.aggregates`; `where` asks of the rows before
+    they are grouped which of them count."""
 
     function: str
     value: Expression | None = None

@@ -16,12 +16,12 @@ from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.sorted_ids import EMPTY, distinct, without
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, StoreProblem, UnknownTable
+from lamella.core.filters.condition import in_condition
 from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.filters.operators import OPERATORS
 from lamella.core.jobs import Job
 from lamella.core.query.find import find_rows
-from lamella.core.query.listed import is_one_of
 from lamella.core.query.source import When
 from lamella.core.relations.relation import Link, brought, meeting_type
 from lamella.core.scan.read import cells_at, finish, pieces, take_rows
@@ -75,7 +75,9 @@ class Keys:
             return None
         if not all(map(_fits_conditions, self._values)):
             return None
-        return all_of(is_one_of(c, v) for c, v in zip(self._columns, self._values, strict=True))
+        return all_of(
+            in_condition(c.name, c.type, v) for c, v in zip(self._columns, self._values, strict=True)
+        )
 
     def matching(self, snapshot: Snapshot, where: Filter | None, job: Job) -> Matched:
         """The live rows of `snapshot` that have a key in the columns, and meet `where`."""

@@ -12,12 +12,12 @@ from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import ID, exact_cast
 from lamella.core.errors import BadData, UnknownRow
+from lamella.core.filters.condition import in_condition
 from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
 from lamella.core.filters.kinds import COUNTED, kind_of
 from lamella.core.index.planning import serve
 from lamella.core.jobs import Job
 from lamella.core.query.find import find_rows
-from lamella.core.query.listed import is_one_of
 from lamella.core.scan.read import finish, live_positions, pieces, take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, _is_id, _no_id, ids_at, known_ids
 from lamella.core.scan.snapshot import Column
@@ -122,7 +122,7 @@ def _rows_by_index(state: State, columns: Sequence[Column], keys: pa.Table) -> p
 
 
 def _holds(column: Column, values: pa.ChunkedArray) -> Filter:
-    there = is_one_of(column, values.drop_null())
+    there = in_condition(column.name, column.type, values.drop_null())
     return any_of([there, Predicate(column.name, "is_null")]) if values.null_count else there
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lamella.app import cli
-from lamella.core.query.aggregates import AGGREGATES
+from lamella.core.query.functions.aggregates import AGGREGATES
 from lamella.core.query.functions.table import FUNCTIONS
 from lamella.core.query.mongo.expressions import ACCUMULATORS, CONDITIONS, OPERATORS, RAW
 from lamella.core.query.mongo.stages import LOOKUP, STAGES

@@ -12,8 +12,8 @@ import pytest
 from lamella import Store, agg, col, open_dataset
 from lamella.core.errors import BadData, BadFilter, BadQuery, Cancelled, LamellaError, UnknownColumn
 from lamella.core.jobs import Job
-from lamella.core.query.aggregates import AGGREGATES
 from lamella.core.query.builder import Asking
+from lamella.core.query.functions.aggregates import AGGREGATES
 
 
 @pytest.fixture(scope="module")
