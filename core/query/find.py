@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 
 import duckdb
 import numpy as np
@@ -19,7 +19,7 @@ from sqlglot import exp
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.sorted_ids import EMPTY, among, without
 from lamella.core.filters.binding import bind, bind_to
-from lamella.core.filters.expr import Filter, columns_read
+from lamella.core.filters.expr import Filter, columns_read, predicates
 from lamella.core.filters.to_arrow import mask
 from lamella.core.filters.to_sql import to_sql
 from lamella.core.index.planning import Served, in_sort_order, key_columns, meeting, serve
@@ -30,6 +30,7 @@ from lamella.core.query.number_sort import is_sorted_here, number_order, room_fo
 from lamella.core.query.pruning import files_of, may_meet, row_groups_of
 from lamella.core.scan.cache import LruCache, cache
 from lamella.core.scan.chunks import are_decoded
+from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.read import Piece, live_positions, piece_at, pieces, runs, with_changes
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, SortKey, project
 
@@ -38,6 +39,8 @@ ROWS_AT_ONCE = 500_000
 FEWEST_ROWS = 4_096
 MANY_TEXTS = 250_000
 """DuckDB compares so many sooner than they are decoded: docs/design/reading.md has the figures."""
+PARTS_OF_TEXTS = frozenset({"contains", "not_contains", "starts_with", "ends_with", "like", "regex"})
+"""Operators that take longer than a comparison of whole values."""
 MOST_IN_STATEMENT = 10_000
 """So many rows that an index finds are handed to a statement; of more, the engine reads the files."""
 FEW_TO_ORDER = 10_000
@@ -153,13 +156,11 @@ class Search:
     # ------------------------------------------------------------------ choosing
 
     def _chosen(self) -> Strategy:
-        if not self._statement and (self.sort or self.first is not None) and self._is_order_cached():
+        if not self._statement and self._may_have_order() and self._is_order_cached():
             return Strategy(Method.ORDER, "the rows were put in this order before")
-        self._served = serve(self.snapshot, self.where, self.sort, self.first)
-        if self._served is not None and not (
-            self._statement and len(self._served.positions) > MOST_IN_STATEMENT
-        ):
-            return Strategy(Method.INDEX, self._served.index)
+        served = self._served = serve(self.snapshot, self.where, self.sort, self.first)
+        if served is not None and (not self._statement or len(served.positions) <= MOST_IN_STATEMENT):
+            return Strategy(Method.INDEX, served.index)
         why = self._why_duckdb()
         if why:
             return Strategy(Method.DUCKDB, why)
@@ -175,9 +176,33 @@ class Search:
             return f"there are more than {MOST_CACHED_ROWS:,} rows"
         if key_columns(self.snapshot, self.sort) is None:
             return "no one else puts values of these types in order"
-        if self.first is None and self._has_texts_to_decode():
+        if self.first is not None or self.snapshot.num_positions < MANY_TEXTS:
+            return ""
+        if self._compares_repeated_texts():
+            return "texts that repeat are compared once each"
+        if self._has_texts_to_decode():
             return "texts would have to be decoded first, and this is the first search among them"
         return ""
+
+    @cached_property
+    def _bound(self) -> Filter:
+        assert self.where is not None
+        return bind(self.where, self.snapshot.schema, self.snapshot.name)
+
+    def _compares_repeated_texts(self) -> bool:
+        """Whether parts of texts are looked at that files hold once each, apart from where they stand."""
+        names = {p.column for p in predicates(self._bound) if p.operator in PARTS_OF_TEXTS or p.ignore_case}
+        columns = [column for column in project(self.snapshot, names) if not column.path]
+        return any(
+            unchanged(file).repeats_texts(file.names[column.key])
+            for column in columns
+            for file in files_of(self.snapshot)
+            if column.key in file.names
+        )
+
+    def _may_have_order(self) -> bool:
+        """Orders are cached of sorts, and for the pages of filtered rows where masks do not find these."""
+        return bool(self.sort) or (self.first is not None and not is_cacheable(self.snapshot))
 
     def _is_order_cached(self) -> bool:
         """Also sees to it that an order of which the first rows are asked for again is cached whole."""
@@ -192,13 +217,10 @@ class Search:
     def _has_texts_to_decode(self) -> bool:
         """Whether the columns to compare hold many texts, or other values without a width, that are not in
         memory, and were not searched before."""
-        if self.snapshot.num_positions < MANY_TEXTS or self.where is None:
-            return False
-        bound = bind(self.where, self.snapshot.schema, self.snapshot.name)
-        columns = [c for c in project(self.snapshot, columns_read(bound)) if not _has_width(c.type)]
+        columns = [c for c in project(self.snapshot, columns_read(self._bound)) if not _has_width(c.type)]
         if not columns:
             return False
-        wanted = may_meet(self.snapshot, bound)
+        wanted = may_meet(self.snapshot, self._bound)
         cold = [
             piece
             for piece in pieces(self.snapshot, 0, self.snapshot.num_positions)
@@ -210,7 +232,11 @@ class Search:
             return False
         segment = cold[0].segment
         assert isinstance(segment, FileSegment)
-        return not _searched.again((segment.path, tuple(column.key for column in columns)))
+        searched = (segment.path, tuple(column.key for column in columns))
+        if not _searched.again(searched):
+            return True
+        _searched.forget(searched)  # where the cache has no room for the texts, DuckDB is the next again
+        return False
 
     def _forced(self, method: Method) -> Strategy:
         if method is Method.INDEX:
@@ -245,9 +271,7 @@ class Search:
 
     def _masked(self, job: Job, enough: int | None) -> Found:
         """Once `enough` are found the rest is not looked at."""
-        snapshot, where = self.snapshot, self.where
-        assert where is not None
-        bound = bind(where, snapshot.schema, snapshot.name)
+        snapshot, bound = self.snapshot, self._bound
         counted_by = [column.name for column in snapshot.columns[:1]]  # where the filter asks nothing of rows
         columns = project(snapshot, columns_read(bound) or counted_by)
         found, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
@@ -498,6 +522,10 @@ class _Seen:
             if len(self._keys) > MOST_ASKED:
                 self._keys.popitem(last=False)
         return again
+
+    def forget(self, key: Hashable) -> None:
+        with self._lock:
+            self._keys.pop(key, None)
 
     def clear(self) -> None:
         with self._lock:

@@ -184,7 +184,7 @@ def test_texts_are_decoded_the_second_time_that_they_are_searched(
     unindexed: Table, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(find, "MANY_TEXTS", 1_000)
-    where, held = col("word").contains("4"), cache.max_bytes
+    where, held = col("word") == "w4", cache.max_bytes
     cache.resize(0)
     cache.resize(held)
     used = []
@@ -195,6 +195,31 @@ def test_texts_are_decoded_the_second_time_that_they_are_searched(
         used.append(found.strategy.method)
         assert found.positions.tolist() == expected(unindexed, where, ())
     assert used == [Method.DUCKDB, Method.MASKS, Method.MASKS]
+
+
+def test_texts_that_find_no_room_are_not_decoded_for_every_search(
+    unindexed: Table, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find, "MANY_TEXTS", 1_000)
+    snapshot, held = unindexed.snapshot(), cache.max_bytes
+    cache.resize(0)
+    try:
+        methods = [Search(snapshot, col("word") == "w4").strategy.method for _ in range(4)]
+    finally:
+        cache.resize(held)
+    assert methods == [Method.DUCKDB, Method.MASKS, Method.DUCKDB, Method.MASKS]
+
+
+def test_parts_of_texts_that_repeat_are_compared_by_duckdb(
+    unindexed: Table, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for where in (col("word").contains("4"), col("word").equals("W4", ignore_case=True)):
+        assert Search(unindexed.snapshot(), where).strategy.method is Method.MASKS
+    monkeypatch.setattr(find, "MANY_TEXTS", 1_000)
+    for where in (col("word").contains("4"), col("word").equals("W4", ignore_case=True)):
+        for _ in range(3):
+            assert unindexed.count(where) > 0
+    assert use.methods == {Method.DUCKDB}
 
 
 def test_numbers_are_decoded_at_once(unindexed: Table, use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
