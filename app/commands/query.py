@@ -20,7 +20,7 @@ from lamella.core.datasets.sql import sql as sql_over
 from lamella.core.errors import BadQuery, DamagedFile, FileProblem, LamellaError, UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.query import agg
-from lamella.core.query.builder import Asking
+from lamella.core.query.builder import Query
 from lamella.core.query.expressions import Named
 from lamella.core.query.profile import ColumnProfile
 from lamella.core.query.steps import Aggregate
@@ -271,9 +271,9 @@ def _table(source: Source, arguments: argparse.Namespace) -> Dataset:
     return earlier
 
 
-def _query(source: Source, arguments: argparse.Namespace) -> Asking:
+def _query(source: Source, arguments: argparse.Namespace) -> Query:
     if arguments.saved is not None:
-        return Asking.of(_json(_text(arguments), str(arguments.saved)), source.table)
+        return Query.of(_json(_text(arguments), str(arguments.saved)), source.table)
     rows = _table(source, arguments).where(arguments.where)
     if arguments.aggregate is not None:
         return rows.aggregate(_json(arguments.aggregate, "--aggregate"))

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
-from lamella.core.query.builder import Asking, Fluent, query_of
+from lamella.core.query.builder import Fluent, Query, query_of
 from lamella.core.query.source import Keys, Source
 from lamella.core.scan.snapshot import Snapshot
 from lamella.core.validation import text_of
@@ -29,7 +29,7 @@ class Dataset(Fluent, ABC):
     def snapshot(self) -> Snapshot:
         """The rows as they are now, frozen. Cheap: no data is read."""
 
-    def asking(self) -> Asking:
+    def as_query(self) -> Query:
         return query_of(self)
 
     @property
@@ -90,10 +90,10 @@ class Dataset(Fluent, ABC):
         `col("n") > 1`, `"n > 1"`. `flatten` puts the fields of structs in their place, named by their paths.
         Raises `UnknownColumn`, `BadFilter`, and `BadData` for a negative limit or offset.
         """
-        from lamella.core.query.query import answer, asked
+        from lamella.core.query.scan_query import read_scan, scan_query_of
 
         snapshot = self._whole(job)
-        return answer(snapshot, asked(snapshot, columns, where, sort, limit, offset), job, flatten)
+        return read_scan(snapshot, scan_query_of(snapshot, columns, where, sort, limit, offset), job, flatten)
 
     def batches(
         self,
@@ -105,10 +105,10 @@ class Dataset(Fluent, ABC):
         flatten: bool = False,
     ) -> pa.RecordBatchReader:
         """The same rows streamed, in bounded memory (a filter or sort takes eight bytes a row found)."""
-        from lamella.core.query.query import asked, stream
+        from lamella.core.query.scan_query import scan_query_of, stream_scan
 
         snapshot = self._whole(job)
-        return stream(snapshot, asked(snapshot, columns, where, sort), job, flatten)
+        return stream_scan(snapshot, scan_query_of(snapshot, columns, where, sort), job, flatten)
 
     def explain(
         self,
@@ -121,10 +121,10 @@ class Dataset(Fluent, ABC):
     ) -> Explain:
         """What `read` with the same arguments has to read of the files; the rows are found, not fetched."""
         from lamella.core.query.explain import explain
-        from lamella.core.query.query import asked
+        from lamella.core.query.scan_query import scan_query_of
 
         snapshot = self._whole(job)
-        return explain(snapshot, asked(snapshot, columns, where, sort, limit, offset), job)
+        return explain(snapshot, scan_query_of(snapshot, columns, where, sort, limit, offset), job)
 
     def profile(self, column: str, where: Condition | None = None, job: Job | None = None) -> ColumnProfile:
         """What a column, or a field inside one by its path, holds in the rows that meet `where`: counts, the

@@ -13,7 +13,7 @@ from lamella.core.datasets.formats import open_dataset
 from lamella.core.errors import BadData
 from lamella.core.jobs import Job
 from lamella.core.query.source import When
-from lamella.core.query.sql.run import Asked, Parameters, run_sql
+from lamella.core.query.sql.run import Parameters, SqlRequest, run_sql
 from lamella.core.query.sql.sources import Sources
 from lamella.core.validation import text_of
 
@@ -49,6 +49,6 @@ def sql(
             raise BadData(f"'{name}' is no dataset, but {given!r}", fix="Give a dataset, a table or a path")
         return given if isinstance(given, Dataset) else open_dataset(given)
 
-    asked = Asked(parameters, None, seconds, memory, files)
+    asked = SqlRequest(parameters, None, seconds, memory, files)
     sources = Sources("the statement", list(datasets), find, open_file=open_dataset)
     return run_sql(text_of(text, "the statement"), sources, asked, job)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Placing:
+class IndexFile:
     """A data file whose rows begin at position `start`, and where the index of it is; None where it lacks the
     column, which then is null in all of its rows."""
 
@@ -38,7 +38,7 @@ class Placing:
     path: Path | None
 
 
-class Placed:
+class IndexPlacement:
     """Where the index files of a snapshot are. Any thread: what two make at once is the same.
 
     `loose` are rows that no index holds yet, and where they begin.
@@ -52,21 +52,21 @@ class Placed:
         self.loose = [(start, s) for start, s in placed if isinstance(s, MemorySegment)]
         self.loose_rows = sum(segment.num_rows for _, segment in self.loose)
         self._columns = {column.name: column for column in reversed(snapshot.columns)}
-        self._by_column: dict[int, list[Placing]] = {}
+        self._by_column: dict[int, list[IndexFile]] = {}
 
     def column(self, name: str) -> Column | None:
         return self._columns.get(name)
 
-    def files(self, column: Column) -> list[Placing]:
+    def files(self, column: Column) -> list[IndexFile]:
         """The data files, in the order of their rows."""
         found = self._by_column.get(column.key)
         if found is None:
             found = self._by_column[column.key] = [self._placing(*file, column) for file in self._files]
         return found
 
-    def _placing(self, start: int, segment: FileSegment, column: Column) -> Placing:
+    def _placing(self, start: int, segment: FileSegment, column: Column) -> IndexFile:
         there = column.key in segment.names
-        return Placing(
+        return IndexFile(
             start, segment, sorted_file.sorted_path(self._place, segment, column) if there else None
         )
 
@@ -79,7 +79,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
-class _Opened:
+class _OpenFile:
     """A file as it was read: `fingerprint` is its size and time (in ns), None where there was no file;
     `index` is None where none could be had of it."""
 
@@ -104,8 +104,8 @@ class OpenIndexes:
         self.listed: tuple[Index, ...] = ()
         self._sorted: frozenset[int] = frozenset()
         self._complete: tuple[FileSegment, ...] | None = None
-        self._open: OrderedDict[Path, _Opened] = OrderedDict()
-        self._placed: WeakKeyDictionary[Snapshot, Placed] = WeakKeyDictionary()
+        self._open: OrderedDict[Path, _OpenFile] = OrderedDict()
+        self._placed: WeakKeyDictionary[Snapshot, IndexPlacement] = WeakKeyDictionary()
         self.changes = SortedChanges()
         self._one_at_a_time = threading.Lock()
         let_go_in_children(self)
@@ -136,14 +136,14 @@ class OpenIndexes:
         """Whether there is a sorted index of the column itself."""
         return column.key in self._sorted and not column.path
 
-    def placed(self, snapshot: Snapshot) -> Placed:
+    def placed(self, snapshot: Snapshot) -> IndexPlacement:
         """Where the index files of a snapshot are."""
         found = self._placed.get(snapshot)
         if found is None:
-            found = self._placed[snapshot] = Placed(self.place, snapshot)
+            found = self._placed[snapshot] = IndexPlacement(self.place, snapshot)
         return found
 
-    def sorted_file(self, placing: Placing, column: Column) -> Sorted | None:
+    def sorted_file(self, placing: IndexFile, column: Column) -> Sorted | None:
         """The column's index of a data file, made if it is missing or damaged; None where that cannot be."""
         segment, path = placing.segment, placing.path
         if path is None:
@@ -152,7 +152,7 @@ class OpenIndexes:
             now, held = _fingerprint(path), self._open.get(path)
             if held is None or not held.holds(now):
                 index = self._opened(path, segment, column)
-                held = self._open[path] = _Opened(now if index is None else _fingerprint(path), index)
+                held = self._open[path] = _OpenFile(now if index is None else _fingerprint(path), index)
                 if len(self._open) > KEPT_OPEN:
                     self._open.popitem(last=False)
             return held.index
@@ -219,7 +219,7 @@ class FileIndex:
     """Of the data file whose rows begin at position `start`: looked for on disk once, and only when it is
     asked."""
 
-    def __init__(self, indexes: OpenIndexes, placing: Placing, column: Column) -> None:
+    def __init__(self, indexes: OpenIndexes, placing: IndexFile, column: Column) -> None:
         self.start = placing.start
         self._indexes, self._placing, self._column = indexes, placing, column
         self._found: Sorted | None = None
@@ -239,7 +239,7 @@ def indexes_of(snapshot: Snapshot) -> OpenIndexes:
     return snapshot.indexes
 
 
-def placed(snapshot: Snapshot) -> Placed:
+def index_placement(snapshot: Snapshot) -> IndexPlacement:
     """Of a snapshot that has indexes."""
     return indexes_of(snapshot).placed(snapshot)
 
@@ -248,10 +248,13 @@ def indexed_column(snapshot: Snapshot, name: str) -> Column | None:
     """The column of this name, if there is a sorted index of it."""
     if snapshot.indexes is None:
         return None
-    found = placed(snapshot).column(name)
+    found = index_placement(snapshot).column(name)
     return found if found is not None and snapshot.indexes.is_sorted(found) else None
 
 
 def file_indexes(snapshot: Snapshot, column: Column) -> list[FileIndex]:
     """The index of each data file by a column that is indexed."""
-    return [FileIndex(indexes_of(snapshot), placing, column) for placing in placed(snapshot).files(column)]
+    return [
+        FileIndex(indexes_of(snapshot), placing, column)
+        for placing in index_placement(snapshot).files(column)
+    ]

@@ -14,8 +14,14 @@ from lamella.core.arrow.sorted_ids import EMPTY, among, union, without
 from lamella.core.filters.binding import Bound, bind_to
 from lamella.core.filters.expr import And, Branch, Filter, Or, Predicate, columns_read, fold
 from lamella.core.filters.to_arrow import mask
-from lamella.core.index.open_indexes import FileIndex, file_indexes, indexed_column, indexes_of, placed
-from lamella.core.index.runs import NotServed, Runs, Sought
+from lamella.core.index.open_indexes import (
+    FileIndex,
+    file_indexes,
+    index_placement,
+    indexed_column,
+    indexes_of,
+)
+from lamella.core.index.runs import IndexCondition, NotServed, Runs
 from lamella.core.index.sorted import Sorted, Span, can_be_ordered, ranks
 from lamella.core.scan.read import changed_cells, in_memory, take_rows
 from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, SortKey, project
@@ -42,7 +48,7 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class LaidOver:
+class OverlayCandidates:
     """Pending cells of a column: the positions `changed`, and which of these may meet the condition; they do
     if `exact`. `rows` is how many have to be looked at for that."""
 
@@ -60,7 +66,7 @@ def index_name(column: Column) -> str:
     return f"sorted index on {column.name}"
 
 
-def meeting(snapshot: Snapshot, positions: np.ndarray, condition: Filter) -> np.ndarray:
+def are_met(snapshot: Snapshot, positions: np.ndarray, condition: Filter) -> np.ndarray:
     """Whether the rows at these positions meet a condition, looked at one by one."""
     columns = project(snapshot, columns_read(condition))
     return to_numpy(mask(condition, take_rows(snapshot, positions, columns)))
@@ -68,15 +74,15 @@ def meeting(snapshot: Snapshot, positions: np.ndarray, condition: Filter) -> np.
 
 def candidates(snapshot: Snapshot, condition: Bound, held_by: FileIndexes) -> Candidates | None:
     """What the index of the condition's column names; None where there is none, or it does not help."""
-    column, sought = indexed_column(snapshot, condition.column), Sought(condition)
+    column, sought = indexed_column(snapshot, condition.column), IndexCondition(condition)
     if column is None:
         return None
     try:
-        named = asked(sought, column, held_by(column))
-        laid_over = _laid_over(snapshot, condition, column, sought)
+        named = named_runs(sought, column, held_by(column))
+        laid_over = _overlay_candidates(snapshot, condition, column, sought)
     except NotServed:
         return None
-    rows = sum(index.count(found.spans) for _, index, found in named) + placed(snapshot).loose_rows
+    rows = sum(index.count(found.spans) for _, index, found in named) + index_placement(snapshot).loose_rows
     exact = all(found.exact for _, _, found in named) and (laid_over is None or laid_over.exact)
     return Candidates(
         rows + (0 if laid_over is None else laid_over.rows),
@@ -86,7 +92,7 @@ def candidates(snapshot: Snapshot, condition: Bound, held_by: FileIndexes) -> Ca
     )
 
 
-def asked(sought: Sought, column: Column, files: Sequence[FileIndex]) -> list[Named]:
+def named_runs(sought: IndexCondition, column: Column, files: Sequence[FileIndex]) -> list[Named]:
     """What each index names; raises `NotServed`, where that can be told before files are opened."""
     if not files:
         sought.runs(partial(Sorted.of_nulls, 0, column.type))
@@ -94,20 +100,22 @@ def asked(sought: Sought, column: Column, files: Sequence[FileIndex]) -> list[Na
     return [(file.start, file.opened(), runs) for file, runs in found]
 
 
-def _laid_over(
-    snapshot: Snapshot, condition: Bound, column: Column, sought: Sought
-) -> LaidOver | None:  # fmt: skip
+def _overlay_candidates(
+    snapshot: Snapshot, condition: Bound, column: Column, sought: IndexCondition
+) -> OverlayCandidates | None:  # fmt: skip
     changed = changed_cells(snapshot, column)
     if changed is None:
         return None
     positions, values = changed
     index = indexes_of(snapshot).changes.of(column, values) if snapshot.indexes else None
     if index is None:
-        return LaidOver(
+        return OverlayCandidates(
             positions, lambda: to_numpy(mask(condition, _table(column, values))), len(positions)
         )  # fmt: skip
     runs = sought.runs(lambda: index)
-    return LaidOver(positions, partial(_in_file, 0, index, runs), index.count(runs.spans), runs.exact)
+    return OverlayCandidates(
+        positions, partial(_in_file, 0, index, runs), index.count(runs.spans), runs.exact
+    )
 
 
 def _positions(
@@ -115,10 +123,10 @@ def _positions(
     condition: Bound,
     column: Column,
     named: Sequence[Named],
-    laid_over: LaidOver | None,
+    laid_over: OverlayCandidates | None,
 ) -> np.ndarray:
     parts = [_in_file(*one) for one in named]
-    loose = placed(snapshot).loose
+    loose = index_placement(snapshot).loose
     if loose:
         parts.append(_in_memory(loose, condition, column))
     filled = [part for part in parts if len(part)]
@@ -194,7 +202,7 @@ def first_rows(
     spans = _spans(snapshot, column, condition)
     changed = changed_cells(snapshot, column)
     moved = union(snapshot.deleted, EMPTY if changed is None else changed[0])
-    loose = [np.arange(start, start + s.num_rows) for start, s in placed(snapshot).loose]
+    loose = [np.arange(start, start + s.num_rows) for start, s in index_placement(snapshot).loose]
     if spans is None or len(moved) + sum(map(len, loose)) > most_served(snapshot):
         return None
     found = []
@@ -207,7 +215,7 @@ def first_rows(
     candidates = union(np.sort(np.concatenate([EMPTY, *found])), moved, *loose)
     positions = without(candidates, snapshot.deleted)
     if condition is not None and len(positions):
-        positions = positions[meeting(snapshot, positions, condition)]
+        positions = positions[are_met(snapshot, positions, condition)]
     return in_sort_order(snapshot, positions, keys, columns)[:count]
 
 
@@ -221,7 +229,7 @@ def _spans(
         if condition is None:
             held = [(file.start, file.opened()) for file in files]
             return [(start, index, (0, index.num_values + 1)) for start, index in held]
-        named = asked(Sought(condition), column, files)
+        named = named_runs(IndexCondition(condition), column, files)
     except NotServed:
         return None
     if any(len(found.spans) > 1 or not found.exact for _, _, found in named):
@@ -254,7 +262,7 @@ MUCH_MORE = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Served:
+class IndexedRows:
     """Live positions, in the order asked for; `looked_at` are those whose values had to be compared."""
 
     positions: np.ndarray
@@ -262,9 +270,9 @@ class Served:
     looked_at: np.ndarray
 
 
-def serve(
+def find_by_index(
     snapshot: Snapshot, where: Filter | None, keys: Sequence[SortKey] = (), first: int | None = None
-) -> Served | None:
+) -> IndexedRows | None:
     """The rows that meet `where`, ascending or in the order of the keys; None where no index helps.
 
     `first` asks for so many rows at least.
@@ -281,14 +289,14 @@ def serve(
     positions = without(named.positions(), snapshot.deleted)
     looked_at = positions if named.rest else EMPTY
     if named.rest and len(positions):
-        positions = positions[meeting(snapshot, positions, And(named.rest))]
+        positions = positions[are_met(snapshot, positions, And(named.rest))]
     used = ", ".join(dict.fromkeys(named.indexes))
-    return Served(in_sort_order(snapshot, positions, keys, columns), used, looked_at)
+    return IndexedRows(in_sort_order(snapshot, positions, keys, columns), used, looked_at)
 
 
 def _first_in_order(
     snapshot: Snapshot, where: Filter | None, keys: Sequence[SortKey], first: int | None
-) -> Served | None:
+) -> IndexedRows | None:
     """The first rows of all, or of a range of the column that is sorted by: no others are looked at."""
     column = indexed_column(snapshot, keys[0].column) if keys else None
     if column is None or first is None:
@@ -297,7 +305,7 @@ def _first_in_order(
     if bound is not None and not (isinstance(bound, Bound) and bound.column == column.name):
         return None
     found = first_rows(snapshot, keys, first, bound)
-    return None if found is None else Served(found, index_name(column), found)
+    return None if found is None else IndexedRows(found, index_name(column), found)
 
 
 def _candidates(snapshot: Snapshot, where: Filter) -> Candidates | None:
@@ -334,7 +342,7 @@ def _all_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | No
     ]
     return Candidates(
         fewest,
-        partial(_common, used),
+        partial(_intersection, used),
         tuple(name for part in used for name in part.indexes),
         (*(condition for part in used for condition in part.rest), *left),
     )
@@ -346,16 +354,16 @@ def _any_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | No
         return None
     return Candidates(
         sum(part.rows for part in served),
-        partial(_together, served),
+        partial(_union, served),
         tuple(name for part in served for name in part.indexes),
         (node,) if any(part.rest for part in served) else (),
     )
 
 
-def _common(parts: Sequence[Candidates]) -> np.ndarray:
+def _intersection(parts: Sequence[Candidates]) -> np.ndarray:
     found = sorted((part.positions() for part in parts), key=len)
     return reduce(lambda few, more: few[among(few, more)], found)
 
 
-def _together(parts: Sequence[Candidates]) -> np.ndarray:
+def _union(parts: Sequence[Candidates]) -> np.ndarray:
     return union(*(part.positions() for part in parts))

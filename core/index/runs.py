@@ -27,7 +27,7 @@ FEW_LISTED = 16
 """So many values of a list are looked for one by one, more of them together."""
 
 
-Opened = Callable[[], Sorted]
+OpenIndex = Callable[[], Sorted]
 """Gives an index, which is not opened before it is known to be of use."""
 
 
@@ -44,13 +44,13 @@ class Runs:
     exact: bool = True
 
 
-class Sought:
+class IndexCondition:
     """A condition as the indexes of several files are asked it."""
 
     def __init__(self, predicate: Bound) -> None:
         self._predicate, self._own = predicate, OwnValues(predicate.type)
 
-    def runs(self, opened: Opened) -> Runs:
+    def runs(self, opened: OpenIndex) -> Runs:
         """The values that meet the condition; raises `NotServed`."""
         if self._predicate.ignore_case:
             raise NotServed("ignore_case")
@@ -136,7 +136,7 @@ def _long(narrowed: Narrowed) -> tuple[str, Value] | bool:
 class RunsOperand:
     """A column by its index, as an operand for what sorted values can answer; `NotServed` for all else."""
 
-    def __init__(self, opened: Opened, own: OwnValues) -> None:
+    def __init__(self, opened: OpenIndex, own: OwnValues) -> None:
         self._opened, self._own = opened, own
 
     def __getattr__(self, name: str) -> NoReturn:

@@ -39,7 +39,7 @@ from lamella.core.query.fields import (
 )
 from lamella.core.query.functions.table import condition
 from lamella.core.query.functions.times import microseconds
-from lamella.core.query.plan import Chosen, Computed, Filtered, Needed, Node
+from lamella.core.query.plan import ComputeNode, FilterNode, Needed, Node, ProjectNode
 from lamella.core.query.steps import Aggregate, Buckets
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ Exact = Any
 
 
 @dataclass(frozen=True)
-class Ends:
+class Edges:
     """`exact` are the ends without error, counted as DuckDB counts them, and `type` holds each of them.
     `asked` are those that were given, which mean what they mean in a filter."""
 
@@ -74,27 +74,27 @@ class Ends:
         return make(this=column(field.identifier), expression=self.written(place))
 
 
-def given(edges: Sequence[Any], kind: pa.DataType) -> Ends:
+def checked_edges(edges: Sequence[Any], kind: pa.DataType) -> Edges:
     """Raises `ValueError` for what cannot be compared with the column, or does not ascend."""
     exact = [convert(edge, kind).exact for edge in edges]
     if not all(a < b for a, b in pairwise(exact)):
         raise ValueError("the ends do not ascend; give each once, the least first")
     found = _held(exact, kind)
-    return Ends(found, [_in(one, kind, found) for one in exact], edges)
+    return Edges(found, [_in(one, kind, found) for one in exact], edges)
 
 
-def spread(low: pa.Scalar, high: pa.Scalar, parts: int) -> Ends:
+def equal_edges(low: pa.Scalar, high: pa.Scalar, parts: int) -> Edges:
     """So many ranges at most, from the least value to the greatest: what lies between are whole numbers of
     the type's steps, and the last range may be narrower."""
     kind = value_type(low.type)
     if not low.is_valid:
-        return Ends(kind, [])
+        return Edges(kind, [])
     if is_.is_floating(kind):
-        return Ends(kind, _floats(low.as_py(), high.as_py(), parts, kind))
+        return Edges(kind, _floats(low.as_py(), high.as_py(), parts, kind))
     first, last = _count(low, kind), _count(high, kind)
     step = max(1, unit_ns(kind) // sql_unit_ns(kind)) if kind_of(kind) in COUNTED else 1
     width = max(1, -(-(last - first) // (step * parts))) * step
-    return Ends(kind, [*range(first, last, width), last] if first < last else [first, last])
+    return Edges(kind, [*range(first, last, width), last] if first < last else [first, last])
 
 
 def _count(value: pa.Scalar, kind: pa.DataType) -> int:
@@ -166,9 +166,9 @@ MOST = 1000
 LOW, HIGH = "low", "high"
 
 
-def bucketed(compiler: Compiling, step: Buckets, rows: Node) -> Node:
+def bucket_node(compiler: Compiling, step: Buckets, rows: Node) -> Node:
     rows, (field,) = compiler.reachable([step.column], rows)
-    seen = Chosen(rows, _seen(rows.fields, field))
+    seen = ProjectNode(rows, _seen(rows.fields, field))
     kind = value_type(field.type)
     if kind_of(kind) not in ORDERED or is_.is_decimal256(kind):
         raise BadQuery(f"{rows.fields.place}: '{step.column}' has no ranges", f"It is {field.type}")
@@ -177,7 +177,7 @@ def bucketed(compiler: Compiling, step: Buckets, rows: Node) -> Node:
     else:
         ends = _given(step.edges, step.column, kind, rows.fields.place)
     place = Field("bucket", pa.int64(), compiler.new())
-    placed = Computed(seen, seen.fields, {place.identifier: _place_of(field, ends, seen.fields)})
+    placed = ComputeNode(seen, seen.fields, {place.identifier: _place_of(field, ends, seen.fields)})
     refuse_twice([LOW, HIGH, *(name for name, _ in step.aggregates)], rows.fields.place)
     grouped = compiler.grouped(placed, [place], step.aggregates)
     return _with_ends(compiler, grouped, place, ends)
@@ -187,16 +187,16 @@ def _seen(fields: Fields, field: Field) -> Fields:
     return fields if field in fields.all else Fields(fields.place, (*fields.all, field))
 
 
-def _given(edges: Sequence[Any], name: str, kind: pa.DataType, place: str) -> Ends:
+def _given(edges: Sequence[Any], name: str, kind: pa.DataType, place: str) -> Edges:
     if not 2 <= len(edges) <= MOST + 1:
         raise BadQuery(f"{place}: {len(edges)} ends make no ranges", fix=f"Give 2 to {MOST + 1:,}")
     try:
-        return given(edges, kind)
+        return checked_edges(edges, kind)
     except (ValueError, OverflowError) as error:
         raise BadQuery(f"{place}: '{name}' ({kind}) has no ranges that end so", str(error)) from error
 
 
-def _spread(compiler: Compiling, parts: int, name: str, rows: Node, kind: pa.DataType) -> Ends:
+def _spread(compiler: Compiling, parts: int, name: str, rows: Node, kind: pa.DataType) -> Edges:
     """Ends of ranges of one width from the least to the greatest value; NaN and infinities are no ends."""
     if not 1 <= parts <= MOST:
         raise BadQuery(f"{rows.fields.place}: {parts} ranges", fix=f"Give 1 to {MOST:,}")
@@ -208,20 +208,20 @@ def _spread(compiler: Compiling, parts: int, name: str, rows: Node, kind: pa.Dat
         finite = Predicate(name, "between", (-math.inf, math.inf))
         no_end = Predicate(name, "nin", (-math.inf, math.inf))
         met, used = condition(finite & no_end, rows.fields)
-        rows = Filtered(rows, [met], used)
+        rows = FilterNode(rows, [met], used)
     ends = tuple((end, Aggregate(end, Named(name))) for end in ("min", "max"))
     found = answers.read(compiler.grouped(rows, [], ends), compiler.job)
-    return spread(found.column(0)[0], found.column(1)[0], parts)
+    return equal_edges(found.column(0)[0], found.column(1)[0], parts)
 
 
-def _place_of(field: Field, ends: Ends, fields: Fields) -> tuple[exp.Expr, Needed]:
+def _place_of(field: Field, ends: Edges, fields: Fields) -> tuple[exp.Expr, Needed]:
     """The number of the range, -1 below all and one more than the last above all, null for null."""
     nothing = exp.Is(this=column(field.identifier), expression=exp.Null())
     found = case(nothing, exp.Null(), _passed(0, len(ends), field, ends, fields))
     return cast(found, "BIGINT"), Needed([field.identifier])
 
 
-def _passed(least: int, most: int, field: Field, ends: Ends, fields: Fields) -> exp.Expr:
+def _passed(least: int, most: int, field: Field, ends: Edges, fields: Fields) -> exp.Expr:
     """How many ends a value has passed, less one, by halves: it is at least, and at most, so many."""
     if least == most:
         return number(least - 1)
@@ -230,7 +230,7 @@ def _passed(least: int, most: int, field: Field, ends: Ends, fields: Fields) -> 
     return case(ends.passed(middle, field, fields), upper, _passed(least, middle, field, ends, fields))
 
 
-def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Ends) -> Node:
+def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Edges) -> Node:
     """The number of the range as its two ends."""
     listed = cast(exp.Array(expressions=[ends.written(n) for n in range(len(ends))]), f"{_name(ends)}[]")
     fields, made = [], {}
@@ -240,10 +240,10 @@ def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Ends) -> Nod
         at = exp.Add(this=column(place.identifier), expression=number(further))
         made[field.identifier] = (func("list_extract", listed, at), Needed([place.identifier]))
     named = Fields(f"{rows.fields.place}", (*fields, *rows.fields.all[1:]))
-    return Computed(rows, named, made)
+    return ComputeNode(rows, named, made)
 
 
-def _name(ends: Ends) -> str:
+def _name(ends: Edges) -> str:
     name = sql_type(ends.type)
     assert name is not None
     return name

@@ -13,7 +13,7 @@ from lamella.core.errors import BadQuery, shown
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import computes_from, expression_of
-from lamella.core.query.query import plain
+from lamella.core.query.scan_query import as_scan
 from lamella.core.query.steps import (
     Aggregate,
     Aggregates,
@@ -47,22 +47,22 @@ if TYPE_CHECKING:
 
 class Fluent:
     @abstractmethod
-    def asking(self) -> Asking:
+    def as_query(self) -> Query:
         """All rows, as a query."""
 
-    def where(self, condition: Condition) -> Asking:
+    def where(self, condition: Condition) -> Query:
         """The rows that meet a condition: an expression, text or a dict. Raises `BadFilter` for any other."""
-        rows = self.asking()
+        rows = self.as_query()
         asked = condition_of(condition, f"{rows.name}: where", rows)
         return rows if asked is None else rows.then(Where(asked))
 
-    def compute(self, /, **values: Any) -> Asking:
+    def compute(self, /, **values: Any) -> Query:
         """Further columns: `.compute(total=col("price") * col("count"))`.
 
         Other values, text too, stand in every row as they are. Raises `BadQuery` for text that reads as if it
         were to be computed from columns, `"price * 2"`; `Constant("price * 2")` is that text.
         """
-        rows = self.asking()
+        rows = self.as_query()
         for name, value in values.items():
             if isinstance(value, str) and computes_from(value, lambda: rows.schema.names):
                 raise BadQuery(
@@ -72,35 +72,35 @@ class Fluent:
                 )
         return rows.then(Compute(tuple((name, expression_of(value)) for name, value in values.items())))
 
-    def select(self, *columns: str | Iterable[str]) -> Asking:
+    def select(self, *columns: str | Iterable[str]) -> Query:
         """These columns alone, in this order."""
-        rows = self.asking()
-        named = names_of(_listed(columns), f"{rows.name}: select")
+        rows = self.as_query()
+        named = names_of(_flat_names(columns), f"{rows.name}: select")
         if not named:
             raise BadQuery(f"{rows.name}: select names no column", fix="Name at least one: select('a')")
         return rows.then(Select(tuple(named)))
 
     def group_by(self, /, *keys: str | Iterable[str], **computed: Any) -> Grouping:
         """Followed by `.agg(...)`. Keys may be computed: `.group_by("carrier", month=col("day").month())`."""
-        rows = self.asking()
-        named = tuple(names_of(_listed(keys), f"{rows.name}: group_by"))
+        rows = self.as_query()
+        named = tuple(names_of(_flat_names(keys), f"{rows.name}: group_by"))
         before = rows.compute(**computed) if computed else rows
         return Grouping(before, (*named, *computed))
 
-    def agg(self, /, **aggregates: Aggregate) -> Asking:
+    def agg(self, /, **aggregates: Aggregate) -> Query:
         """One row of all rows: `.agg(n=count(), late=mean("dep_delay"))`."""
-        return Grouping(self.asking(), ()).agg(**aggregates)
+        return Grouping(self.as_query(), ()).agg(**aggregates)
 
-    def sort(self, *keys: str | Iterable[str]) -> Asking:
+    def sort(self, *keys: str | Iterable[str]) -> Query:
         """By these columns, "-name" descending; nulls last. Rows that are equal in them keep their order."""
-        rows = self.asking()
-        named = names_of(_listed(keys), f"{rows.name}: sort")
+        rows = self.as_query()
+        named = names_of(_flat_names(keys), f"{rows.name}: sort")
         known = set(rows.schema.names) if any(name.startswith("-") for name in named) else set()
         return rows.then(Sort(tuple(_key(name, known) for name in named)))
 
-    def limit(self, count: int | None, offset: int = 0) -> Asking:
+    def limit(self, count: int | None, offset: int = 0) -> Query:
         """At most `count` rows, all for None, from row `offset` on."""
-        rows = self.asking()
+        rows = self.as_query()
         most = None if count is None else count_of(count, f"{rows.name}: limit")
         return rows.then(Limit(most, count_of(offset, f"{rows.name}: offset")))
 
@@ -111,10 +111,10 @@ class Fluent:
         /,
         values: Iterable[Any] | Aggregate | None = None,
         **aggregates: Aggregate,
-    ) -> Asking:
+    ) -> Query:
         """A row for each combination of the keys' values and a column for each value of `column`:
         `.pivot("carrier", "month", n=count())`. Which values there are is looked up unless they are given."""
-        rows = self.asking()
+        rows = self.as_query()
         if isinstance(values, Aggregate):
             aggregates, values = {"values": values, **aggregates}, None
         if values is not None and not isinstance(values, Iterable):
@@ -126,22 +126,22 @@ class Fluent:
         text_of(column, f"{rows.name}: pivot")
         return rows.then(Pivot(named, column, _aggregates(aggregates, rows.name), listed))
 
-    def unpivot(self, columns: Iterable[str], name: str = "name", value: str = "value") -> Asking:
+    def unpivot(self, columns: Iterable[str], name: str = "name", value: str = "value") -> Query:
         """Each row once for each of the columns, which become two: what it was called and its value."""
-        rows = self.asking()
+        rows = self.as_query()
         for made in (name, value):
             text_of(made, f"{rows.name}: unpivot, the column name")
         return rows.then(Unpivot(tuple(names_of(columns, f"{rows.name}: unpivot")), name, value))
 
-    def unwind(self, column: str, keep_empty: bool = False) -> Asking:
+    def unwind(self, column: str, keep_empty: bool = False) -> Query:
         """Each row once for each item of its list. `keep_empty` keeps rows without one, with null."""
-        rows = self.asking()
+        rows = self.as_query()
         return rows.then(Unwind(text_of(column, f"{rows.name}: unwind"), keep_empty))
 
-    def buckets(self, column: str, edges: int | Iterable[Any], /, **aggregates: Aggregate) -> Asking:
+    def buckets(self, column: str, edges: int | Iterable[Any], /, **aggregates: Aggregate) -> Query:
         """Groups by ranges of a column, counted as `n` unless aggregates are given: `edges` are their ends,
         or how many of one width there are. Ranges without rows are left out."""
-        rows = self.asking()
+        rows = self.as_query()
         told = _aggregates(aggregates or {"n": Aggregate("count")}, rows.name)
         if isinstance(edges, bool) or not isinstance(edges, int | Iterable) or isinstance(edges, str):
             raise BadQuery(
@@ -149,13 +149,13 @@ class Fluent:
             )
         return rows.then(Buckets(column, edges if isinstance(edges, int) else tuple(edges), told))
 
-    def facets(self, /, **queries: str | Iterable[str] | Callable[[Asking], Asking]) -> Asking:
+    def facets(self, /, **queries: str | Iterable[str] | Callable[[Query], Query]) -> Query:
         """Several queries of the same rows, which are read once; `tables()` gives their answers.
 
         A query is a column, or columns, whose values are counted, the most frequent first, or a function:
         `.facets(carrier="carrier", late=lambda rows: rows.where(col("delay") > 60).agg(n=count()))`.
         """
-        return faceted(self.asking(), queries)
+        return add_facets(self.as_query(), queries)
 
     def join(
         self,
@@ -167,7 +167,7 @@ class Fluent:
         how: How = "inner",
         suffix: str | None = None,
         through: str | None = None,
-    ) -> Asking:
+    ) -> Query:
         """Together with the rows of another dataset or query whose keys are equal; null equals nothing. A
         name is that of a table of the same store.
 
@@ -177,32 +177,32 @@ class Fluent:
         another is given. `how`: "inner", "left", "right", "full", "semi" for the rows that have a partner,
         "anti" for those that have none.
         """
-        left = self.asking()
+        left = self.as_query()
         right = other_side(left, other)
-        return join(left, right, keys(left, right, on, left_on, right_on, through), how, suffix)
+        return join(left, right, join_keys(left, right, on, left_on, right_on, through), how, suffix)
 
-    def aggregate(self, stages: Sequence[Mapping[str, Any]]) -> Asking:
+    def aggregate(self, stages: Sequence[Mapping[str, Any]]) -> Query:
         """Stages as MongoDB writes them: `[{"$match": {"delay": {"$gt": 60}}}, {"$count": "n"}]`.
 
         Raises `BadQuery` and the like for a stage that is not known, or not written as it has to be.
         """
-        from lamella.core.query.mongo import aggregated
+        from lamella.core.query.mongo import apply_stages
 
-        return aggregated(self.asking(), stages)
+        return apply_stages(self.as_query(), stages)
 
-    def sample(self, count: int, seed: int = 0) -> Asking:
+    def sample(self, count: int, seed: int = 0) -> Query:
         """So many rows, each as likely as every other; the same ones for the same rows and seed."""
-        rows = self.asking()
+        rows = self.as_query()
         return rows.then(Sample(count_of(count, f"{rows.name}: sample"), _seed(seed, rows.name)))
 
 
 class Grouping:
     """Rows about to be grouped."""
 
-    def __init__(self, rows: Asking, keys: tuple[str, ...]) -> None:
+    def __init__(self, rows: Query, keys: tuple[str, ...]) -> None:
         self._rows, self._keys = rows, keys
 
-    def agg(self, /, **aggregates: Aggregate) -> Asking:
+    def agg(self, /, **aggregates: Aggregate) -> Query:
         """A column for each aggregate: `.agg(n=count(), late=mean("dep_delay"))`. Without any there are the
         keys alone, each combination once."""
         if not self._keys and not aggregates:
@@ -212,7 +212,7 @@ class Grouping:
         return self._rows.then(Group(self._keys, _aggregates(aggregates, self._rows.name)))
 
 
-def _listed(names: tuple[Any, ...]) -> Any:
+def _flat_names(names: tuple[Any, ...]) -> Any:
     """What is given one by one may be given as one list too."""
     return names[0] if len(names) == 1 and not isinstance(names[0], str) else names
 
@@ -241,12 +241,12 @@ def _seed(given: Any, place: str) -> int:
     return given
 
 
-def query_of(source: Source) -> Asking:
+def query_of(source: Source) -> Query:
     """All rows of it."""
-    return Asking({source.name: source}, Pipeline(source.name))
+    return Query({source.name: source}, Pipeline(source.name))
 
 
-class Asking(Fluent):
+class Query(Fluent):
     """A query of one or more datasets: plain data until it is read, and never changed; each step makes
     another one. What is read are the datasets as they are then.
     """
@@ -256,14 +256,14 @@ class Asking(Fluent):
         self.sources, self.pipeline = sources, pipeline
 
     @staticmethod
-    def of(saved: Any, find: Callable[[str], Source]) -> Asking:
+    def of(saved: Any, find: Callable[[str], Source]) -> Query:
         """The query that `to_json` gave; `find` gives the dataset of a name.
 
         Raises `BadQuery` for what is none, `StoreProblem` for a version that has expired.
         """
-        from lamella.core.query.pipeline_json import opened
+        from lamella.core.query.pipeline_json import query_from_json
 
-        return Asking(*opened(saved, find))
+        return Query(*query_from_json(saved, find))
 
     def page(self, size: int, after: str | None = None, job: Job | None = None) -> Page:
         """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
@@ -281,42 +281,42 @@ class Asking(Fluent):
         from lamella.core.query import execute as answers
         from lamella.core.query import explain
 
-        query, job = plain(self.pipeline.steps), job or Job()
+        query, job = as_scan(self.pipeline.steps), job or Job()
         if query is not None:
             return explain.explain(self._snapshot(self.pipeline.source, job), query, job)
         return answers.explain(self._node(job), job)
 
     def to_json(self) -> dict[str, Any]:
-        """The query as dicts, lists, texts, numbers, true, false and null, for `Asking.of`.
+        """The query as dicts, lists, texts, numbers, true, false and null, for `Query.of`.
 
         Datasets are in it by their names, and old versions by their numbers.
         """
-        from lamella.core.query.pipeline_json import saved
+        from lamella.core.query.pipeline_json import query_to_json
 
-        return saved(self.sources, self.pipeline)
+        return query_to_json(self.sources, self.pipeline)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Asking) and (self.pipeline, self.sources) == (other.pipeline, other.sources)
+        return isinstance(other, Query) and (self.pipeline, self.sources) == (other.pipeline, other.sources)
 
     def __hash__(self) -> int:
         return hash(self.pipeline)
 
     def __repr__(self) -> str:
         steps = "".join(f".{type(step).__name__.lower()}" for step in self.pipeline.steps)
-        return f"<Asking {self.pipeline.source}{steps}>"
+        return f"<Query {self.pipeline.source}{steps}>"
 
     @property
     def name(self) -> str:
         """What it is asked of: the first of its datasets."""
         return self.pipeline.source
 
-    def asking(self) -> Asking:
+    def as_query(self) -> Query:
         return self
 
-    def then(self, step: Step) -> Asking:
+    def then(self, step: Step) -> Query:
         return self.with_steps((*self.pipeline.steps, step))
 
-    def having(self, condition: Condition) -> Asking:
+    def having(self, condition: Condition) -> Query:
         """Groups that meet a condition on keys and aggregates."""
         asked = condition_of(condition, f"{self.name}: having", self)
         last = self.pipeline.steps[-1] if self.pipeline.steps else None
@@ -339,13 +339,12 @@ class Asking(Fluent):
         `NoRoom` where neither memory nor disk suffice.
         """
         from lamella.core.query import execute as answers
-        from lamella.core.query import query as local
-        from lamella.core.query import statements
+        from lamella.core.query import scan_query, statements
 
-        query, job = plain(self.pipeline.steps), job or Job()
+        query, job = as_scan(self.pipeline.steps), job or Job()
         if query is not None:
-            return local.answer(self._snapshot(self.pipeline.source, job), query, job)
-        if statements.is_kept(self.pipeline):
+            return scan_query.read_scan(self._snapshot(self.pipeline.source, job), query, job)
+        if statements.can_be_cached(self.pipeline):
             return statements.read(self.pipeline, self._snapshot(self.pipeline.source, job), job)
         return answers.read(self._node(job), job)
 
@@ -370,25 +369,25 @@ class Asking(Fluent):
         from lamella.core.query import execute as answers
         from lamella.core.query.find import count_rows
 
-        query, job = plain(self.pipeline.steps), job or Job()
+        query, job = as_scan(self.pipeline.steps), job or Job()
         if query is None or query.sort or query.columns is not None:
             return answers.count(self._node(job), job)
         rows = count_rows(self._snapshot(self.pipeline.source, job), query.where, job) - query.offset
         return max(0, rows if query.limit is None else min(rows, query.limit))
 
-    def sibling(self, name: str) -> Asking | None:
+    def sibling(self, name: str) -> Query | None:
         """Another table of the same store; None where there is no store. Raises `UnknownTable`."""
         other = self.sources[self.pipeline.source].sibling(name)
         return None if other is None else query_of(other)
 
-    def with_steps(self, steps: tuple[Step, ...]) -> Asking:
+    def with_steps(self, steps: tuple[Step, ...]) -> Query:
         """The same datasets with other steps."""
-        return Asking(self.sources, Pipeline(self.pipeline.source, steps))
+        return Query(self.sources, Pipeline(self.pipeline.source, steps))
 
     def _node(self, job: Job, by_id: bool = False) -> Node:
-        from lamella.core.query.compile import compiled
+        from lamella.core.query.compile import compile_pipeline
 
-        return compiled(self.pipeline, lambda name: self._snapshot(name, job), job, by_id)
+        return compile_pipeline(self.pipeline, lambda name: self._snapshot(name, job), job, by_id)
 
     def _snapshot(self, name: str, job: Job) -> Snapshot:
         """All rows of a dataset, an unfinished cache filled first."""
@@ -409,7 +408,7 @@ def _rows_in(facet: pa.ChunkedArray) -> pa.Table:
 Sources = Mapping[str, "Source"]
 
 
-def together(ours: Sources, theirs: Sources) -> tuple[dict[str, Source], dict[str, str]]:
+def merge_sources(ours: Sources, theirs: Sources) -> tuple[dict[str, Source], dict[str, str]]:
     """The datasets of both, and what each of `theirs` is called among them."""
     sources, names = dict(ours), {}
     for name, dataset in theirs.items():
@@ -421,20 +420,20 @@ def together(ours: Sources, theirs: Sources) -> tuple[dict[str, Source], dict[st
     return sources, names
 
 
-def renamed(pipeline: Pipeline, names: Mapping[str, str]) -> Pipeline:
+def rename_sources(pipeline: Pipeline, names: Mapping[str, str]) -> Pipeline:
     """The same query of datasets that are called otherwise."""
-    return Pipeline(names[pipeline.source], steps_renamed(pipeline.steps, names))
+    return Pipeline(names[pipeline.source], rename_in_steps(pipeline.steps, names))
 
 
-def steps_renamed(steps: tuple[Step, ...], names: Mapping[str, str]) -> tuple[Step, ...]:
-    return tuple(_renamed(step, names) for step in steps)
+def rename_in_steps(steps: tuple[Step, ...], names: Mapping[str, str]) -> tuple[Step, ...]:
+    return tuple(_rename_in_step(step, names) for step in steps)
 
 
-def _renamed(step: Step, names: Mapping[str, str]) -> Step:
+def _rename_in_step(step: Step, names: Mapping[str, str]) -> Step:
     if isinstance(step, Join):
-        return replace(step, other=renamed(step.other, names))
+        return replace(step, other=rename_sources(step.other, names))
     if isinstance(step, Facets):
-        return Facets(tuple((name, steps_renamed(inside, names)) for name, inside in step.queries))
+        return Facets(tuple((name, rename_in_steps(inside, names)) for name, inside in step.queries))
     return step
 
 
@@ -442,19 +441,19 @@ Keys = str | Iterable[str] | None
 Names = tuple[str, ...]
 
 
-def join(left: Asking, right: Asking, on: tuple[Names, Names], how: How, suffix: str | None) -> Asking:
+def join(left: Query, right: Query, on: tuple[Names, Names], how: How, suffix: str | None) -> Query:
     """By the columns of the left side that equal those of the right side."""
     ends = f"_{right.name}" if suffix is None else suffix
-    sources, names = together(left.sources, right.sources)
-    steps = (*left.pipeline.steps, Join(renamed(right.pipeline, names), *on, how, ends))
-    return Asking(sources, Pipeline(left.pipeline.source, steps))
+    sources, names = merge_sources(left.sources, right.sources)
+    steps = (*left.pipeline.steps, Join(rename_sources(right.pipeline, names), *on, how, ends))
+    return Query(sources, Pipeline(left.pipeline.source, steps))
 
 
-def other_side(left: Asking, other: Fluent | str) -> Asking:
+def other_side(left: Query, other: Fluent | str) -> Query:
     """What is joined: a name is that of a table of the same store."""
 
     if isinstance(other, Fluent):
-        return other.asking()
+        return other.as_query()
     sibling = left.sibling(other) if isinstance(other, str) else None
     if sibling is not None:
         return sibling
@@ -465,8 +464,8 @@ def other_side(left: Asking, other: Fluent | str) -> Asking:
     )
 
 
-def keys(
-    left: Asking, right: Asking, on: Keys, left_on: Keys, right_on: Keys, through: str | None
+def join_keys(
+    left: Query, right: Query, on: Keys, left_on: Keys, right_on: Keys, through: str | None
 ) -> tuple[Names, Names]:
     """The columns of both sides. Raises `BadQuery` where it is not clear which are meant."""
     if on is not None and left_on is None and right_on is None:
@@ -475,14 +474,14 @@ def keys(
     if on is None and left_on is not None and right_on is not None:
         return tuple(names_of(left_on, f"{left.name}: join")), tuple(names_of(right_on, f"{left.name}: join"))
     if on is None and left_on is None and right_on is None:
-        return _related(left, right, through)
+        return _relation_keys(left, right, through)
     raise BadQuery(
         f"{left.name}: it is not clear what the join is by",
         fix="Give on= for keys that are called the same, left_on= and right_on= for others",
     )
 
 
-def _related(left: Asking, right: Asking, through: str | None) -> tuple[Names, Names]:
+def _relation_keys(left: Query, right: Query, through: str | None) -> tuple[Names, Names]:
 
     ours, theirs = left.sources[left.pipeline.source], right.sources[right.pipeline.source]
     keys = ours.keys_to(theirs, through)
@@ -495,28 +494,28 @@ def _related(left: Asking, right: Asking, through: str | None) -> tuple[Names, N
     return keys
 
 
-Question = str | Iterable[str] | Callable[[Asking], Asking]
+Question = str | Iterable[str] | Callable[[Query], Query]
 
 
-def faceted(rows: Asking, queries: Mapping[str, Question]) -> Asking:
+def add_facets(rows: Query, queries: Mapping[str, Question]) -> Query:
     sources, found = dict(rows.sources), []
     for name, query in queries.items():
         if not callable(query):
-            found.append((name, _counted(names_of(query, f"{rows.name}: facets"), rows.name)))
+            found.append((name, _value_counts(names_of(query, f"{rows.name}: facets"), rows.name)))
             continue
         answer = query(rows)
-        if not isinstance(answer, Asking):
+        if not isinstance(answer, Query):
             raise BadQuery(
                 f"{rows.name}: a facet gives {answer!r}", fix="Give a question of the rows it is given"
             )
-        sources, names = together(sources, answer.sources)
-        found.append((name, steps_renamed(_behind(rows, answer), names)))
+        sources, names = merge_sources(sources, answer.sources)
+        found.append((name, rename_in_steps(_added_steps(rows, answer), names)))
     if not found:
         raise BadQuery(f"{rows.name}: no facets", fix="Name at least one: facets(carrier='carrier')")
-    return Asking(sources, Pipeline(rows.pipeline.source, (*rows.pipeline.steps, Facets(tuple(found)))))
+    return Query(sources, Pipeline(rows.pipeline.source, (*rows.pipeline.steps, Facets(tuple(found)))))
 
 
-def _counted(keys: list[str], place: str) -> tuple[Step, ...]:
+def _value_counts(keys: list[str], place: str) -> tuple[Step, ...]:
     """Each value with its count, the most frequent first."""
     if "n" in keys:
         raise BadQuery(
@@ -526,7 +525,7 @@ def _counted(keys: list[str], place: str) -> tuple[Step, ...]:
     return (Group(tuple(keys), (("n", Aggregate("count")),)), Sort((SortKey("n", True),)))
 
 
-def _behind(rows: Asking, answer: Asking) -> tuple[Step, ...]:
+def _added_steps(rows: Query, answer: Query) -> tuple[Step, ...]:
     """The steps that a facet adds."""
     before, asked = rows.pipeline, answer.pipeline
     if asked.source != before.source or asked.steps[: len(before.steps)] != before.steps:

@@ -16,7 +16,7 @@ from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
 from lamella.core.filters.values import convert, float_width, nearest_float
 from lamella.core.jobs import Job
 from lamella.core.query import execute as answers
-from lamella.core.query.buckets import bucketed
+from lamella.core.query.buckets import bucket_node
 from lamella.core.query.duckdb_types import sql_type
 from lamella.core.query.engine import not_too_deep
 from lamella.core.query.expressions import Named
@@ -35,24 +35,30 @@ from lamella.core.query.fields import (
     text,
     try_cast,
 )
-from lamella.core.query.functions.aggregates import AGGREGATES, aggregated
-from lamella.core.query.functions.table import condition, typed
-from lamella.core.query.functions.types import brought, changed, common_type, in_common, may_round
+from lamella.core.query.functions.aggregates import AGGREGATES, aggregate_sql
+from lamella.core.query.functions.table import condition, type_expression
+from lamella.core.query.functions.types import (
+    cast_exactly,
+    common_type,
+    in_common,
+    is_changed_by_cast,
+    may_round,
+)
 from lamella.core.query.plan import (
-    Chosen,
-    Computed,
-    Cut,
-    Faceted,
-    Filtered,
-    Grouped,
-    Joined,
+    ComputeNode,
+    FacetNode,
+    FilterNode,
+    GroupNode,
+    JoinNode,
+    LimitNode,
     Needed,
     Node,
+    ProjectNode,
     Rank,
-    Scan,
-    Shared,
-    Unnested,
-    sampled,
+    ScanNode,
+    SharedNode,
+    UnnestNode,
+    sample_node,
 )
 from lamella.core.query.steps import (
     Aggregate,
@@ -82,7 +88,7 @@ if TYPE_CHECKING:
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
 
-def joined(compiler: Compiling, step: Join, left: Node, right: Node) -> Node:
+def join_node(compiler: Compiling, step: Join, left: Node, right: Node) -> Node:
     if step.how not in HOWS:
         raise BadQuery(
             f"{left.fields.place}: there is no join '{step.how}'", fix=f"There are: {', '.join(HOWS)}"
@@ -97,7 +103,7 @@ def joined(compiler: Compiling, step: Join, left: Node, right: Node) -> Node:
     pairs = list(zip(left_keys, right_keys, strict=True))
     equal = [_compared(one, other, left, right) for one, other in pairs]
     if step.how in ("semi", "anti"):
-        return Joined(left, right, left.fields, equal, step.how)
+        return JoinNode(left, right, left.fields, equal, step.how)
     both = {one.name: (one, other) for one, other in pairs if one.name == other.name}
     kept = [field for field in right.fields.all if field.name not in both]
     renamed = [_renamed(field, left.fields, step.suffix) for field in kept]
@@ -105,15 +111,15 @@ def joined(compiler: Compiling, step: Join, left: Node, right: Node) -> Node:
     fields = Fields(f"{left.fields.place} with {right.fields.place}", (*left.fields.all, *renamed))
     if step.how in ("right", "full"):
         left = _marked(compiler, left)
-    rows: Node = Joined(left, right, fields, equal, step.how)
+    rows: Node = JoinNode(left, right, fields, equal, step.how)
     return _with_keys(compiler, rows, list(both.values())) if step.how in ("right", "full") else rows
 
 
 def _marked(compiler: Compiling, left: Node) -> Node:
     """With a column in its order that is never null, so that rows without a left side come last."""
     mark = compiler.new()
-    marked = Computed(left, left.fields, {mark: (number(1), Needed())})
-    return Chosen(marked, left.fields, (Rank(mark), *left.order))
+    marked = ComputeNode(left, left.fields, {mark: (number(1), Needed())})
+    return ProjectNode(marked, left.fields, (Rank(mark), *left.order))
 
 
 def _with_keys(compiler: Compiling, rows: Node, keys: list[tuple[Field, Field]]) -> Node:
@@ -125,9 +131,9 @@ def _with_keys(compiler: Compiling, rows: Node, keys: list[tuple[Field, Field]])
         kind = common_type([side.type for side in sides])
         assert kind is not None
         field = Field(one.name, one.type if kind.equals(sides[0].type) else kind, compiler.new())
-        value = func("coalesce", *(brought(side, kind) for side in sides))
+        value = func("coalesce", *(cast_exactly(side, kind) for side in sides))
         made = {field.identifier: (value, Needed([one.identifier, other.identifier]))}
-        rows = Computed(rows, rows.fields.replaced(field), made)
+        rows = ComputeNode(rows, rows.fields.replaced(field), made)
     return rows
 
 
@@ -156,19 +162,19 @@ def _comparable(side: Value, other: Value, kind: pa.DataType) -> exp.Expr:
         return _unless_changed(side, "DOUBLE")
     if is_.is_timestamp(kind) and kind.unit == "ns" and side.type.unit != "ns":
         return try_cast(side.sql, sql_type(kind) or "")
-    return brought(side, kind)
+    return cast_exactly(side, kind)
 
 
 def _unless_changed(side: Value, name: str) -> exp.Expr:
     made = try_cast(side.sql, name)
-    return case(exp.Not(this=paren(changed(side, made))), made)
+    return case(exp.Not(this=paren(is_changed_by_cast(side, made))), made)
 
 
 def _renamed(field: Field, taken: Fields, suffix: str) -> Field:
     return Field(f"{field.name}{suffix}", field.type, field.identifier) if field.name in taken else field
 
 
-def unpivoted(compiler: Compiling, step: Unpivot, rows: Node) -> Node:
+def unpivot_node(compiler: Compiling, step: Unpivot, rows: Node) -> Node:
     place = rows.fields.place
     rows, columns = compiler.reachable(step.columns, rows)
     values = [Value(column(field.identifier), field.type, field.name) for field in columns]
@@ -193,10 +199,10 @@ def unpivoted(compiler: Compiling, step: Unpivot, rows: Node) -> Node:
         value.identifier: (_array(found[0]), used),
         rank: (_array([number(place) for place in range(len(columns))]), Needed()),
     }
-    return Unnested(rows, Fields(place, (*kept, name, value)), made, rank)
+    return UnnestNode(rows, Fields(place, (*kept, name, value)), made, rank)
 
 
-def unwound(compiler: Compiling, step: Unwind, rows: Node) -> Node:
+def unwind_node(compiler: Compiling, step: Unwind, rows: Node) -> Node:
     rows, (field,) = compiler.reachable([step.column], rows)
     if not (is_.is_list(field.type) or is_.is_large_list(field.type) or is_.is_fixed_size_list(field.type)):
         raise BadQuery(
@@ -213,7 +219,7 @@ def unwound(compiler: Compiling, step: Unwind, rows: Node) -> Node:
         rank: (func("range", func("coalesce", func("len", held), number(0))), used),
     }
     fields = rows.fields.replaced(item)
-    return Unnested(rows, fields, made, rank)
+    return UnnestNode(rows, fields, made, rank)
 
 
 def _array(items: Sequence[exp.Expr]) -> exp.Expr:
@@ -221,15 +227,15 @@ def _array(items: Sequence[exp.Expr]) -> exp.Expr:
 
 
 MOST_COLUMNS = 1000
-COUNTED = (("n", Aggregate("count")),)
+ROW_COUNT = (("n", Aggregate("count")),)
 NULL, NULL_BESIDE_TEXT = "null", "(null)"
 
-Met = tuple[exp.Expr, Needed]
+SqlCondition = tuple[exp.Expr, Needed]
 
 
-def pivoted(compiler: Compiling, step: Pivot, rows: Node) -> Node:
+def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
     rows, (*keys, across) = compiler.reachable((*step.keys, step.column), rows)
-    aggregates = step.aggregates or COUNTED
+    aggregates = step.aggregates or ROW_COUNT
     by = [Field(f"key {place}", key.type, key.identifier) for place, key in enumerate([*keys, across])]
     told = [(f"cell {place}", aggregate) for place, (_name, aggregate) in enumerate(aggregates)]
     groups: Node = compiler.grouped(rows, by, tuple(told))
@@ -246,24 +252,24 @@ def pivoted(compiler: Compiling, step: Pivot, rows: Node) -> Node:
             fix="Filter the rows first, or say which values are meant with values=[…]",
         )
     placed, maps = compiler.new(), [compiler.new() for _ in cells]
-    numbered = Computed(groups, groups.fields, {placed: (place, Needed([across.identifier]))})
+    numbered = ComputeNode(groups, groups.fields, {placed: (place, Needed([across.identifier]))})
     by_place = {one: _by_place(cell, placed) for one, cell in zip(maps, cells, strict=True)}
-    turned = Grouped(
+    turned = GroupNode(
         numbered, Fields(rows.fields.place, tuple(keys)), [key.identifier for key in keys], by_place
     )
-    fields, made = list(keys), dict[str, Met]()
+    fields, made = list(keys), dict[str, SqlCondition]()
     for value, at in zip(names, places, strict=True):
         for (name, aggregate), cell, one in zip(aggregates, cells, maps, strict=True):
             called = value if len(aggregates) == 1 else f"{value}_{name}"
             fields.append(Field(called, cell.type, compiler.new()))
             made[fields[-1].identifier] = (_cell(one, at, aggregate), Needed([one]))
     refuse_twice([field.name for field in fields], rows.fields.place)
-    return Computed(turned, Fields(f"{rows.fields.place}, grouped", tuple(fields)), made)
+    return ComputeNode(turned, Fields(f"{rows.fields.place}, grouped", tuple(fields)), made)
 
 
 def _held(compiler: Compiling, rows: Node, field: Field) -> list[pa.Scalar]:
     """The values of a column, in order, null last."""
-    found = Grouped(rows, Fields(rows.fields.place, (field,)), [field.identifier], {})
+    found = GroupNode(rows, Fields(rows.fields.place, (field,)), [field.identifier], {})
     return list(answers.read(found, compiler.job, MOST_COLUMNS + 1).column(0))
 
 
@@ -303,7 +309,7 @@ def _is(across: Field, value: Any, place: str) -> exp.Expr:
     return condition(asked, Fields(place, (across,)))[0]
 
 
-def _by_place(cell: Field, placed: str) -> Met:
+def _by_place(cell: Field, placed: str) -> SqlCondition:
     """What the groups of a row have, by the place of their value."""
     entries = func("list", func("row", column(placed), column(cell.identifier)))
     known = exp.Not(this=exp.Is(this=column(placed), expression=exp.Null()))
@@ -355,7 +361,7 @@ DEEPEST = 200
 do not use each other."""
 
 
-def compiled(pipeline: Pipeline, find: Find, job: Job | None = None, by_id: bool = False) -> Node:
+def compile_pipeline(pipeline: Pipeline, find: Find, job: Job | None = None, by_id: bool = False) -> Node:
     """`find` gives the snapshot of a source. What columns a pivot gives, and where buckets begin, is read
     from the data where the step does not say it.
 
@@ -374,7 +380,7 @@ class Compiler:
 
     def rows(self, pipeline: Pipeline) -> Node:
         return self._following(
-            pipeline.steps, Scan(self._find(pipeline.source), next(self._datasets), by_id=self._by_id)
+            pipeline.steps, ScanNode(self._find(pipeline.source), next(self._datasets), by_id=self._by_id)
         )
 
     def _following(self, steps: Iterable[Step], rows: Node) -> Node:
@@ -395,51 +401,51 @@ class Compiler:
         return meaning(self, step, rows)
 
     def _where(self, step: Where, rows: Node) -> Node:
-        if isinstance(rows, Scan):
+        if isinstance(rows, ScanNode):
             return rows.narrowed(step.condition)
         return self._narrowed(rows, step.condition)
 
     def _narrowed(self, rows: Node, where: Filter) -> Node:
         met, used = condition(where, rows.fields)
-        return rows.narrowed(met, used) if isinstance(rows, Filtered) else Filtered(rows, [met], used)
+        return rows.narrowed(met, used) if isinstance(rows, FilterNode) else FilterNode(rows, [met], used)
 
     def _compute(self, step: Compute, rows: Node) -> Node:
         """Values that do not use each other are computed side by side."""
         fields, made = rows.fields, dict[str, tuple[exp.Expr, Needed]]()
         for name, value in step.values:
-            found = typed(value, fields)
+            found = type_expression(value, fields)
             if pa.types.is_null(found.value.type):
                 raise BadQuery(
                     f"{fields.place}: '{name}' would be null in every row", fix="Cast it to a type"
                 )
             if not found.used.isdisjoint(made):
-                rows, made = Computed(rows, fields, made), {}
+                rows, made = ComputeNode(rows, fields, made), {}
             field = Field(name, found.value.type, self.new())
             made[field.identifier] = (found.value.sql, found.used)
             fields = fields.replaced(field)
-        return Computed(rows, fields, made)
+        return ComputeNode(rows, fields, made)
 
     def _select(self, step: Select, rows: Node) -> Node:
         refuse_twice(step.columns, rows.fields.place)
         inside = {name: self._reached(name, rows) for name in step.columns if name not in rows.fields}
         made = {field.identifier: value for field, value in inside.values()}
         fields = tuple(inside[n][0] if n in inside else rows.fields[n] for n in step.columns)
-        below = Computed(rows, rows.fields, made) if made else rows
-        return Chosen(below, Fields(rows.fields.place, fields))
+        below = ComputeNode(rows, rows.fields, made) if made else rows
+        return ProjectNode(below, Fields(rows.fields.place, fields))
 
     def _sort(self, step: Sort, rows: Node) -> Node:
         rows, keys = self.reachable([key.column for key in step.keys], rows)
         ranks = tuple(Rank(f.identifier, k.descending) for f, k in zip(keys, step.keys, strict=True))
         told = {rank.identifier for rank in ranks}
-        return Chosen(
+        return ProjectNode(
             rows, rows.fields, (*ranks, *(rank for rank in rows.order if rank.identifier not in told))
         )
 
     def _limit(self, step: Limit, rows: Node) -> Node:
-        return Cut(rows, step.count, step.offset)
+        return LimitNode(rows, step.count, step.offset)
 
     def _sample(self, step: Sample, rows: Node) -> Node:
-        return sampled(rows, step.count, step.seed)
+        return sample_node(rows, step.count, step.seed)
 
     def _group(self, step: Group, rows: Node) -> Node:
         rows, keys = self.reachable(step.keys, rows)
@@ -447,41 +453,41 @@ class Compiler:
         return grouped if step.having is None else self._narrowed(grouped, step.having)
 
     def _pivot(self, step: Pivot, rows: Node) -> Node:
-        return pivoted(self, step, rows)
+        return pivot_node(self, step, rows)
 
     def _unpivot(self, step: Unpivot, rows: Node) -> Node:
-        return unpivoted(self, step, rows)
+        return unpivot_node(self, step, rows)
 
     def _unwind(self, step: Unwind, rows: Node) -> Node:
-        return unwound(self, step, rows)
+        return unwind_node(self, step, rows)
 
     def _buckets(self, step: Buckets, rows: Node) -> Node:
-        return bucketed(self, step, rows)
+        return bucket_node(self, step, rows)
 
     def _facets(self, step: Facets, rows: Node) -> Node:
-        shared = Shared(rows, f"shared{next(self._columns)}")
+        shared = SharedNode(rows, f"shared{next(self._columns)}")
         parts = [self._following(steps, shared) for _name, steps in step.queries]
         fields = tuple(
             Field(name, pa.list_(pa.struct(list(part.fields.schema))), self.new())
             for (name, _steps), part in zip(step.queries, parts, strict=True)
         )
         refuse_twice([field.name for field in fields], rows.fields.place)
-        return Faceted(shared, Fields(f"{rows.fields.place}, facets", fields), parts)
+        return FacetNode(shared, Fields(f"{rows.fields.place}, facets", fields), parts)
 
     def _join(self, step: Join, rows: Node) -> Node:
-        return joined(self, step, rows, self.rows(step.other))
+        return join_node(self, step, rows, self.rows(step.other))
 
-    def grouped(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> Grouped:
+    def grouped(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> GroupNode:
         place = rows.fields.place
         refuse_twice([*(key.name for key in keys), *(name for name, _ in aggregates)], place)
         made: dict[str, tuple[exp.Expr, Needed]] = {}
         fields = list(keys)
         for name, aggregate in aggregates:
-            kind, sql, used = aggregated(aggregate, rows)
+            kind, sql, used = aggregate_sql(aggregate, rows)
             fields.append(Field(name, kind, self.new()))
             made[fields[-1].identifier] = (sql, used)
         named = Fields(f"{place}, grouped", tuple(fields))
-        return Grouped(rows, named, [key.identifier for key in keys], made)
+        return GroupNode(rows, named, [key.identifier for key in keys], made)
 
     def reachable(self, names: Iterable[str], rows: Node) -> tuple[Node, list[Field]]:
         """The columns of these names; fields inside structs are computed as columns of their own first."""
@@ -493,10 +499,10 @@ class Compiler:
             field, value = self._reached(name, rows)
             made[field.identifier] = value
             found.append(field)
-        return Computed(rows, rows.fields, made) if made else rows, found
+        return ComputeNode(rows, rows.fields, made) if made else rows, found
 
     def _reached(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Needed]]:
-        value = typed(Named(path), rows.fields)
+        value = type_expression(Named(path), rows.fields)
         return Field(path, value.value.type, self.new()), (value.value.sql, value.used)
 
     def new(self) -> str:

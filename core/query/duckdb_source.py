@@ -21,14 +21,14 @@ from lamella.core.filters.to_sql import field_in
 from lamella.core.jobs import Job
 from lamella.core.query import engine
 from lamella.core.query.duckdb_types import (
-    handed,
     holds,
     is_adjusted_time,
-    made_otherwise,
+    is_interval_or_variant,
     may_be_misread,
     misreads,
     same_in_memory,
     sql_type,
+    to_duckdb,
 )
 from lamella.core.query.pruning import files_of
 from lamella.core.scan import chunks as whole
@@ -178,12 +178,12 @@ def _row_numbers(first: int, count: int) -> pa.Array:
 POSITION = "pos"
 OWN_NAMES = "__lamella_"
 """What the names of registered rows begin with, since SQL that people type runs beside them."""
-ONCE = f"{OWN_NAMES}once_"
+TEMPORARY = f"{OWN_NAMES}once_"
 """What those begin with that one statement alone can read."""
 _DECODED = f"{OWN_NAMES}decoded_"
 _numbers = count()
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-Placed = tuple[int, Segment]
+PlacedSegment = tuple[int, Segment]
 Hand = Callable[[DecodedRows, duckdb.DuckDBPyConnection], bool]
 """Whether SQL on the cursor can read the rows from memory."""
 
@@ -243,13 +243,13 @@ def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
     if holds(column.type, _is_list_of_single_fields) and any(_is_flattened(f, column) for f in files):
         return False
     inside = bool(column.path)  # of a variant DuckDB has no fields, and meets a fault of its own over them
-    if inside or (not typed_sql and holds(column.type, made_otherwise)):
+    if inside or (not typed_sql and holds(column.type, is_interval_or_variant)):
         whole = snapshot.whole(column).type if inside else column.type
-        if holds(whole, made_otherwise) and any(_is_otherwise(file, column) for file in files):
+        if holds(whole, is_interval_or_variant) and any(_is_otherwise(file, column) for file in files):
             return False
     if not pa.types.is_nested(column.type) or not holds(column.type, pa.types.is_duration):
         return True
-    held = [_held_type(file, column) for file in files]
+    held = [_stored_type(file, column) for file in files]
     return all(kind is None or kind.equals(column.type) for kind in held)
 
 
@@ -292,7 +292,7 @@ def _is_otherwise(file: FileSegment, column: Column) -> bool:
     return name is not None and unchanged(file).has_intervals_or_variants(name)
 
 
-def _held_type(file: FileSegment, column: Column) -> pa.DataType | None:
+def _stored_type(file: FileSegment, column: Column) -> pa.DataType | None:
     """The type of the column, or of the field inside one, in this file; None where it lacks it."""
     name = file.names.get(column.key)
     return None if name is None else type_at(unchanged(file).schema.field(name).type, column.path)
@@ -331,7 +331,7 @@ def _stored(
 
 
 def _base_queries(
-    placed: list[Placed],
+    placed: list[PlacedSegment],
     columns: Sequence[Column],
     cursor: duckdb.DuckDBPyConnection,
     hand: Hand | None,
@@ -363,7 +363,7 @@ def _shape(segment: Segment, columns: Sequence[Column]) -> tuple[object, ...] | 
 
 
 def _files_query(
-    members: list[Placed], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+    members: list[PlacedSegment], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
 ) -> exp.Query:
     files = [segment for _, segment in members if isinstance(segment, FileSegment)]
     check_whole(files)
@@ -374,10 +374,10 @@ def _files_query(
         alias=exp.TableAlias(this=_name("f"), columns=[_name(f"f{i}") for i in range(len(stored))]),
     )
     position = _file_position([start for start, _ in members])
-    names = {c: files[0].names[c.key] for c in columns if _held_type(files[0], c) is not None}
+    names = {c: files[0].names[c.key] for c in columns if _stored_type(files[0], c) is not None}
     nowhere = _empty([c for c in columns if c not in names], cursor) if len(names) < len(columns) else None
     values = [
-        _held(c, stored.index(names[c]), footers) if c in names else _missing(c, files, nowhere)
+        _stored_value(c, stored.index(names[c]), footers) if c in names else _missing(c, files, nowhere)
         for c in columns
     ]
     aliased = [_as(value, identifier(c)) for value, c in zip(values, columns, strict=True)]
@@ -385,7 +385,7 @@ def _files_query(
 
 
 def _decoded_query(
-    members: list[Placed],
+    members: list[PlacedSegment],
     columns: Sequence[Column],
     cursor: duckdb.DuckDBPyConnection,
     hand: Hand,
@@ -400,7 +400,7 @@ def _decoded_query(
     return exp.select(*map(_field, (POSITION, *called))).from_(_name(name))
 
 
-def _held(column: Column, place: int, files: Sequence[Footer]) -> exp.Expr:
+def _stored_value(column: Column, place: int, files: Sequence[Footer]) -> exp.Expr:
     """A column of files of one shape, in the column's own type.
 
     DuckDB 2.0 takes every row of a row group for null, or none, whose texts are nulls and one value, and
@@ -460,7 +460,7 @@ def _literal(constant: pa.Array) -> exp.Expr:
 
 
 def _memory_query(
-    members: list[Placed], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
+    members: list[PlacedSegment], columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
 ) -> exp.Query:
     positions = [np.arange(start, start + segment.num_rows) for start, segment in members]
     parts = [in_memory(s, columns) for _, s in members if isinstance(s, MemorySegment)]
@@ -497,14 +497,14 @@ def _registered(
     huge_as_text: bool = False,
 ) -> exp.Query:
     """Rows held in memory as a relation of the same shape, under a name nobody else has."""
-    name = f"{ONCE}rows_{next(_numbers)}"
-    arrays = [from_numpy(positions), *(handed(column, huge_as_text) for column in rows.columns)]
+    name = f"{TEMPORARY}rows_{next(_numbers)}"
+    arrays = [from_numpy(positions), *(to_duckdb(column, huge_as_text) for column in rows.columns)]
     cursor.register(name, pa.Table.from_arrays(arrays, [POSITION, *(identifier(c) for c in columns)]))
     return exp.select(_field(POSITION), *(_field(identifier(c)) for c in columns)).from_(_name(name))
 
 
 def _without(base: exp.Query, gone: np.ndarray, cursor: duckdb.DuckDBPyConnection) -> exp.Query:
-    listed = f"{ONCE}gone_{next(_numbers)}"
+    listed = f"{TEMPORARY}gone_{next(_numbers)}"
     cursor.register(listed, pa.table({POSITION: from_numpy(gone)}))
     others = exp.Table(this=_name(listed))
     return exp.select("*").from_(base.subquery("base")).join(others, using=[POSITION], join_type="anti")

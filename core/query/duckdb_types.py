@@ -53,7 +53,7 @@ def holds(kind: pa.DataType, test: Test) -> bool:
     return test(kind) or any(holds(part, test) for part in _parts(kind))
 
 
-def handed(column: pa.ChunkedArray, huge_as_text: bool = False) -> pa.ChunkedArray:
+def to_duckdb(column: pa.ChunkedArray, huge_as_text: bool = False) -> pa.ChunkedArray:
     """The values as DuckDB can take them without harm: durations as counts of their unit, decimals of more
     than 38 digits as bytes that order as they do, or as text."""
     made = dict(_HANDED)
@@ -87,14 +87,14 @@ def is_adjusted_time(told: Footer, name: str) -> bool:
     return any(_adjusted_unit(leaf) is not None for leaf in leaves)
 
 
-def made_otherwise(kind: pa.DataType) -> bool:
+def is_interval_or_variant(kind: pa.DataType) -> bool:
     """Whether a Parquet file may call values of this type an interval or a variant."""
     if is_.is_struct(kind):
         return [field.name for field in kind][:2] in (["metadata", "value"], ["metadata", "typed_value"])
     return bool(is_.is_fixed_size_binary(kind) and kind.byte_width == 12)
 
 
-def comes_back(kind: pa.DataType) -> bool:
+def survives_duckdb(kind: pa.DataType) -> bool:
     """Whether values come back from DuckDB unharmed, after a cast at the most."""
     return bool(
         is_.is_integer(kind)
@@ -225,7 +225,7 @@ def _list_of(kind: pa.DataType, held: pa.DataType) -> pa.DataType:
     return next((make(held) for test, make in variants if test(kind)), pa.list_(held))
 
 
-def returned(found: pa.Table, schema: pa.Schema) -> pa.Table:
+def from_duckdb(found: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns in their order, with the names and types of `schema`; rows alone where it has none."""
     if not schema.names:
         return found.select([])

@@ -59,7 +59,7 @@ class Stop:
 
 
 @contextmanager
-def limited(job: Job, seconds: float | None, what: str) -> Iterator[Job]:
+def time_limit(job: Job, seconds: float | None, what: str) -> Iterator[Job]:
     """A job for the block that is cancelled with `job`, and when the seconds are over.
 
     The latter leaves the block as `TookTooLong`, naming `what`; the former as `Cancelled`, as ever.
@@ -94,7 +94,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Recent(Generic[K, V]):
+class CountedCache(Generic[K, V]):
     """Values by key; the least recently used ones go first. Any thread."""
 
     def __init__(self, most: int) -> None:
@@ -242,7 +242,7 @@ class Engine:
         self._confined = confined
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self.kept = Recent[Hashable, Any](MOST_KEPT)
+        self.kept = CountedCache[Hashable, Any](MOST_KEPT)
         let_go_in_children(self)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
@@ -259,19 +259,19 @@ class Engine:
         self._lock = threading.Lock()
         never_finalize(self._connection)
         never_finalize(self.kept)
-        self._connection, self.kept = None, Recent[Hashable, Any](MOST_KEPT)
+        self._connection, self.kept = None, CountedCache[Hashable, Any](MOST_KEPT)
 
     def begin_anew(self) -> None:
         """After a fault of its own a DuckDB answers nothing any more."""
         with self._lock:
-            self._connection, self.kept = None, Recent[Hashable, Any](MOST_KEPT)
+            self._connection, self.kept = None, CountedCache[Hashable, Any](MOST_KEPT)
 
     def close(self) -> None:
         """Its cursors are closed too."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
-                self._connection, self.kept = None, Recent[Hashable, Any](MOST_KEPT)
+                self._connection, self.kept = None, CountedCache[Hashable, Any](MOST_KEPT)
 
     def _database(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
@@ -367,7 +367,7 @@ _RAISED: dict[str, type[duckdb.Error]] = {
 }
 
 
-def streamed(reader: pa.RecordBatchReader, job: Job) -> Iterator[pa.RecordBatch]:
+def stream_batches(reader: pa.RecordBatchReader, job: Job) -> Iterator[pa.RecordBatch]:
     """What DuckDB raises while it is at work comes through an Arrow stream as an OSError: it is made
     here what it is elsewhere."""
     try:
@@ -381,7 +381,7 @@ def streamed(reader: pa.RecordBatchReader, job: Job) -> Iterator[pa.RecordBatch]
         raise raised(str(error)) from error
 
 
-def collected(
+def collect_table(
     found: duckdb.DuckDBPyRelation,
     most_bytes: int,
     job: Job,
@@ -391,7 +391,7 @@ def collected(
     job.check()
     reader = found.to_arrow_reader(ROWS_A_BATCH)
     batches, taken = [], 0
-    for batch in streamed(reader, job):
+    for batch in stream_batches(reader, job):
         batches.append(batch)
         taken += batch.nbytes
         if taken > most_bytes:
@@ -408,14 +408,14 @@ _WHERE = re.compile(r" when casting from source column \S+| Use TRY\(.*")
 
 
 @contextmanager
-def computing(place: str, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
+def query_cursor(place: str, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
     """A cursor as `core.query.engine.cursor` gives it; a value that does not fit leaves as `BadQuery`."""
-    with cursor(job, place) as own, not_too_deep(place), fitting(place):
+    with cursor(job, place) as own, not_too_deep(place), refuse_overflow(place):
         yield own
 
 
 @contextmanager
-def fitting(place: str) -> Iterator[None]:
+def refuse_overflow(place: str) -> Iterator[None]:
     """A value that does not fit leaves as `BadQuery`."""
     try:
         yield

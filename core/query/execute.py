@@ -15,27 +15,27 @@ import pyarrow as pa
 
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import Decodings
-from lamella.core.query.duckdb_types import returned
+from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import (
     ROWS_A_BATCH,
     Confined,
-    collected,
-    computing,
+    collect_table,
     engine_of,
-    fitting,
     interruptible,
     memory_limit,
-    streamed,
+    query_cursor,
+    refuse_overflow,
+    stream_batches,
 )
 from lamella.core.query.explain import Explain
 from lamella.core.query.find import Method
-from lamella.core.query.plan import Node, Running, counted, whole
+from lamella.core.query.plan import Node, QueryContext, select_answer, select_count
 from lamella.core.query.pruning import files_of, row_groups_of
 
 T = TypeVar("T")
 
 
-class Lent:
+class LentRows:
     """Rows that a kept cursor reads while they are lent to it: between two questions it holds none."""
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -50,12 +50,12 @@ class Lent:
         return self.rows.__arrow_c_stream__(requested)
 
 
-class Prepared(Generic[T]):
+class PreparedCursor(Generic[T]):
     """A cursor, and what was made for one statement on it. One thread at a time."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self.cursor = cursor
-        self._lent: dict[str, Lent] = {}
+        self._lent: dict[str, LentRows] = {}
         self._made: tuple[T, Decodings] | None = None
 
     @property
@@ -80,7 +80,7 @@ class Prepared(Generic[T]):
         """As a cursor's own."""
         lent = self._lent.get(name)
         if lent is None or not lent.schema.equals(rows.schema):
-            lent = self._lent[name] = Lent(rows.schema)
+            lent = self._lent[name] = LentRows(rows.schema)
             self.cursor.register(name, lent)
             self._made = None
         lent.rows = rows
@@ -91,14 +91,16 @@ class Prepared(Generic[T]):
 
 
 @contextmanager
-def prepared(key: Hashable, job: Job, of: str, confined: Confined | None = None) -> Iterator[Prepared[Any]]:
+def prepared_cursor(
+    key: Hashable, job: Job, of: str, confined: Confined | None = None
+) -> Iterator[PreparedCursor[Any]]:
     """A cursor as `core.query.engine.cursor` gives it: the one that was kept under the key, or another.
 
     It is kept when the block is done, if something was made that can be used again; not for the key None.
     """
     engine = engine_of(confined)
     kept = engine.kept
-    own = kept.pop(key) or Prepared[Any](engine.cursor())
+    own = kept.pop(key) or PreparedCursor[Any](engine.cursor())
     done = False
     try:
         with interruptible(own.cursor, job, of, confined):
@@ -125,23 +127,23 @@ class Statement:
 
 def read(node: Node, job: Job, most: int | None = None) -> pa.Table:
     """At most so many rows. Columns keep the types that they have in the datasets."""
-    return written_and_read(node, job, most)[1]
+    return read_with_statement(node, job, most)[1]
 
 
-def written_and_read(node: Node, job: Job, most: int | None = None) -> tuple[Statement, pa.Table]:
+def read_with_statement(node: Node, job: Job, most: int | None = None) -> tuple[Statement, pa.Table]:
     """The same, and what was asked for it."""
-    with computing(node.fields.place, job) as own:
+    with query_cursor(node.fields.place, job) as own:
         decodings = Decodings()
-        query = whole(node, Running(own, job, decodings=decodings))
+        query = select_answer(node, QueryContext(own, job, decodings=decodings))
         asked = (query if most is None else query.limit(most)).sql("duckdb")
         statement = Statement(asked, node.fields.schema, node.fields.place, decodings)
         return statement, _read(statement, own, job)
 
 
-def read_written(statement: Statement, job: Job) -> pa.Table | None:
+def read_statement(statement: Statement, job: Job) -> pa.Table | None:
     """The answer of a statement that reads files and decoded columns alone; None where those are gone."""
     key = statement.text if statement.decodings.used else None
-    with prepared(key, job, statement.place) as own, fitting(statement.place):
+    with prepared_cursor(key, job, statement.place) as own, refuse_overflow(statement.place):
         found = own.again()
         if found is None:
             if not statement.decodings.hand_again(own):
@@ -156,12 +158,12 @@ def _read(statement: Statement, own: duckdb.DuckDBPyConnection, job: Job) -> pa.
 
 
 def _collected(found: duckdb.DuckDBPyRelation, statement: Statement, job: Job) -> pa.Table:
-    return returned(collected(found, memory_limit(), job), statement.schema)
+    return from_duckdb(collect_table(found, memory_limit(), job), statement.schema)
 
 
 def count(node: Node, job: Job) -> int:
-    with computing(node.fields.place, job) as own:
-        asked = counted(node, Running(own, job, decodings=Decodings())).sql("duckdb")
+    with query_cursor(node.fields.place, job) as own:
+        asked = select_count(node, QueryContext(own, job, decodings=Decodings())).sql("duckdb")
         job.check()
         return int(own.sql(asked).fetchall()[0][0])
 
@@ -170,13 +172,13 @@ def explain(node: Node, job: Job) -> Explain:
     """Run the query and say what of the files it read. Columns of several datasets are named with theirs, and
     with a number from the second time on that one is read: `f.n`, `f#2.n`."""
     started = time.perf_counter()
-    with computing(node.fields.place, job) as own:
-        running = Running(own, job)
-        asked = whole(node, running).sql("duckdb")
+    with query_cursor(node.fields.place, job) as own:
+        running = QueryContext(own, job)
+        asked = select_answer(node, running).sql("duckdb")
         job.check()
         own.execute("SET enable_profiling = 'no_output'")
         reader = own.sql(asked).to_arrow_reader(ROWS_A_BATCH)
-        rows = sum(batch.num_rows for batch in streamed(reader, job))
+        rows = sum(batch.num_rows for batch in stream_batches(reader, job))
         profile = json.loads(own.get_profiling_information(format="json"))
     read, skipped = _columns(running)
     row_groups = sum(row_groups_of(s) for s, _columns in running.read)
@@ -194,7 +196,7 @@ def _scanned(profile: dict[str, Any]) -> int:
     return int(profile.get("query", {}).get("total_row_groups_scanned", 0))
 
 
-def _columns(running: Running) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _columns(running: QueryContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
     read: list[str] = []
     skipped: list[str] = []
     times = Counter[str]()
@@ -212,8 +214,8 @@ def batches(node: Node, job: Job) -> pa.RecordBatchReader:
 
 
 def _streamed(node: Node, job: Job) -> Iterator[pa.RecordBatch]:
-    with computing(node.fields.place, job) as own:
-        asked = whole(node, Running(own, job)).sql("duckdb")
+    with query_cursor(node.fields.place, job) as own:
+        asked = select_answer(node, QueryContext(own, job)).sql("duckdb")
         job.check()
-        for batch in streamed(own.sql(asked).to_arrow_reader(ROWS_A_BATCH), job):
-            yield from returned(pa.Table.from_batches([batch]), node.fields.schema).to_batches()
+        for batch in stream_batches(own.sql(asked).to_arrow_reader(ROWS_A_BATCH), job):
+            yield from from_duckdb(pa.Table.from_batches([batch]), node.fields.schema).to_batches()

@@ -9,9 +9,9 @@ from functools import partial
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import columns_read
 from lamella.core.jobs import Job
-from lamella.core.query.find import Found, Reads, Search, Strategy, own_order
+from lamella.core.query.find import Reads, RowSearch, SearchResult, Strategy, own_order
 from lamella.core.query.pruning import files_of, may_meet
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.scan.read import pieces
 from lamella.core.scan.snapshot import Snapshot, project
 
@@ -65,20 +65,22 @@ class Explain:
         return _part(self.files_read, self.files_total)
 
 
-def explain(snapshot: Snapshot, query: Query, job: Job | None = None) -> Explain:
+def explain(snapshot: Snapshot, query: ScanQuery, job: Job | None = None) -> Explain:
     """Find the rows that the query asks for, and say what that took. The rows themselves are not fetched."""
     started = time.perf_counter()
     if query.where is None and not query.sort:
         rows, found = own_order(snapshot, query.offset, query.limit)
     else:
         stop = None if query.limit is None else query.offset + query.limit
-        found = Search(snapshot, query.where, query.sort, stop).run(job)
+        found = RowSearch(snapshot, query.where, query.sort, stop).run(job)
         rows = len(found.positions[query.offset : stop])
         found = replace(found, reads=partial(_reads, snapshot, query, found))
-    return explained(snapshot, query, found, rows, time.perf_counter() - started)
+    return explain_result(snapshot, query, found, rows, time.perf_counter() - started)
 
 
-def explained(snapshot: Snapshot, query: Query, found: Found, rows: int, seconds: float) -> Explain:
+def explain_result(
+    snapshot: Snapshot, query: ScanQuery, found: SearchResult, rows: int, seconds: float
+) -> Explain:
     """`rows` of those found are in the answer."""
     read, reads = _columns_read(snapshot, query), found.reads()
     return Explain(
@@ -95,7 +97,7 @@ def explained(snapshot: Snapshot, query: Query, found: Found, rows: int, seconds
     )
 
 
-def _columns_read(snapshot: Snapshot, query: Query) -> set[int]:
+def _columns_read(snapshot: Snapshot, query: ScanQuery) -> set[int]:
     used = [key.column for key in query.sort]
     if query.where is not None:
         used += columns_read(bind(query.where, snapshot.schema, snapshot.name))
@@ -103,13 +105,13 @@ def _columns_read(snapshot: Snapshot, query: Query) -> set[int]:
     return {column.key for column in named}
 
 
-def _reads(snapshot: Snapshot, query: Query, found: Found) -> Reads:
+def _reads(snapshot: Snapshot, query: ScanQuery, found: SearchResult) -> Reads:
     """Of each file by itself."""
     reads = found.reads()
     return replace(reads, files_read=_files_read(snapshot, query)) if reads.files_read is None else reads
 
 
-def _files_read(snapshot: Snapshot, query: Query) -> int:
+def _files_read(snapshot: Snapshot, query: ScanQuery) -> int:
     """Those in which statistics do not rule every row group out."""
     if query.where is None:
         return len(files_of(snapshot))

@@ -174,10 +174,10 @@ LONG = 200
 """Characters. What is shorter is written again: DuckDB computes it once by itself, and faster."""
 _NAME = "operand"
 
-Made = tuple[exp.Expr, pa.DataType] | None
+TypedSql = tuple[exp.Expr, pa.DataType] | None
 
 
-def once(values: Sequence[Value], make: Callable[[Sequence[Value]], Made]) -> Made:
+def common_subexpressions(values: Sequence[Value], make: Callable[[Sequence[Value]], TypedSql]) -> TypedSql:
     """What `make` makes of the values. All of them are computed, whichever it needs."""
     long = [place for place, value in enumerate(values) if _is_long(value.sql)]
     if not long:
@@ -226,12 +226,12 @@ def constant(given: Any, place: str) -> Value:
             fix="Give text, a number, true or false, a date or a time",
         )
     try:
-        return Value(written(plain, kind), kind, repr(given), plain, True)
+        return Value(literal_of_type(plain, kind), kind, repr(given), plain, True)
     except ValueError as error:
         raise BadQuery(f"{place}: {given!a} cannot be computed with", str(error)) from error
 
 
-def written(plain: Any, kind: pa.DataType) -> exp.Expr:
+def literal_of_type(plain: Any, kind: pa.DataType) -> exp.Expr:
     """A Python value as a literal of the type. Raises `ValueError` where it does not fit it."""
     if pa.types.is_duration(kind):
         unit = {"s": 10**6, "ms": 10**3, "us": 1}.get(kind.unit, 1)

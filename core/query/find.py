@@ -22,10 +22,10 @@ from lamella.core.filters.binding import bind, bind_to
 from lamella.core.filters.expr import Filter, columns_read, predicates
 from lamella.core.filters.to_arrow import mask
 from lamella.core.filters.to_sql import to_sql
-from lamella.core.index.planning import Served, in_sort_order, key_columns, meeting, serve
+from lamella.core.index.planning import IndexedRows, are_met, find_by_index, in_sort_order, key_columns
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import POSITION, identifier, relation
-from lamella.core.query.engine import cursor, streamed
+from lamella.core.query.engine import cursor, stream_batches
 from lamella.core.query.number_sort import is_sorted_here, number_order, room_for
 from lamella.core.query.pruning import files_of, may_meet, row_groups_of
 from lamella.core.scan.cache import LruCache, cache
@@ -86,7 +86,7 @@ class Reads:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """`positions` are int64, and mapped to a temporary file when there are more than eight million.
 
     `strategy` is the one that found them, `reads` counts what was read of the files, which few ask. `index`
@@ -104,7 +104,7 @@ def is_cacheable(snapshot: Snapshot) -> bool:
     return snapshot.num_positions <= MOST_CACHED_ROWS
 
 
-class Search:
+class RowSearch:
     """The live rows that meet `where`: ascending, or in the order of `sort`, ties ascending. How they are
     found is decided when it is made, and `strategy` says it.
 
@@ -127,16 +127,16 @@ class Search:
         self.snapshot, self.where, self.sort, self.first, self.start = snapshot, where, sort, first, start
         self._statement, self._caches_order = statement, False
         self._order: np.ndarray | None = None
-        self._served: Served | None = None
+        self._served: IndexedRows | None = None
         self.strategy = self._chosen() if method is None else self._forced(method)
 
-    def run(self, job: Job | None = None) -> Found:
+    def run(self, job: Job | None = None) -> SearchResult:
         """Where masks find many rows to sort, DuckDB does both after all: the answer's strategy says so."""
         job, method = job or Job(), self.strategy.method
         if method is Method.ORDER:
             assert self._order is not None
             begin = np.searchsorted(self._order, self.start) if self.start else 0
-            return Found(self._order[begin:], partial(_nothing_read, self.snapshot), self.strategy)
+            return SearchResult(self._order[begin:], partial(_nothing_read, self.snapshot), self.strategy)
         if method is Method.INDEX:
             found = self._by_index()
         elif method is Method.MASKS:
@@ -158,7 +158,7 @@ class Search:
     def _chosen(self) -> Strategy:
         if not self._statement and self._may_have_order() and self._is_order_cached():
             return Strategy(Method.ORDER, "the rows were put in this order before")
-        served = self._served = serve(self.snapshot, self.where, self.sort, self.first)
+        served = self._served = find_by_index(self.snapshot, self.where, self.sort, self.first)
         if served is not None and (not self._statement or len(served.positions) <= MOST_IN_STATEMENT):
             return Strategy(Method.INDEX, served.index)
         why = self._why_duckdb()
@@ -210,7 +210,7 @@ class Search:
         self._order = cached_order(key)
         if self._order is not None:
             return True
-        if self.sort and self.first is not None and self.snapshot.num_rows <= SMALL_ROWS and asked_again(key):
+        if self.sort and self.first is not None and self.snapshot.num_rows <= SMALL_ROWS and is_repeated(key):
             self._caches_order, self.first = True, None
         return False
 
@@ -240,25 +240,25 @@ class Search:
 
     def _forced(self, method: Method) -> Strategy:
         if method is Method.INDEX:
-            self._served = serve(self.snapshot, self.where, self.sort, self.first)
+            self._served = find_by_index(self.snapshot, self.where, self.sort, self.first)
         if method in (Method.NONE, Method.ORDER) or (method is Method.INDEX and self._served is None):
             raise ValueError(f"{method} finds no rows here")
         return Strategy(method, "it was asked for")
 
     # ------------------------------------------------------------------ by index
 
-    def _by_index(self) -> Found:
+    def _by_index(self) -> SearchResult:
         served = self._served
         assert served is not None
         positions = served.positions
         if self.start:
             positions = positions[np.searchsorted(positions, self.start) :]
         reads = partial(_reads, self.snapshot, served.looked_at)
-        return Found(positions, reads, self.strategy, served.index)
+        return SearchResult(positions, reads, self.strategy, served.index)
 
     # ------------------------------------------------------------------ by masks
 
-    def _by_masks(self, job: Job) -> Found:
+    def _by_masks(self, job: Job) -> SearchResult:
         if not self.sort:
             return self._masked(job, self.first)
         columns = key_columns(self.snapshot, self.sort)
@@ -267,9 +267,9 @@ class Search:
             many = Strategy(Method.DUCKDB, f"more than {FEW_TO_ORDER:,} rows that meet the filter are sorted")
             return self._by_duckdb(job, many)
         ordered = in_sort_order(self.snapshot, found.positions, self.sort, columns)
-        return Found(ordered, found.reads, found.strategy)
+        return SearchResult(ordered, found.reads, found.strategy)
 
-    def _masked(self, job: Job, enough: int | None) -> Found:
+    def _masked(self, job: Job, enough: int | None) -> SearchResult:
         """Once `enough` are found the rest is not looked at."""
         snapshot, bound = self.snapshot, self._bound
         counted_by = [column.name for column in snapshot.columns[:1]]  # where the filter asks nothing of rows
@@ -290,11 +290,11 @@ class Search:
             if enough is not None and rows >= enough:
                 break
         reads = partial(reads_in, snapshot, looked_at.values())
-        return Found(np.concatenate(found)[:enough], reads, self.strategy)
+        return SearchResult(np.concatenate(found)[:enough], reads, self.strategy)
 
     # ----------------------------------------------------------------- by DuckDB
 
-    def _by_duckdb(self, job: Job, strategy: Strategy) -> Found:
+    def _by_duckdb(self, job: Job, strategy: Strategy) -> SearchResult:
         snapshot, where, sort = self.snapshot, self.where, self.sort
         with cursor(job, snapshot.name) as own:
             own.execute("SET enable_profiling = 'no_output'")
@@ -311,7 +311,7 @@ class Search:
         if self.start:
             positions = positions[np.searchsorted(positions, self.start) :]
         reads = partial(_reads_of_search, snapshot, int(profile["total_row_groups_scanned"]))
-        return Found(positions, reads, strategy)
+        return SearchResult(positions, reads, strategy)
 
     def _counted_by_duckdb(self, job: Job) -> int:
         with cursor(job, self.snapshot.name) as own:
@@ -332,7 +332,7 @@ def find_rows(
     """Positions of the rows that meet `where`, in order; at least the `first` ones where that is given.
     `within`: of these live positions, ascending, alone."""
     if within is None:
-        return Search(snapshot, where, sort, first, method=method).run(job).positions
+        return RowSearch(snapshot, where, sort, first, method=method).run(job).positions
     return _find_within(snapshot, where, sort, job or Job(), within)
 
 
@@ -340,7 +340,7 @@ def count_rows(
     snapshot: Snapshot, where: Filter | None = None, job: Job | None = None, method: Method | None = None
 ) -> int:
     """How many live rows meet `where`."""
-    return snapshot.num_rows if where is None else Search(snapshot, where, method=method).count(job)
+    return snapshot.num_rows if where is None else RowSearch(snapshot, where, method=method).count(job)
 
 
 def whole_order(snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], job: Job) -> np.ndarray:
@@ -350,16 +350,18 @@ def whole_order(snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, .
     return cache_order(key, find_rows(snapshot, where, sort, job)) if order is None else order
 
 
-def own_order(snapshot: Snapshot, offset: int, limit: int | None) -> tuple[int, Found]:
+def own_order(snapshot: Snapshot, offset: int, limit: int | None) -> tuple[int, SearchResult]:
     """How many rows there are from row `offset` on, where nothing has to be searched, and as positions the
     first and the last of them: the row groups read are those that hold the rows."""
     following = max(0, snapshot.num_rows - offset)
     rows = following if limit is None else min(limit, following)
     if not rows:
-        return 0, Found(EMPTY, partial(_nothing_read, snapshot), OWN_ORDER)
+        return 0, SearchResult(EMPTY, partial(_nothing_read, snapshot), OWN_ORDER)
     ends = live_positions(snapshot, np.array([offset, offset + rows - 1]))
     first, last = ends.tolist()
-    return rows, Found(ends, partial(reads_in, snapshot, list(pieces(snapshot, first, last + 1))), OWN_ORDER)
+    return rows, SearchResult(
+        ends, partial(reads_in, snapshot, list(pieces(snapshot, first, last + 1))), OWN_ORDER
+    )
 
 
 def _find_within(
@@ -374,7 +376,7 @@ def _find_within(
         return kept
     if where is not None:
         bound = bind_to(where, snapshot.types, snapshot.name)
-        within = within[meeting(snapshot, within, bound)]
+        within = within[are_met(snapshot, within, bound)]
     return in_sort_order(snapshot, within, keys, columns)
 
 
@@ -442,7 +444,7 @@ def _sorted_here(
     values = [exp.column(POSITION, quoted=True), exp.column(identifier(column), quoted=True)]
     query = _select(snapshot, own, values, where, (), job, also=[key.column])
     reader = own.sql(query.sql("duckdb")).to_arrow_reader(ROWS_A_BATCH)
-    return number_order(streamed(reader, job), snapshot.num_rows, key.descending, job)
+    return number_order(stream_batches(reader, job), snapshot.num_rows, key.descending, job)
 
 
 def _select(
@@ -481,7 +483,7 @@ def _order(sort: Sequence[SortKey], columns: Sequence[Column]) -> list[exp.Expr]
 def _collect(found: duckdb.DuckDBPyRelation, at_most: int, job: Job) -> np.ndarray:
     answer, filled = np.empty(0, np.int64), 0
     job.check()
-    for batch in streamed(found.to_arrow_reader(ROWS_A_BATCH), job):
+    for batch in stream_batches(found.to_arrow_reader(ROWS_A_BATCH), job):
         if filled + batch.num_rows > len(answer):
             answer = _grown(answer, filled, filled + batch.num_rows, at_most)
         answer[filled : filled + batch.num_rows] = to_numpy(batch.column(0))
@@ -551,7 +553,7 @@ def cache_order(key: OrderKey, positions: np.ndarray) -> np.ndarray:
     return positions
 
 
-def asked_again(key: OrderKey) -> bool:
+def is_repeated(key: OrderKey) -> bool:
     """Whether the first rows of this order were asked for before."""
     return _first_rows.again(key)
 

@@ -19,11 +19,11 @@ from lamella.core.errors import BadData, shown
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import OWN_NAMES
-from lamella.core.query.duckdb_types import returned
-from lamella.core.query.engine import computing
+from lamella.core.query.duckdb_types import from_duckdb
+from lamella.core.query.engine import query_cursor
 from lamella.core.query.fields import alias, cast, column, every, number, paren, quoted
-from lamella.core.query.find import Method, Search, find_rows, whole_order
-from lamella.core.query.plan import Needed, Node, Order, Running
+from lamella.core.query.find import Method, RowSearch, find_rows, whole_order
+from lamella.core.query.plan import Needed, Node, Order, QueryContext
 from lamella.core.scan.read import cells_at, live_positions, read_rows, take_rows
 from lamella.core.scan.snapshot import Column, Snapshot, SortKey, named, project
 
@@ -38,7 +38,7 @@ class Cursor:
     values: tuple[pa.Scalar, ...] = ()
 
 
-def written(snapshot: Snapshot, position: int, id_column: Column, keys: Sequence[SortKey]) -> str:
+def write_cursor(snapshot: Snapshot, position: int, id_column: Column, keys: Sequence[SortKey]) -> str:
     """The cursor of the row at a live position."""
     columns = (id_column, *project(snapshot, (key.column for key in keys)))
     rows = take_rows(snapshot, np.array([position]), columns)
@@ -49,7 +49,7 @@ def written(snapshot: Snapshot, position: int, id_column: Column, keys: Sequence
     return base64.urlsafe_b64encode(sink.getvalue()).decode()
 
 
-def parsed(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cursor:
+def parse_cursor(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cursor:
     """Raises `BadData` for what is no cursor, and for one of pages in another order."""
     try:
         with pa.ipc.open_stream(pa.py_buffer(base64.urlsafe_b64decode(cursor))) as stream:
@@ -76,7 +76,7 @@ def parsed(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cursor:
         ) from error
 
 
-def compared(one: Sequence[pa.Scalar], other: Sequence[pa.Scalar], keys: Sequence[SortKey]) -> int:
+def compare_rows(one: Sequence[pa.Scalar], other: Sequence[pa.Scalar], keys: Sequence[SortKey]) -> int:
     """Below 0 where the first row comes first in the order of `keys`, 0 where they are equal in it."""
     for a, b, key in zip(one, other, keys, strict=True):
         if a.is_valid != b.is_valid:
@@ -118,7 +118,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PageQuery:
     """What the pages are of. `behind` gives the first position whose `_id` is greater than one."""
 
     snapshot: Snapshot
@@ -131,7 +131,7 @@ class Asked:
     def page(self, size: int, after: str | None, job: Job) -> Page:
         """The `size` rows behind the cursor `after`, the first ones without it."""
         refuse_unordered(self.snapshot, self.keys)
-        cursor = None if after is None else parsed(self.snapshot, after, self.keys)
+        cursor = None if after is None else parse_cursor(self.snapshot, after, self.keys)
         if self.where is None and not self.keys:
             return self._next_rows(size, cursor)
         found = self._next_met(size + 1, cursor, job)
@@ -154,11 +154,11 @@ class Asked:
         if self.keys or self.where is None:
             return None
         start = 0 if cursor is None else self.behind(cursor.row_id)
-        search = Search(self.snapshot, self.where, first=count, start=start)
+        search = RowSearch(self.snapshot, self.where, first=count, start=start)
         return None if search.strategy.method is Method.DUCKDB else search.run(job).positions
 
     def _cursor(self, position: int) -> str:
-        return written(self.snapshot, position, self.id_column, self.keys)
+        return write_cursor(self.snapshot, position, self.id_column, self.keys)
 
     def _next_found(self, count: int, cursor: Cursor | None, job: Job) -> np.ndarray:
         """The first ones are found without ordering the others."""
@@ -176,7 +176,7 @@ class Asked:
         while low < high:
             middle = (low + high) // 2
             position = int(order[middle])
-            compares = compared(cells_at(self.snapshot, position, columns), cursor.values, self.keys)
+            compares = compare_rows(cells_at(self.snapshot, position, columns), cursor.values, self.keys)
             if compares < 0 or (compares == 0 and position < behind):
                 low = middle + 1
             else:
@@ -191,8 +191,8 @@ _AFTER = f"{OWN_NAMES}after"
 def page(node: Node, asked: dict[str, Any], size: int, after: str | None, job: Job) -> Page:
     """`asked` is the query as JSON, so that a cursor of another one is refused."""
     told = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-    with computing(node.fields.place, job) as own:
-        query = _ranked(node, Running(own, job))
+    with query_cursor(node.fields.place, job) as own:
+        query = _ranked(node, QueryContext(own, job))
         if after is not None:
             last = _parsed(after, told, node)
             own.register(_AFTER, last)
@@ -203,11 +203,11 @@ def page(node: Node, asked: dict[str, Any], size: int, after: str | None, job: J
         uuids = [kind == "UUID" for kind in relation.types[len(node.fields.all) :]]
         found = relation.to_arrow_table()
     rows, ranks = found.slice(0, size), found.select(range(len(node.fields.all), found.num_columns))
-    values = returned(rows.select(range(len(node.fields.all))), node.fields.schema)
+    values = from_duckdb(rows.select(range(len(node.fields.all))), node.fields.schema)
     return Page(values, _written(ranks.slice(size - 1, 1), uuids, told) if found.num_rows > size else None)
 
 
-def _ranked(node: Node, running: Running) -> exp.Select:
+def _ranked(node: Node, running: QueryContext) -> exp.Select:
     """The columns of the answer, and those it is ordered by."""
     shown = [field.identifier for field in node.fields.all]
     ranks = [alias(column(rank.identifier), f"rank{n}") for n, rank in enumerate(node.order)]

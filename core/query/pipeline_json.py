@@ -301,14 +301,14 @@ _FORMS: dict[str, _Form] = {
 DATASETS, NAME, AS_OF = "datasets", "name", "as_of"
 
 
-def saved(sources: Mapping[str, Source], pipeline: Pipeline) -> Json:
+def query_to_json(sources: Mapping[str, Source], pipeline: Pipeline) -> Json:
     """With what the pipeline does not tell: that a dataset is called otherwise in it, or an old version."""
     told = {called: _told(called, dataset) for called, dataset in sources.items()}
     made, others = to_json(pipeline), {called: one for called, one in told.items() if one}
     return {**made, DATASETS: others} if others else made
 
 
-def opened(obj: Any, find: Callable[[str], Source]) -> tuple[dict[str, Source], Pipeline]:
+def query_from_json(obj: Any, find: Callable[[str], Source]) -> tuple[dict[str, Source], Pipeline]:
     """Raises `BadQuery` for what `saved` does not make, and like `as_of` for a version that is gone."""
     pipeline = from_json(obj)
     told = obj.get(DATASETS, {})

@@ -37,7 +37,7 @@ from lamella.core.query.fields import (
     paren,
     quoted,
 )  # fmt: skip
-from lamella.core.query.find import READ_WHOLE, Method, Search, Strategy, is_cacheable
+from lamella.core.query.find import READ_WHOLE, Method, RowSearch, Strategy, is_cacheable
 from lamella.core.query.steps import Aggregates
 from lamella.core.scan.snapshot import Column, Snapshot, project
 
@@ -45,7 +45,7 @@ Needed = frozenset[str]
 
 
 @dataclass(frozen=True)
-class Running:
+class QueryContext:
     """What rows in memory are registered on while a query runs, what it reads of which dataset, how those
     rows are found, and what is needed of the rows that its parts share, by their name. With `decodings`,
     columns of files may come from memory while it is `grouping`: for joins and sorts the engine needs the
@@ -86,20 +86,20 @@ class Node(ABC):
     depth: int = 1
 
     @abstractmethod
-    def query(self, needed: Needed, running: Running) -> exp.Select:
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
         """A relation with at least the columns of these identifiers."""
 
     @property
     def ranked(self) -> Needed:
         return frozenset(rank.identifier for rank in self.order)
 
-    def source(self, needed: Needed, running: Running, name: str = "t") -> exp.Expr:
+    def source(self, needed: Needed, running: QueryContext, name: str = "t") -> exp.Expr:
         """The relation in parentheses, under a name."""
         inside = leaf(paren(self.query(needed, running)))
         return exp.alias_(exp.Table(this=inside), name, quoted=True, table=True)
 
 
-class Filtered(Node):
+class FilterNode(Node):
     """The rows that meet all of these conditions."""
 
     def __init__(self, rows: Node, met: Sequence[exp.Expr], used: Needed) -> None:
@@ -107,16 +107,16 @@ class Filtered(Node):
         self.fields, self.order, self.in_order = rows.fields, rows.order, rows.in_order
         self.depth = rows.depth + 1
 
-    def narrowed(self, met: exp.Expr, used: Needed) -> Filtered:
-        return Filtered(self._rows, (*self._met, met), self._used | used)
+    def narrowed(self, met: exp.Expr, used: Needed) -> FilterNode:
+        return FilterNode(self._rows, (*self._met, met), self._used | used)
 
-    def query(self, needed: Needed, running: Running) -> exp.Select:
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
         rows = self._rows.source(needed | self._used, running)
         met = every(map(leaf, self._met))
         return exp.select("*", copy=False).from_(rows, copy=False).where(met, copy=False)
 
 
-class Computed(Node):
+class ComputeNode(Node):
     """Further columns: each with its SQL and what that uses. `fields` are those of the answer."""
 
     def __init__(self, rows: Node, fields: Fields, made: dict[str, tuple[exp.Expr, Needed]]) -> None:
@@ -124,7 +124,7 @@ class Computed(Node):
         self.order, self.in_order = rows.order, rows.in_order
         self.depth = rows.depth + 1
 
-    def query(self, needed: Needed, running: Running) -> exp.Select:
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
         wanted = {name: made for name, made in self._made.items() if name in needed}
         used = Needed().union(*(used for _sql, used in wanted.values()))
         values = [alias(sql, name) for name, (sql, _used) in wanted.items()]
@@ -132,7 +132,7 @@ class Computed(Node):
         return exp.select("*", *values, copy=False).from_(rows, copy=False)
 
 
-class Chosen(Node):
+class ProjectNode(Node):
     """Other names, another order or fewer of the same columns, or another order of the rows."""
 
     def __init__(self, rows: Node, fields: Fields, order: Order | None = None) -> None:
@@ -141,12 +141,12 @@ class Chosen(Node):
         self.in_order = rows.in_order and order is None
         self.depth = rows.depth + 1
 
-    def query(self, needed: Needed, running: Running) -> exp.Select:
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
         return self._rows.query(needed, running)
 
 
-class Grouped(Node):
-    """A row for each combination of `keys`, in their order; `made` as in `Computed`, of many rows each."""
+class GroupNode(Node):
+    """A row for each combination of `keys`, in their order; `made` as in `ComputeNode`, of many rows each."""
 
     def __init__(
         self, rows: Node, fields: Fields, keys: Sequence[str], made: dict[str, tuple[exp.Expr, Needed]]
@@ -155,7 +155,7 @@ class Grouped(Node):
         self.order = tuple(Rank(key) for key in keys)
         self.depth = rows.depth + 1
 
-    def query(self, needed: Needed, running: Running) -> exp.Select:
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
         wanted = {name: made for name, made in self._made.items() if name in needed}
         used = Needed().union(self._keys, *(used for _sql, used in wanted.values()))
         keys = [column(key) for key in self._keys]
@@ -170,9 +170,9 @@ class Grouped(Node):
         )
 
 
-class Unnested(Node):
-    """Each row once for each item of its lists, which are of one length: `made` as in `Computed`. `rank` is
-    the one that numbers the items."""
+class UnnestNode(Node):
+    """Each row once for each item of its lists, which are of one length: `made` as in `ComputeNode`. `rank`
+    is the one that numbers the items."""
 
     def __init__(
         self, rows: Node, fields: Fields, made: dict[str, tuple[exp.Expr, Needed]], rank: str
@@ -181,7 +181,7 @@ class Unnested(Node):
         self.order = (*rows.order, Rank(rank))
         self.depth = rows.depth + 1
 
-    def query(self, needed: Needed, running: Running) -> exp.Select:
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
         wanted = {name: made for name, made in self._made.items() if name in needed or name == self._rank}
         used = Needed().union(*(used for _sql, used in wanted.values()))
         values = [alias(func("unnest", sql), name) for name, (sql, _used) in wanted.items()]
@@ -189,7 +189,7 @@ class Unnested(Node):
         return exp.select("*", *values, copy=False).from_(rows, copy=False)
 
 
-class Joined(Node):
+class JoinNode(Node):
     """Rows of two sides whose keys are equal; `keys` are pairs of columns. `left.order` tells rows that have
     no left side by nulls."""
 
@@ -201,7 +201,7 @@ class Joined(Node):
         self.order = left.order if how in ("semi", "anti") else (*left.order, *right.order)
         self.depth = max(left.depth, right.depth) + 1
 
-    def query(self, needed: Needed, running: Running) -> exp.Select:
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
         met = every(exp.EQ(this=left, expression=right) for left, right in self._keys)
         used = Needed(found.name for found in met.find_all(exp.Column))
         running = replace(running, grouping=False)
@@ -214,7 +214,7 @@ class Joined(Node):
         )
 
 
-class Cut(Node):
+class LimitNode(Node):
     """The first rows in an order, from some row on."""
 
     def __init__(
@@ -224,7 +224,7 @@ class Cut(Node):
         self.fields, self.order = rows.fields, rows.order
         self.depth = rows.depth + 1
 
-    def query(self, needed: Needed, running: Running) -> exp.Select:
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
         ordered = self._by or [rank.sql for rank in self.order]
         running = replace(running, grouping=False)
         query = exp.select("*", copy=False).from_(
@@ -237,7 +237,7 @@ class Cut(Node):
         return query.offset(number(self._offset), copy=False) if self._offset else query
 
 
-class Shared(Node):
+class SharedNode(Node):
     """Rows that several queries begin with, read once: within those they are selected from a name, and what
     is needed of them is noted. A query of one part alone reads them itself."""
 
@@ -245,31 +245,31 @@ class Shared(Node):
         self._rows, self._name = rows, name
         self.fields, self.order, self.depth = rows.fields, rows.order, rows.depth
 
-    def query(self, needed: Needed, running: Running) -> exp.Select:
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
         if self._name not in running.shared:
             return self._rows.query(needed, running)
         running.shared[self._name] |= needed
         return exp.select("*", copy=False).from_(exp.Table(this=quoted(self._name)), copy=False)
 
-    def name(self, running: Running) -> None:
+    def name(self, running: QueryContext) -> None:
         """What is built from here on selects the rows from their name."""
         running.shared[self._name] = Needed()
 
-    def read_into(self, query: exp.Select, running: Running) -> exp.Select:
+    def read_into(self, query: exp.Select, running: QueryContext) -> exp.Select:
         """The query with the rows under their name."""
         rows = self._rows.query(running.shared.pop(self._name), running)
         return query.with_(quoted(self._name), as_=rows, materialized=True)
 
 
-class Faceted(Node):
+class FacetNode(Node):
     """One row with the whole answer of each of several queries, as a list of its rows."""
 
-    def __init__(self, shared: Shared, fields: Fields, parts: Sequence[Node]) -> None:
+    def __init__(self, shared: SharedNode, fields: Fields, parts: Sequence[Node]) -> None:
         self._shared, self._parts, self.fields = shared, parts, fields
         self.order = ()
         self.depth = max((part.depth for part in parts), default=shared.depth) + 1
 
-    def query(self, needed: Needed, running: Running) -> exp.Select:
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
         wanted = [
             pair for pair in zip(self.fields.all, self._parts, strict=True) if pair[0].identifier in needed
         ]
@@ -282,7 +282,7 @@ class Faceted(Node):
             query = query.join(one, join_type="cross", copy=False)
         return self._shared.read_into(query, running)
 
-    def _listed(self, part: Node, identifier: str, running: Running) -> exp.Subquery:
+    def _listed(self, part: Node, identifier: str, running: QueryContext) -> exp.Subquery:
         """One row: all rows of a part. As a scalar subquery DuckDB 2.0 fails where a full join is in it."""
         held = Needed(field.identifier for field in part.fields.all)
         packed: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.all))
@@ -294,13 +294,13 @@ class Faceted(Node):
         return listed.subquery(identifier, copy=False)
 
 
-def sampled(rows: Node, count: int, seed: int) -> Node:
+def sample_node(rows: Node, count: int, seed: int) -> Node:
     """Ordered by a hash of what tells the rows apart, the first ones are any rows, and always the same."""
     told = [column(rank.identifier) for rank in rows.order]
-    return Cut(rows, count, 0, [func("hash", number(seed), *told), *(rank.sql for rank in rows.order)])
+    return LimitNode(rows, count, 0, [func("hash", number(seed), *told), *(rank.sql for rank in rows.order)])
 
 
-def whole(node: Node, running: Running) -> exp.Select:
+def select_answer(node: Node, running: QueryContext) -> exp.Select:
     """The columns of the answer, in its order; null where it has none, for SQL has no such rows."""
     wanted: list[exp.Expr] = [column(field.identifier) for field in node.fields.all]
     wanted = wanted or [exp.Null()]
@@ -315,7 +315,7 @@ def whole(node: Node, running: Running) -> exp.Select:
     )
 
 
-def counted(node: Node, running: Running) -> exp.Select:
+def select_count(node: Node, running: QueryContext) -> exp.Select:
     return exp.select(func("count", exp.Star()), copy=False).from_(node.source(Needed(), running), copy=False)
 
 
@@ -331,7 +331,7 @@ class Compiling(Protocol):
     def new(self) -> str: ...
 
 
-class Scan(Node):
+class ScanNode(Node):
     """The rows of a dataset that meet `where`; `number` tells the datasets of one query apart."""
 
     def __init__(
@@ -346,15 +346,15 @@ class Scan(Node):
         self.order = (Rank(self._position if ids is None else self._called(ids), position=True),)
         self.in_order = snapshot.overlay is None and not len(snapshot.deleted)
 
-    def narrowed(self, where: Filter) -> Scan:
+    def narrowed(self, where: Filter) -> ScanNode:
         bind(where, self.fields.schema, self.fields.place)
-        return Scan(self.snapshot, self._number, (*self.where, where), self._by_id)
+        return ScanNode(self.snapshot, self._number, (*self.where, where), self._by_id)
 
     def _columns_read(self, needed: Needed) -> list[Column]:
         filtered = {c.key for c in self._filtered()}
         return [c for c in self.snapshot.columns if c.key in filtered or self._called(c) in needed]
 
-    def query(self, needed: Needed, running: Running) -> exp.Select:
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
         columns = self._columns_read(needed)
         running.read.append((self.snapshot, columns))
         wanted = [c for c in columns if self._called(c) in needed]
@@ -368,18 +368,18 @@ class Scan(Node):
             return made
         return made.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
 
-    def _stored(self, columns: Sequence[Column], running: Running) -> exp.Subquery:
+    def _stored(self, columns: Sequence[Column], running: QueryContext) -> exp.Subquery:
         """Of a large file, statistics may tell a filter more than memory does."""
         from_memory = running.grouping and (not self.where or is_cacheable(self.snapshot))
         decodings = running.decodings if from_memory else None
         return relation(self.snapshot, columns, running.cursor, job=running.job, decodings=decodings)
 
-    def _by_index(self, wanted: Sequence[Column], running: Running) -> exp.Subquery | None:
+    def _by_index(self, wanted: Sequence[Column], running: QueryContext) -> exp.Subquery | None:
         """The rows that meet `where`, if an index names few."""
         if not self.where:
             running.strategies.append(READ_WHOLE)
             return None
-        search = Search(self.snapshot, self._bound(), statement=True)
+        search = RowSearch(self.snapshot, self._bound(), statement=True)
         running.strategies.append(search.strategy)
         if search.strategy.method is not Method.INDEX:
             return None

@@ -16,10 +16,10 @@ from lamella.core.filters.expr import Filter
 from lamella.core.filters.kinds import COMPARABLE, NUMBERS, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.query.buckets import Number, axis_of
-from lamella.core.query.duckdb_types import returned
+from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import cursor
 from lamella.core.query.fields import alias, cast, column, every, func, number
-from lamella.core.query.plan import Running, Scan
+from lamella.core.query.plan import QueryContext, ScanNode
 from lamella.core.scan.cache import LruCache
 from lamella.core.scan.snapshot import Snapshot
 
@@ -98,7 +98,7 @@ class _Profiling:
     """One statement for extremes, one for the spread between them, one for the most frequent values."""
 
     def __init__(self, snapshot: Snapshot, name: str, where: Filter | None, job: Job) -> None:
-        scan = Scan(snapshot, 0)
+        scan = ScanNode(snapshot, 0)
         self._scan = scan if where is None else scan.narrowed(where)
         field, self._type, self._value = self._scan.fields.at_path(name)
         self._name, self._place, self._needed = name, snapshot.name, frozenset([field.identifier])
@@ -197,17 +197,17 @@ class _Profiling:
             .group_by(column("value")).order_by(*order).limit(TOP_VALUES)
         )  # fmt: skip
         kinds = pa.schema([pa.field("value", value_type(self._type)), pa.field("n", pa.int64())])
-        found = returned(own.sql(asked.sql("duckdb")).to_arrow_table(), kinds)
+        found = from_duckdb(own.sql(asked.sql("duckdb")).to_arrow_table(), kinds)
         return tuple(zip(*(python_values(values) for values in found.columns), strict=True))
 
     def _rows(self, own: duckdb.DuckDBPyConnection) -> exp.Select:
         self._job.check()
-        return exp.select().from_(self._scan.source(self._needed, Running(own, self._job)))
+        return exp.select().from_(self._scan.source(self._needed, QueryContext(own, self._job)))
 
     def _asked(self, own: duckdb.DuckDBPyConnection, wanted: Sequence[Wanted]) -> dict[str, Any]:
         asked = self._rows(own).select(*(alias(value, name) for name, value, _ in wanted))
         found = own.sql(asked.sql("duckdb")).to_arrow_table()
-        told = returned(found, pa.schema([pa.field(name, kind) for name, _, kind in wanted]))
+        told = from_duckdb(found, pa.schema([pa.field(name, kind) for name, _, kind in wanted]))
         return {name: python_value(v[0]) for name, v in zip(told.schema.names, told.columns, strict=True)}
 
 

@@ -66,7 +66,7 @@ def _of_column(told: Footer, name: str, path: tuple[str, ...], type_: pa.DataTyp
         ]
         return [Extent(nulls=not _some_has_no_null(group, leaves)) for group in groups]
     place = _place(told, (name, *path))
-    if place is None or not _is_told(type_, told.metadata.schema.column(place)):
+    if place is None or not _has_exact_extremes(type_, told.metadata.schema.column(place)):
         return [UNKNOWN for _ in groups]
     return [_extent(group.column(place)) for group in groups]
 
@@ -96,7 +96,7 @@ def _some_has_no_null(group: pq.RowGroupMetaData, leaves: Sequence[int]) -> bool
     return any(told is not None and told.has_null_count and told.null_count == 0 for told in statistics)
 
 
-def _is_told(type_: pa.DataType, leaf: pq.ColumnSchema) -> bool:
+def _has_exact_extremes(type_: pa.DataType, leaf: pq.ColumnSchema) -> bool:
     if is_.is_timestamp(type_):
         unit = json.loads(leaf.logical_type.to_json()).get("timeUnit", "")
         return bool(leaf.physical_type == "INT64" and _UNITS.get(unit) == type_.unit)
@@ -117,7 +117,7 @@ def _extent(chunk: pq.ColumnChunkMetaData) -> Extent:
 _NUMBERS = (int, float, Fraction)
 
 
-class NotTold(Exception):
+class NotInStatistics(Exception):
     """Statistics do not answer this."""
 
 
@@ -164,7 +164,7 @@ def _might(bound: Filter, extents: dict[str, Extent]) -> Might:
         operand = StatisticsOperand(extent, condition.place.type, condition.memo)
         try:
             made: Might = OPERATORS[condition.operator].test(cast(Operand[Might], operand), condition.exact)
-        except NotTold:
+        except NotInStatistics:
             return Might()
         return made
 
@@ -180,13 +180,13 @@ def _branch(node: Branch, parts: list[Might]) -> Might:
 
 
 class StatisticsOperand:
-    """A column of a row group by its statistics; `NotTold` for all that they do not tell."""
+    """A column of a row group by its statistics; `NotInStatistics` for all that they do not tell."""
 
     def __init__(self, extent: Extent, type_: pa.DataType, made: dict[Any, Any]) -> None:
         self._extent, self._type, self._made = extent, type_, made
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise NotTold(name)
+        raise NotInStatistics(name)
 
     def compare(self, how: str, value: Any) -> Might:
         if isinstance(value, str | bytes):
@@ -198,7 +198,7 @@ class StatisticsOperand:
 
     def _narrowed(self, how: str, value: Any) -> Narrowed:
         if not _is_number(value):
-            raise NotTold(how)
+            raise NotInStatistics(how)
         key = (StatisticsOperand, how, value)
         if key not in self._made:
             self._made[key] = narrow(how, value, *value_range(self._type))
@@ -227,7 +227,7 @@ class StatisticsOperand:
         if all(issubclass(kind, bytes) for kind in kinds):
             return values
         if not all(issubclass(kind, _NUMBERS) and kind is not bool for kind in kinds):
-            raise NotTold("eq")
+            raise NotInStatistics("eq")
         return narrow_each(values, *value_range(self._type))
 
     def starts_with(self, text: str) -> Might:

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from lamella.core.jobs import Job
 from lamella.core.query import execute as answers
-from lamella.core.query.compile import compiled
-from lamella.core.query.duckdb_source import ONCE
+from lamella.core.query.compile import compile_pipeline
+from lamella.core.query.duckdb_source import TEMPORARY
 from lamella.core.query.execute import Statement
 from lamella.core.query.expressions import Named
 from lamella.core.query.pruning import files_of
@@ -28,7 +28,7 @@ _kept: WeakKeyDictionary[Snapshot, OrderedDict[Pipeline, Statement]] = WeakKeyDi
 _lock = threading.Lock()
 
 
-def is_kept(pipeline: Pipeline) -> bool:
+def can_be_cached(pipeline: Pipeline) -> bool:
     """Whether its SQL may be kept for pipelines equal to it. Nothing computed is among them: to Python 1, 1.0
     and True are equal, though what is computed with them is not."""
     return all(map(_is_plain, pipeline.steps))
@@ -40,11 +40,13 @@ def read(pipeline: Pipeline, snapshot: Snapshot, job: Job) -> pa.Table:
     if statement is not None:
         for file in files_of(snapshot):
             unchanged(file)
-        answer = answers.read_written(statement, job)
+        answer = answers.read_statement(statement, job)
         if answer is not None:
             return answer
-    statement, rows = answers.written_and_read(compiled(pipeline, lambda _name: snapshot, job), job)
-    if len(statement.text) <= LONGEST and ONCE not in statement.text and not statement.decodings.growing:
+    statement, rows = answers.read_with_statement(
+        compile_pipeline(pipeline, lambda _name: snapshot, job), job
+    )
+    if len(statement.text) <= LONGEST and TEMPORARY not in statement.text and not statement.decodings.growing:
         _keep(pipeline, snapshot, statement)
     return rows
 

@@ -14,11 +14,11 @@ from lamella.core.arrow.arrays import from_numpy
 from lamella.core.filters.condition import condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import POSITION, identifier, is_misread, stored_relation
-from lamella.core.query.duckdb_types import comes_back
+from lamella.core.query.duckdb_types import survives_duckdb
 from lamella.core.query.engine import cursor
-from lamella.core.query.explain import Explain, explained
-from lamella.core.query.find import OWN_ORDER, Found, Search, own_order
-from lamella.core.query.query import Query
+from lamella.core.query.explain import Explain, explain_result
+from lamella.core.query.find import OWN_ORDER, RowSearch, SearchResult, own_order
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.scan.read import live_positions, patch_scattered, piece_at, read_rows, schema_of, take_rows
 from lamella.core.scan.snapshot import Column, Snapshot, project
 
@@ -47,7 +47,7 @@ def _decoding_pays(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[
     cells = _cells_to_decode(snapshot, positions) * len(columns)
     if cells <= DECODED_CELLS:
         return True
-    return not all(comes_back(c.type) and not is_misread(snapshot, c) for c in columns)
+    return not all(survives_duckdb(c.type) and not is_misread(snapshot, c) for c in columns)
 
 
 def _cells_to_decode(snapshot: Snapshot, positions: np.ndarray) -> int:
@@ -82,8 +82,8 @@ class View:
     `page` may be called from any thread, and at the same time from several.
     """
 
-    def __init__(self, snapshot: Snapshot, query: Query | None = None, job: Job | None = None) -> None:
-        asked = query or Query()
+    def __init__(self, snapshot: Snapshot, query: ScanQuery | None = None, job: Job | None = None) -> None:
+        asked = query or ScanQuery()
         where = condition_of(asked.where, f"{snapshot.name}: where", snapshot)
         self.snapshot, self.query = snapshot, replace(asked, where=where)
         self._positions: np.ndarray | None = None
@@ -93,7 +93,7 @@ class View:
         self.explain = (
             Explain(seconds, self.num_rows, strategies=(OWN_ORDER,))
             if found is None
-            else explained(snapshot, self.query, found, self.num_rows, seconds)
+            else explain_result(snapshot, self.query, found, self.num_rows, seconds)
         )
 
     @property
@@ -123,7 +123,7 @@ class View:
         """Let go of the positions; the view answers nothing afterwards."""
         self._positions = np.empty(0, np.int64)
 
-    def _find(self, job: Job | None) -> Found | None:
+    def _find(self, job: Job | None) -> SearchResult | None:
         """None where all rows come in their own order."""
         query = self.query
         if query.where is None and not query.sort:
@@ -133,6 +133,6 @@ class View:
             self._positions = live_positions(self.snapshot, np.arange(query.offset, query.offset + rows))
             return found
         stop = None if query.limit is None else query.offset + query.limit
-        found = Search(self.snapshot, query.where, query.sort, stop).run(job)
+        found = RowSearch(self.snapshot, query.where, query.sort, stop).run(job)
         self._positions = found.positions[query.offset : stop]
         return found

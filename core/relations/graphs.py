@@ -21,7 +21,7 @@ from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
 from lamella.core.jobs import Job
 from lamella.core.query.find import find_rows
-from lamella.core.query.query import answer, asked
+from lamella.core.query.scan_query import read_scan, scan_query_of
 from lamella.core.relations.checking import RelationCheck
 from lamella.core.relations.following import (
     COUNT,
@@ -135,14 +135,14 @@ class Edges:
         is as for `read` of the neighbours' table."""
         table, work, ways = self.table, job or Job(), self._ways(direction)
         edges, nodes = table.state(), self.store[ways[0][1].to_table].state()
-        query = asked(nodes.snapshot, columns, None, sort, limit, offset)
+        query = scan_query_of(nodes.snapshot, columns, None, sort, limit, offset)
         far: list[RowSelection] = []
         for near, other in ways:
             chosen = _met(table, where, self._beginning(near, row_id, edges, work))
             positions = find_rows(edges.snapshot, chosen, (), work)
             ends = take_rows(edges.snapshot, positions, edges.snapshot.select(other.from_columns))
             far.append(of_keys(ends.columns, other.to_columns, nodes, work))
-        return answer(nodes.snapshot, query, job, within=_either(far, nodes, work))
+        return read_scan(nodes.snapshot, query, job, within=_either(far, nodes, work))
 
     def degrees(
         self,

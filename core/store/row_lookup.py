@@ -15,7 +15,7 @@ from lamella.core.errors import BadData, UnknownRow
 from lamella.core.filters.condition import in_condition
 from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
 from lamella.core.filters.kinds import COUNTED, kind_of
-from lamella.core.index.planning import serve
+from lamella.core.index.planning import find_by_index
 from lamella.core.jobs import Job
 from lamella.core.query.find import find_rows
 from lamella.core.scan.read import finish, live_positions, pieces, take_rows
@@ -117,7 +117,9 @@ def _rows_by_index(state: State, columns: Sequence[Column], keys: pa.Table) -> p
     if keys.num_rows * ROWS_A_KEY > snapshot.num_positions:
         return None
     served = [c for c in columns if snapshot.indexes.is_sorted(c) and kind_of(c.type) not in COUNTED]
-    found = serve(snapshot, all_of(_holds(c, keys.column(c.name)) for c in served)) if served else None
+    found = (
+        find_by_index(snapshot, all_of(_holds(c, keys.column(c.name)) for c in served)) if served else None
+    )
     return None if found is None else take_rows(snapshot, found.positions, [*columns, ID_COLUMN])
 
 

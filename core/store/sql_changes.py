@@ -12,7 +12,7 @@ from lamella.core.arrow.arrays import from_values, to_numpy
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadSql, UnknownColumn
 from lamella.core.jobs import Job
-from lamella.core.query.sql.changes import Changing
+from lamella.core.query.sql.changes import ChangeStatement
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Answer = Callable[[str], pa.Table]
 
 
-def change(store: Store, asked: Changing, answer: Answer, message: str, job: Job) -> pa.Table:
+def change(store: Store, asked: ChangeStatement, answer: Answer, message: str, job: Job) -> pa.Table:
     """Make the change, and tell as one row what it was: table, version, inserted, updated, deleted.
 
     `answer` gives the rows of a question. What is read for a change and the change are one step: others who
@@ -42,7 +42,7 @@ def _table(store: Store, name: str) -> Table:
     return store[alike[0] if len(alike) == 1 and name not in store.tables else name]
 
 
-def _insert(table: Table, asked: Changing, rows: pa.Table, message: str, job: Job) -> Commit:
+def _insert(table: Table, asked: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
     own = [name for name in table.schema.names if name != ID]
     names = rows.column_names if asked.by_name else list(asked.columns or own)
     if len(names) != rows.num_columns:
@@ -54,12 +54,12 @@ def _insert(table: Table, asked: Changing, rows: pa.Table, message: str, job: Jo
     return table.insert(_named(table, rows, _known(table, names)), message, job)
 
 
-def _update(table: Table, asked: Changing, rows: pa.Table, message: str, job: Job) -> Commit:
+def _update(table: Table, asked: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
     _refuse_twice(table, rows)
     return table.update(_named(table, rows, [ID, *_known(table, asked.columns or ())]), ID, message, job)
 
 
-def _delete(table: Table, asked: Changing, rows: pa.Table, message: str, job: Job) -> Commit:
+def _delete(table: Table, asked: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
     return table.delete(ids=np.sort(to_numpy(rows.column(0))).tolist(), message=message, job=job)
 
 

@@ -353,15 +353,15 @@ class Store(StoreRelations):
         Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
         """
         from lamella.core.datasets import open_dataset
-        from lamella.core.query.sql import Asked, Sources, run_sql
-        from lamella.core.query.sql.changes import changing
+        from lamella.core.query.sql import Sources, SqlRequest, run_sql
+        from lamella.core.query.sql.changes import change_statement
         from lamella.core.store.sql_changes import change
 
         text = text_of(text, f"store {self.name}: the statement")
         folders = (f"{self._layout.data}{os.sep}",)
         sources = Sources(f"store {self.name}", self.tables, self._at, folders, open_dataset)
-        asked = Asked(parameters, as_of, seconds, memory, files)
-        wanted = changing(text) if write else None
+        asked = SqlRequest(parameters, as_of, seconds, memory, files)
+        wanted = change_statement(text) if write else None
         if wanted is None:
             return run_sql(text, sources, asked, job)
         if self.read_only:

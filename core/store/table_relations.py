@@ -12,7 +12,7 @@ from lamella.core.filters.condition import Condition, condition_of, ids_listed
 from lamella.core.filters.expr import Filter, all_of
 from lamella.core.jobs import Job
 from lamella.core.query.pages import Page
-from lamella.core.query.query import answer, asked
+from lamella.core.query.scan_query import read_scan, scan_query_of
 from lamella.core.store.table_rows import TableHandle
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ class TableRelations(TableHandle):
         from lamella.core.relations.following import related
 
         _, link, state, other = self._ends(to, through, direction, as_of)
-        query = asked(other.snapshot, columns, where, sort, limit, offset)
+        query = scan_query_of(other.snapshot, columns, where, sort, limit, offset)
         chosen = related(link, state, row_id, other, job or Job()).and_meeting(query.where)
-        return answer(other.snapshot, replace(query, where=chosen.where), job, within=chosen.within)
+        return read_scan(other.snapshot, replace(query, where=chosen.where), job, within=chosen.within)
 
     def related_page(  # noqa: PLR0913 -- as above
         self,

@@ -15,9 +15,9 @@ from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.filters.condition import Condition, condition_of, ids_listed
 from lamella.core.jobs import Job
-from lamella.core.query import query as local
+from lamella.core.query import scan_query
 from lamella.core.query.find import count_rows
-from lamella.core.query.pages import Asked, Page
+from lamella.core.query.pages import Page, PageQuery
 from lamella.core.query.source import Keys, Source, When
 from lamella.core.scan.read import row_at, schema_of
 from lamella.core.scan.row_ids import ID_COLUMN, ids_at, ids_of, known_ids
@@ -78,13 +78,13 @@ class RowsById(Dataset):
         naming the first that is not there.
         """
         state = self.state(as_of)
-        query = local.asked(state.snapshot, columns, where, sort, limit, offset)
+        query = scan_query.scan_query_of(state.snapshot, columns, where, sort, limit, offset)
         within = _positions(state, ids)
         if query.columns == (ID,):
-            found = local.looked_for(state.snapshot, query, job or Job(), within)
+            found = scan_query.find_scan_rows(state.snapshot, query, job or Job(), within)
             if found is not None:
                 return _ids_alone(state, found)
-        return local.answer(state.snapshot, query, job, flatten, within)
+        return scan_query.read_scan(state.snapshot, query, job, flatten, within)
 
     def batches(
         self,
@@ -102,8 +102,8 @@ class RowsById(Dataset):
         The version read is the one at the call, whatever is changed meanwhile.
         """
         state = self.state(as_of)
-        query = local.asked(state.snapshot, columns, where, sort)
-        return local.stream(state.snapshot, query, job, flatten, _positions(state, ids))
+        query = scan_query.scan_query_of(state.snapshot, columns, where, sort)
+        return scan_query.stream_scan(state.snapshot, query, job, flatten, _positions(state, ids))
 
     def page(
         self,
@@ -131,10 +131,10 @@ class RowsById(Dataset):
         name = state.snapshot.name
         rows = count_of(size, f"{name}: a page of", least=1)
         named = None if columns is None else names_of(columns, f"{name}: columns")
-        asked = Asked(
+        asked = PageQuery(
             state.snapshot, project(state.snapshot, named, flatten),
             condition_of(where, f"{name}: where", state.snapshot),
-            local.sort_keys(state.snapshot, sort), ID_COLUMN,
+            scan_query.sort_keys(state.snapshot, sort), ID_COLUMN,
             lambda row_id: state.ranges.behind(state.snapshot, row_id),
         )  # fmt: skip
         return asked.page(rows, after, job or Job())

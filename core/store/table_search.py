@@ -18,7 +18,7 @@ from lamella.core.index.fulltext.query import Hits, Node, leaves, read, search
 from lamella.core.index.fulltext.snippets import Highlight, snippet
 from lamella.core.index.open_indexes import FULLTEXT
 from lamella.core.jobs import Job
-from lamella.core.query import find as local
+from lamella.core.query.find import find_rows
 from lamella.core.query.source import When
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, ids_at
@@ -80,7 +80,7 @@ class TableSearch(TableHandle):
         asked = _asked(snapshot, text_of(text, f"{name}: the search text"), indexes)
         how = _highlight(asked, highlight)
         condition = condition_of(where, f"{name}: where", snapshot)
-        within = None if condition is None else np.sort(local.find_rows(snapshot, condition, (), job))
+        within = None if condition is None else np.sort(find_rows(snapshot, condition, (), job))
         last = min(first + count, snapshot.num_rows)
         hits = search(snapshot, asked.index, self._reader.indexes.fulltext, asked.node, last, within, job)
         return _answer(state, asked, Hits(hits.positions[first:], hits.scores[first:]), wanted, how, job)

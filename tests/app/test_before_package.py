@@ -24,7 +24,7 @@ from lamella.app.settings import State
 from lamella.core.bench.results.markdown import markdown_report
 from lamella.core.bench.results.records import read_json, to_json
 from lamella.core.bench.results.store import SavedRuns
-from lamella.core.query.builder import Asking
+from lamella.core.query.builder import Query
 from lamella.core.query.expressions import col
 from lamella.core.store.store import Store
 
@@ -141,7 +141,7 @@ def test_rows_are_found_by_the_indexes_there_are(
 
 def test_a_saved_query_gives_the_same_rows(unchanged: Store, before: Path) -> None:
     saved = json.loads((before / "query.json").read_text(encoding="utf-8"))
-    query = Asking.of(saved, unchanged.__getitem__)
+    query = Query.of(saved, unchanged.__getitem__)
     same(query.read(), expected(before, "query"))
     assert query.to_json() == saved
 

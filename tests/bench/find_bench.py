@@ -22,7 +22,7 @@ from lamella import Store, col
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.filters import Filter
 from lamella.core.query import find
-from lamella.core.query.find import Method, Search
+from lamella.core.query.find import Method, RowSearch
 from lamella.core.scan.cache import browsed, cache, coded, few_rows
 from lamella.core.scan.snapshot import Snapshot
 
@@ -83,7 +83,7 @@ def measured(folder: Path, where: Filter, repeats: int) -> list[str]:
     times: dict[str, list[float]] = {name: [] for name in NAMES[:5]}
 
     def search(snapshot: Snapshot, name: str, method: Method) -> None:
-        times[name].append(ms(Search(snapshot, where, method=method).run))
+        times[name].append(ms(RowSearch(snapshot, where, method=method).run))
 
     for run in range(repeats):
         fresh = folder.with_name(f"fresh {run}")
@@ -102,7 +102,7 @@ def measured(folder: Path, where: Filter, repeats: int) -> list[str]:
             shutil.rmtree(fresh)
     with Store.open(folder) as store:
         forget()
-        chosen = [Search(store["t"].snapshot(), where).strategy.method.value for _ in range(2)]
+        chosen = [RowSearch(store["t"].snapshot(), where).strategy.method.value for _ in range(2)]
     return [f"{statistics.median(found):.1f}" for found in times.values()] + chosen
 
 

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication
 
 from lamella import open_dataset
 from lamella.core.query.expressions import col
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
@@ -144,11 +144,11 @@ def main() -> None:
     snapshot = open_dataset(arguments.file).snapshot()
     measure("As it is", View(snapshot), tasks, app, arguments.jumps)
     if arguments.sort:
-        view = View(snapshot, Query(sort=(SortKey(arguments.sort),)))
+        view = View(snapshot, ScanQuery(sort=(SortKey(arguments.sort),)))
         measure(f"Sorted by {arguments.sort}", view, tasks, app, arguments.jumps)
     if arguments.over:
         column, value = arguments.over.split(":")
-        view = View(snapshot, Query(where=col(column) > float(value)))
+        view = View(snapshot, ScanQuery(where=col(column) > float(value)))
         measure(f"{column} > {value}", view, tasks, app, arguments.jumps)
     tasks.shutdown()
 

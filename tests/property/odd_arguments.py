@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella import Store, agg, col
-from lamella.core.query.builder import Asking
+from lamella.core.query.builder import Query
 from lamella.core.store.table import Table
 
 
@@ -145,7 +145,7 @@ OWN_WORDS = {"job", "self"}
 """A job is made by who runs work, never by somebody's data."""
 OF_ROOMS = {
     "abandon",
-    "asking",
+    "as_query",
     "fill",
     "forked",
     "let_go",
@@ -195,7 +195,7 @@ def _fitting(method: str, name: str) -> Any:
     return FITTING.get(name, lambda: "n")()
 
 
-OWNERS: dict[str, Any] = {"Store": Store, "Table": Table, "Query": Asking, "col": type(col("n")), "agg": agg}
+OWNERS: dict[str, Any] = {"Store": Store, "Table": Table, "Query": Query, "col": type(col("n")), "agg": agg}
 
 
 def calls() -> list[Call]:

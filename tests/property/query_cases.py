@@ -14,7 +14,7 @@ from pyarrow import types as is_
 
 from lamella import agg, col
 from lamella.core.filters import Filter
-from lamella.core.query.builder import Asking
+from lamella.core.query.builder import Query
 from lamella.core.query.expressions import Expression, coalesce, when
 from lamella.core.query.steps import Aggregate, Facets
 
@@ -79,7 +79,7 @@ def rows(schema: pa.Schema, size: int, choose: Any) -> pa.Table:
 
 
 @st.composite
-def questions(draw: st.DrawFn, table: Asking, other: Asking) -> list[Asking]:
+def questions(draw: st.DrawFn, table: Query, other: Query) -> list[Query]:
     """A query grown step by step: each item has one step more than the one before it."""
     grown = [table]
     for _ in range(draw(st.integers(1, 4))):
@@ -92,23 +92,23 @@ def questions(draw: st.DrawFn, table: Asking, other: Asking) -> list[Asking]:
     return grown
 
 
-def where(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+def where(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     name = one_of(draw, rows, comparable)
     return None if name is None else rows.where(condition(draw, rows, name))
 
 
-def compute(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+def compute(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     expression = computed(draw, rows)
     name = draw(st.sampled_from(["made", "n", "made too"]))
     return None if expression is None else rows.compute(**{name: expression})
 
 
-def select(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking:
+def select(draw: st.DrawFn, rows: Query, _other: Query) -> Query:
     names = rows.schema.names
     return rows.select(*draw(st.lists(st.sampled_from(names), min_size=1, max_size=4, unique=True)))
 
 
-def group(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+def group(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     keys = some_of(draw, rows, comparable, 0, 2)
     made = rows.group_by(*keys).agg(**aggregates(draw, rows))
     if draw(st.booleans()):
@@ -117,16 +117,16 @@ def group(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
     return made
 
 
-def sort(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+def sort(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     names = some_of(draw, rows, comparable, 1, 3)
     return rows.sort(*(draw(st.sampled_from(["", "-"])) + name for name in names)) if names else None
 
 
-def limit(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking:
+def limit(draw: st.DrawFn, rows: Query, _other: Query) -> Query:
     return rows.limit(draw(st.none() | st.integers(0, 9)), draw(st.integers(0, 3)))
 
 
-def pivot(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+def pivot(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     across = one_of(draw, rows, lambda kind: is_text(kind) or is_.is_integer(kind))
     if across is None:
         return None
@@ -135,43 +135,43 @@ def pivot(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
     return rows.pivot(keys, across, values=values, **aggregates(draw, rows, prefix="£"))
 
 
-def unpivot(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+def unpivot(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     whole = [field.name for field in rows.schema if is_.is_integer(field.type)]
     if not whole or {"name", "value"} & set(rows.schema.names):
         return None
     return rows.unpivot(draw(st.lists(st.sampled_from(whole), min_size=1, unique=True)))
 
 
-def unwind(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+def unwind(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     name = one_of(draw, rows, is_list)
     return None if name is None else rows.unwind(name, keep_empty=draw(st.booleans()))
 
 
-def buckets(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+def buckets(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     name = one_of(draw, rows, lambda kind: kind in EDGES)
     if name is None:
         return None
     return rows.buckets(name, EDGES[rows.schema.field(name).type], **aggregates(draw, rows, prefix="£"))
 
 
-def buckets_by_number(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+def buckets_by_number(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     name = one_of(draw, rows, is_.is_integer)
     if name is None:
         return None
     return rows.buckets(name, draw(st.integers(1, 7)), **aggregates(draw, rows, prefix="£"))
 
 
-def sample(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking:
+def sample(draw: st.DrawFn, rows: Query, _other: Query) -> Query:
     return rows.sample(draw(st.integers(0, 20)), draw(st.integers(-3, 3)))
 
 
-def facets(draw: st.DrawFn, rows: Asking, _other: Asking) -> Asking | None:
+def facets(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     """The last step: its answer is one row of lists."""
     keys = [name for name in some_of(draw, rows, comparable, 1, 3) if name != "n"]
     return rows.facets(**{f"facet {name}": name for name in keys}) if keys else None
 
 
-def join(draw: st.DrawFn, rows: Asking, other: Asking) -> Asking | None:
+def join(draw: st.DrawFn, rows: Query, other: Query) -> Query | None:
     how = draw(st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]))
     suffix = f" {len(rows.pipeline.steps)}"
     texts = one_of(draw, rows, is_text)
@@ -192,7 +192,7 @@ EDGES: dict[pa.DataType, list[Any]] = {
 }
 
 
-def condition(draw: st.DrawFn, rows: Asking, name: str) -> Filter:
+def condition(draw: st.DrawFn, rows: Query, name: str) -> Filter:
     kind, column = rows.schema.field(name).type, col(name)
     if draw(st.integers(0, 4)) == 0:
         return draw(st.sampled_from([column.is_null(), column.not_null()]))
@@ -217,7 +217,7 @@ def values_for(kind: pa.DataType) -> list[Any]:
     return WHOLE
 
 
-def computed(draw: st.DrawFn, rows: Asking) -> Expression | None:
+def computed(draw: st.DrawFn, rows: Query) -> Expression | None:
     number = one_of(draw, rows, lambda kind: is_number(kind) and not is_.is_decimal(kind))
     text = one_of(draw, rows, is_text)
     day = one_of(draw, rows, is_.is_date)
@@ -240,14 +240,14 @@ def computed(draw: st.DrawFn, rows: Asking) -> Expression | None:
     return draw(st.sampled_from(found)) if found else None
 
 
-def aggregates(draw: st.DrawFn, rows: Asking, prefix: str = "") -> dict[str, Aggregate]:
+def aggregates(draw: st.DrawFn, rows: Query, prefix: str = "") -> dict[str, Aggregate]:
     made = {}
     for number in range(draw(st.integers(1, 3))):
         made[f"{prefix}x{len(rows.pipeline.steps)}.{number}"] = draw(st.sampled_from(possible(draw, rows)))
     return made
 
 
-def possible(draw: st.DrawFn, rows: Asking) -> list[Aggregate]:
+def possible(draw: st.DrawFn, rows: Query) -> list[Aggregate]:
     name = one_of(draw, rows, comparable)
     asked = None if name is None or draw(st.booleans()) else condition(draw, rows, name)
     found = [agg.count(where=asked)]
@@ -283,11 +283,11 @@ def is_exact(field: pa.Field) -> bool:
     return not (is_.is_floating(field.type) and AGGREGATED.match(field.name))
 
 
-def one_of(draw: st.DrawFn, rows: Asking, fits: Any) -> str | None:
+def one_of(draw: st.DrawFn, rows: Query, fits: Any) -> str | None:
     names = [field.name for field in rows.schema if fits(field.type) and is_exact(field)]
     return draw(st.sampled_from(names)) if names else None
 
 
-def some_of(draw: st.DrawFn, rows: Asking, fits: Any, least: int, most: int) -> list[str]:
+def some_of(draw: st.DrawFn, rows: Query, fits: Any, least: int, most: int) -> list[str]:
     names = [field.name for field in rows.schema if fits(field.type) and is_exact(field)]
     return draw(st.lists(st.sampled_from(names), min_size=least, max_size=most, unique=True)) if names else []

@@ -27,7 +27,7 @@ from lamella.core.filters import And, Filter, Or, Predicate
 from lamella.core.index import runs
 from lamella.core.index import sorted as changed
 from lamella.core.index import sorted as sorted_values
-from lamella.core.query.find import Method, Search, find_rows, forget
+from lamella.core.query.find import Method, RowSearch, find_rows, forget
 from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.core.store import Table
 from tests.property.store_machine import small_sizes
@@ -109,7 +109,7 @@ def agree(snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], l
     """Whether an index was used; what is found is the same as without."""
     bare = replace(snapshot, indexes=None)
     forget()  # no order that was asked for before
-    found = Search(snapshot, where, sort, limit).run()
+    found = RowSearch(snapshot, where, sort, limit).run()
     wanted = find_rows(bare, where, sort, method=Method.DUCKDB)
     if where is not None:
         assert np.array_equal(find_rows(bare, where, sort, method=Method.MASKS), wanted)

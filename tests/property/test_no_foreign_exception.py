@@ -26,7 +26,7 @@ from lamella import Store, agg, col, open_dataset
 from lamella.app import cli
 from lamella.core.errors import LamellaError
 from lamella.core.filters import Filter
-from lamella.core.query.builder import Asking
+from lamella.core.query.builder import Query
 from tests.property.odd_arguments import Call, calls
 
 RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "1000"))
@@ -98,7 +98,7 @@ def answered(answer: Any, shop: Shop) -> None:
     table = shop.store["t"]
     if isinstance(answer, Filter):
         table.where(answer).read()
-    elif isinstance(answer, Asking):
+    elif isinstance(answer, Query):
         answer.read()
     elif isinstance(answer, pa.RecordBatchReader):
         answer.read_all()

@@ -13,7 +13,7 @@ from lamella.core.filters.kinds import NESTED, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
 from lamella.core.query.find import count_rows
-from lamella.core.query.query import read
+from lamella.core.query.scan_query import read_snapshot
 from lamella.core.scan.snapshot import Snapshot
 
 ID = "_id"
@@ -55,7 +55,7 @@ class Preview:
 
 def preview(plan: UpdatePlan, job: Job) -> Preview:
     where = as_filter(plan.where, job)
-    rows = read(plan.snapshot, _shown_columns(plan), where, limit=PREVIEW_ROWS, job=job)
+    rows = read_snapshot(plan.snapshot, _shown_columns(plan), where, limit=PREVIEW_ROWS, job=job)
     matching = plan.snapshot.num_rows if where is None else count_rows(plan.snapshot, where, job)
     return Preview(matching, _changing(plan, where, job), rows)
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from lamella.core.arrow.types import ID
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
@@ -111,7 +111,7 @@ def row_of(view: View, row_id: int, near: int | None, job: Job) -> int | None:
     """The row of the view with this `_id`, looked for at `near` first; None when the view lacks it."""
     if near is not None and near < view.num_rows and id_at(view, near) == row_id:
         return near
-    found = View(view.snapshot, Query(where=col(ID) == row_id), job)
+    found = View(view.snapshot, ScanQuery(where=col(ID) == row_id), job)
     return _row_at(view, int(found.positions(0, 1)[0]), job) if found.num_rows else None
 
 

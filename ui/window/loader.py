@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from lamella.core.datasets.base import Dataset
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
@@ -104,7 +104,7 @@ def load(
 ) -> Loaded:
     """Blocks: runs the query and reads what is on screen."""
     snapshot = dataset.snapshot()
-    view = View(snapshot, Query(where=where, sort=sort), job)
+    view = View(snapshot, ScanQuery(where=where, sort=sort), job)
     job.check()
     undo, redo = undo_redo_texts(dataset)
     ready = _first_pages(view, place, job)

@@ -39,7 +39,7 @@ CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Covering:
+class FileParts:
     """The parts of a data file, and the number of the first row of each."""
 
     parts: tuple[Part, ...]
@@ -77,21 +77,21 @@ def write(path: Path, source: Source, job: Job) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def read(path: Path, segment: FileSegment, keys: Sequence[int], writable: bool) -> Covering:
+def read(path: Path, segment: FileSegment, keys: Sequence[int], writable: bool) -> FileParts:
     """Raises `FileProblem` for what is damaged, or of another data file. Where nothing may be written, not
     even tantivy's locks, its files are opened from elsewhere."""
-    told = checked(path, segment)
+    told = check_seal(path, segment)
     parts = [_opened(path / str(number), part, keys, writable) for number, part in enumerate(told["parts"])]
-    return Covering(tuple(parts), tuple(int(part["first"]) for part in told["parts"]))
+    return FileParts(tuple(parts), tuple(int(part["first"]) for part in told["parts"]))
 
 
-def in_memory(source: Source, job: Job) -> Covering:
+def in_memory(source: Source, job: Job) -> FileParts:
     """The same of a data file whose index can be neither read nor written."""
     found = list(_parts(source, None, job))
-    return Covering(tuple(part for _, part in found), tuple(first for first, _ in found))
+    return FileParts(tuple(part for _, part in found), tuple(first for first, _ in found))
 
 
-def checked(path: Path, segment: FileSegment, quick: bool = False) -> dict[str, Any]:
+def check_seal(path: Path, segment: FileSegment, quick: bool = False) -> dict[str, Any]:
     """What the seal says, if it is true; `quick` leaves the checksums out. Raises `FileProblem`. Nothing is
     read that is not in the folder."""
     if any(place.is_symlink() for place in (path, *path.rglob("*"))):
@@ -109,7 +109,7 @@ def checked(path: Path, segment: FileSegment, quick: bool = False) -> dict[str, 
     return told
 
 
-def lengths_told(path: Path) -> list[tuple[int, dict[int, float]]]:
+def part_lengths(path: Path) -> list[tuple[int, dict[int, float]]]:
     """For each part the number of its rows, and how long their texts are; nothing where there is no seal."""
     try:
         told = _seal(path)

@@ -21,7 +21,7 @@ from lamella.core.arrow.sorted_ids import EMPTY, among, union, without
 from lamella.core.errors import BadData, FileProblem, LamellaError, UnknownColumn, UnknownName, nearest
 from lamella.core.index.definition import Index, Options, Place
 from lamella.core.index.fulltext import files
-from lamella.core.index.fulltext.files import Covering, Source
+from lamella.core.index.fulltext.files import FileParts, Source
 from lamella.core.index.fulltext.part import ENGLISH, LANGUAGES, Part, TooLarge, build
 from lamella.core.jobs import Job
 from lamella.core.processes import let_go_in_children
@@ -43,7 +43,7 @@ class Layer:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedPart:
     """A part in a snapshot. Its rows are at `positions`, -1 for those that are something else by now; None
     for rows one behind the other from `start` on, but for those at positions that are `gone`."""
 
@@ -86,9 +86,11 @@ class Pending:
         self._language = language
         self._layers: list[Layer] = []
 
-    def of(self, snapshot: Snapshot, columns: Sequence[Column], usual: Mapping[int, float]) -> list[Placed]:
+    def of(
+        self, snapshot: Snapshot, columns: Sequence[Column], usual: Mapping[int, float]
+    ) -> list[PlacedPart]:
         """Parts of all rows that no data file has as they are."""
-        positions = outside(snapshot, columns)
+        positions = unindexed_positions(snapshot, columns)
         cells = take_rows(snapshot, positions, columns)
         placed, missing = self._held(positions, cells)
         if self._is_worn(len(positions), int(missing.sum())):
@@ -98,13 +100,13 @@ class Pending:
             keys, rows = [column.key for column in columns], np.flatnonzero(missing)
             made = list(_layers(positions[rows], take(cells, rows), keys, self._language, usual))
             self._layers += made
-            placed += [Placed(layer.part, layer.positions) for layer in made]
+            placed += [PlacedPart(layer.part, layer.positions) for layer in made]
         return placed
 
-    def _held(self, positions: np.ndarray, cells: pa.Table) -> tuple[list[Placed], np.ndarray]:
+    def _held(self, positions: np.ndarray, cells: pa.Table) -> tuple[list[PlacedPart], np.ndarray]:
         """What is held of these rows, and which are not. A layer without any of them is let go: its words
         would count."""
-        missing, placed, of_use = np.ones(len(positions), np.bool_), list[Placed](), list[Layer]()
+        missing, placed, of_use = np.ones(len(positions), np.bool_), list[PlacedPart](), list[Layer]()
         for layer in self._layers:
             rows = np.flatnonzero(among(layer.positions, positions))
             wanted = np.searchsorted(positions, layer.positions[rows])
@@ -115,7 +117,7 @@ class Pending:
             missing[wanted[same]] = False
             if same.any():
                 of_use.append(layer)
-                placed.append(Placed(layer.part, valid))
+                placed.append(PlacedPart(layer.part, valid))
         self._layers = of_use
         return placed, missing
 
@@ -125,7 +127,7 @@ class Pending:
         return (missing > 0 and len(self._layers) >= MOST_LAYERS) or held + missing > 2 * wanted
 
 
-def outside(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
+def unindexed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
     """Positions of the live rows that are in memory, or have pending cells in one of the columns."""
     starts = snapshot.segment_starts
     loose = [
@@ -133,10 +135,10 @@ def outside(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
         for number, segment in enumerate(snapshot.segments)
         if not isinstance(segment, FileSegment)
     ]
-    return without(union(changed(snapshot, columns), *loose), snapshot.deleted)
+    return without(union(changed_positions(snapshot, columns), *loose), snapshot.deleted)
 
 
-def changed(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
+def changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
     """Positions with pending cells in one of the columns."""
     cells = [changed_cells(snapshot, column) for column in columns]
     return union(EMPTY, *(found[0] for found in cells if found is not None))
@@ -184,9 +186,9 @@ class OpenFulltext:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._open: OrderedDict[Path, Covering] = OrderedDict()
+        self._open: OrderedDict[Path, FileParts] = OrderedDict()
         self._pending: dict[tuple[Index, tuple[int, ...]], Pending] = {}
-        self._placed: OrderedDict[tuple[object, ...], list[Placed]] = OrderedDict()
+        self._placed: OrderedDict[tuple[object, ...], list[PlacedPart]] = OrderedDict()
         self.forked()
         let_go_in_children(self)
 
@@ -195,7 +197,7 @@ class OpenFulltext:
         self._one_at_a_time = threading.Lock()
         self._making: dict[Index, threading.RLock] = {}
 
-    def parts(self, index: Index, snapshot: Snapshot, job: Job) -> list[Placed]:
+    def parts(self, index: Index, snapshot: Snapshot, job: Job) -> list[PlacedPart]:
         """Parts that have every live row once. What is missing or damaged of them is made first; who needs
         the same index meanwhile waits, until its job is cancelled."""
         at = (index, language_of(index), snapshot.token)
@@ -210,7 +212,7 @@ class OpenFulltext:
         finally:
             making.release()
 
-    def _held(self, at: tuple[object, ...], index: Index) -> tuple[list[Placed] | None, threading.RLock]:
+    def _held(self, at: tuple[object, ...], index: Index) -> tuple[list[PlacedPart] | None, threading.RLock]:
         """What was placed before, and the lock of who places it now."""
         with self._one_at_a_time:
             if at in self._placed:
@@ -234,10 +236,10 @@ class OpenFulltext:
             for path in [p for p in self._open if index.owns(p.name)]:
                 del self._open[path]
 
-    def _parts(self, index: Index, snapshot: Snapshot, job: Job, at: tuple[object, ...]) -> list[Placed]:
+    def _parts(self, index: Index, snapshot: Snapshot, job: Job, at: tuple[object, ...]) -> list[PlacedPart]:
         there = (c for c in snapshot.columns if c.key in index.keys and not c.path)
         columns = sorted(there, key=lambda column: column.key)
-        gone = union(snapshot.deleted, changed(snapshot, columns))
+        gone = union(snapshot.deleted, changed_positions(snapshot, columns))
         placed = []
         for number, segment in enumerate(snapshot.segments):
             if isinstance(segment, FileSegment):
@@ -245,7 +247,7 @@ class OpenFulltext:
                 covering = self._covering(index, segment, snapshot, job)
                 start = int(snapshot.segment_starts[number])
                 parts = zip(covering.starts, covering.parts, strict=True)
-                placed += [Placed(part, None, start + first, gone) for first, part in parts]
+                placed += [PlacedPart(part, None, start + first, gone) for first, part in parts]
         having = (index, tuple(column.key for column in columns))
         with self._one_at_a_time:
             pending = self._pending.setdefault(having, Pending(language_of(index)))
@@ -256,7 +258,7 @@ class OpenFulltext:
                 self._placed.popitem(last=False)
         return placed
 
-    def _covering(self, index: Index, segment: FileSegment, snapshot: Snapshot, job: Job) -> Covering:
+    def _covering(self, index: Index, segment: FileSegment, snapshot: Snapshot, job: Job) -> FileParts:
         path = files.path_of(self._place, segment, index)
         with self._one_at_a_time:
             covering = self._open.get(path)
@@ -269,7 +271,7 @@ class OpenFulltext:
                 self._open.popitem(last=False)
         return covering
 
-    def _read_or_made(self, path: Path, source: Source, job: Job) -> Covering:
+    def _read_or_made(self, path: Path, source: Source, job: Job) -> FileParts:
         try:
             if path.exists():
                 return files.read(path, source.segment, source.keys, self._place.writable)
@@ -294,7 +296,7 @@ def language_of(index: Index) -> str | None:
 def source_of(place: Place, index: Index, segment: FileSegment, snapshot: Snapshot) -> Source:
     """What a data file's index is made of, and of the snapshot's other files as far as they are indexed."""
     others = [s for s in snapshot.segments if isinstance(s, FileSegment) and s is not segment]
-    told = (known for other in others for known in files.lengths_told(files.path_of(place, other, index)))
+    told = (known for other in others for known in files.part_lengths(files.path_of(place, other, index)))
     return Source(segment, index.keys, language_of(index), _usual(told))
 
 
@@ -348,7 +350,7 @@ class FulltextKind:
             path = files.path_of(place, segment, index)
             try:
                 if path.exists():
-                    files.checked(path, segment, quick)
+                    files.check_seal(path, segment, quick)
             except FileProblem as problem:
                 yield f"index {problem}"
 

@@ -65,7 +65,7 @@ def normal(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def indexed(text: str) -> str:
+def without_dotted_i(text: str) -> str:
     """What is cut into words for a `normal` text, letter for letter. A dotted I in lower case would be an i
     with one more dot."""
     return text if text.isascii() else text.replace("İ", "I")
@@ -78,16 +78,16 @@ def analyzer() -> TextAnalyzer:
 
 
 def words(text: str) -> list[str]:
-    return list(analyzer().analyze(indexed(normal(text))))
+    return list(analyzer().analyze(without_dotted_i(normal(text))))
 
 
 def tokens(text: str) -> list[WordToken]:
     """The words of a text that is `normal` already."""
-    found = analyzer().pre_tokenize(indexed(text)).tokens
+    found = analyzer().pre_tokenize(without_dotted_i(text)).tokens
     return [WordToken(t.text, t.char_offset_from, t.char_offset_to or t.char_offset_from) for t in found]
 
 
-def folded(words: Sequence[str]) -> list[str]:
+def without_accents(words: Sequence[str]) -> list[str]:
     """Each word without its accents."""
     return _each(words, None)
 
@@ -156,7 +156,7 @@ class Vocabulary:
 
     def beginnings(self, beginning: str) -> list[str]:
         """With what the words begin that begin so, accents put aside."""
-        plain, (without, accented) = folded([beginning])[0], self._accented
+        plain, (without, accented) = without_accents([beginning])[0], self._accented
         found = {beginning, plain}
         for place in range(bisect_left(without, plain), len(without)):
             if not without[place].startswith(plain):
@@ -173,7 +173,7 @@ class Vocabulary:
     def _accented(self) -> tuple[list[str], list[str]]:
         """Words with accents, in the order they have without them: first without."""
         words = self._words.filter(pc.invert(pc.string_is_ascii(self._words))).to_pylist()
-        pairs = sorted(pair for pair in zip(folded(words), words, strict=True) if pair[0] != pair[1])
+        pairs = sorted(pair for pair in zip(without_accents(words), words, strict=True) if pair[0] != pair[1])
         return [without for without, _ in pairs], [word for _, word in pairs]
 
 
@@ -183,7 +183,7 @@ def _cut(word: str, plain: str) -> str:
 
 
 def _starts(part: str, plain: str) -> bool:
-    return folded([part])[0].startswith(plain) if part else not plain
+    return without_accents([part])[0].startswith(plain) if part else not plain
 
 
 Texts = Mapping[int, pa.Array | pa.ChunkedArray]
@@ -330,7 +330,7 @@ def _documents(texts: Texts, rows: int) -> list[Document]:
                 document.add_text(name, value)
             else:
                 for text in texts_of(value):
-                    document.add_text(name, indexed(text))
+                    document.add_text(name, without_dotted_i(text))
     return documents
 
 

@@ -15,7 +15,7 @@ from lamella.core.arrow.sorted_ids import among
 from lamella.core.errors import BadSearch, UnknownColumn
 from lamella.core.filters.text.lexer import pointing
 from lamella.core.index.definition import Index
-from lamella.core.index.fulltext.open_parts import OpenFulltext, Placed, language_of
+from lamella.core.index.fulltext.open_parts import OpenFulltext, PlacedPart, language_of
 from lamella.core.index.fulltext.part import Part, field_of, meanings, words
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Snapshot
@@ -404,7 +404,7 @@ class Hits:
     scores: np.ndarray
 
 
-def search_of(index: Index, snapshot: Snapshot, placed: list[Placed]) -> Search:
+def search_of(index: Index, snapshot: Snapshot, placed: list[PlacedPart]) -> Search:
     """In the index's columns that the snapshot has."""
     given = index.options.get("weights") or [1.0] * len(index.keys)
     told = dict(zip(index.keys, given, strict=True))
@@ -449,7 +449,7 @@ def _is_exact(node: Node) -> bool:
     return isinstance(node, Words)
 
 
-def _among(placed: Placed, query: Query, positions: np.ndarray) -> Hits:
+def _among(placed: PlacedPart, query: Query, positions: np.ndarray) -> Hits:
     """All hits at these positions."""
     rows = placed.rows_at(positions)
     scores = [placed.part.score(query, row) for row in rows.tolist()]
@@ -457,7 +457,7 @@ def _among(placed: Placed, query: Query, positions: np.ndarray) -> Hits:
     return Hits(placed.at(rows[hit]), np.array([score for score in scores if score is not None], np.float64))
 
 
-def _best(placed: Placed, query: Query, count: int, within: np.ndarray | None) -> Hits:
+def _best(placed: PlacedPart, query: Query, count: int, within: np.ndarray | None) -> Hits:
     if within is None and not placed.left_out:
         rows, scores = placed.part.best(query, count)
         return Hits(placed.at(rows), scores)

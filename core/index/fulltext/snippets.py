@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lamella.core.index.fulltext.part import WordToken, folded, meanings, texts_of, tokens
+from lamella.core.index.fulltext.part import WordToken, meanings, texts_of, tokens, without_accents
 from lamella.core.index.fulltext.query import Beginning, Leaf, Words
 from lamella.core.jobs import Job
 
@@ -99,7 +99,7 @@ def _found(
 ) -> Iterator[_Found]:
     words = [token.word for token in there]
     meant = meanings(words, language) if words else []
-    plain = folded(words) if any(isinstance(leaf, Beginning) for leaf in sought) else []
+    plain = without_accents(words) if any(isinstance(leaf, Beginning) for leaf in sought) else []
     for number, leaf in enumerate(sought):
         job.check()
         size = 1
@@ -108,7 +108,7 @@ def _found(
             size = len(phrase)
             places = (i for i in range(len(meant) - size + 1) if meant[i : i + size] == phrase)
         elif isinstance(leaf, Beginning):
-            beginning = folded([leaf.word])[0]
+            beginning = without_accents([leaf.word])[0]
             places = (i for i, word in enumerate(plain) if word.startswith(beginning))
         else:
             near = {word for word in set(words) if within_edits(word, leaf.word, leaf.edits)}

@@ -12,7 +12,7 @@ from sqlglot import exp
 from lamella.core.errors import BadQuery, instead_of
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.query.fields import Value, cast, cast_to, column, func, number
-from lamella.core.query.functions.table import condition, typed
+from lamella.core.query.functions.table import condition, type_expression
 from lamella.core.query.plan import Needed, Node
 from lamella.core.query.steps import Aggregate
 
@@ -221,10 +221,10 @@ ROWS = number(1)
 """What is counted where rows are, not values."""
 
 
-Made = tuple[pa.DataType, exp.Expr, Needed]
+AggregateSql = tuple[pa.DataType, exp.Expr, Needed]
 
 
-def aggregated(aggregate: Aggregate, rows: Node) -> Made:
+def aggregate_sql(aggregate: Aggregate, rows: Node) -> AggregateSql:
     """Its type, its SQL, and the columns that this uses.
 
     Raises `BadQuery` where it does not fit.
@@ -258,7 +258,7 @@ def _known(aggregate: Aggregate, place: str) -> AggregateFunction:
 
 def _value(aggregate: Aggregate, function: AggregateFunction, rows: Node) -> tuple[Value, Needed]:
     if aggregate.value is not None:
-        found = typed(aggregate.value, rows.fields)
+        found = type_expression(aggregate.value, rows.fields)
         return found.value, found.used
     if function.needs_value:
         raise BadQuery(f"{rows.fields.place}: '{function.id}' needs a column", f"It takes {function.takes}")

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.query.fields import Value, case, cast, cast_to, func, number, paren, text
-from lamella.core.query.functions.types import MOST_DIGITS, as_decimal, brought, common_type
+from lamella.core.query.functions.types import MOST_DIGITS, as_decimal, cast_exactly, common_type
 
 Made = tuple[exp.Expr, pa.DataType] | None
 
@@ -53,7 +53,7 @@ def divide(values: Sequence[Value]) -> Made:
     one, other = values
     if is_.is_duration(one.type) and is_.is_duration(other.type):
         kind = common_type([one.type, other.type])
-        one, other = (Value(brought(v, kind), pa.int64(), v.said) for v in (one, other))
+        one, other = (Value(cast_exactly(v, kind), pa.int64(), v.said) for v in (one, other))
     if not _are_numbers(one, other):
         return None
     return _binary(exp.Div, _double(one), _or_null(_double(other))), pa.float64()
@@ -139,13 +139,13 @@ def _moved(one: Value, span: Value, make: type[exp.Binary]) -> Made:
     """A time so much later or earlier, or two spans together."""
     if is_.is_duration(one.type):
         kind = common_type([one.type, span.type])
-        return _binary(make, brought(one, kind), brought(span, kind)), kind
+        return _binary(make, cast_exactly(one, kind), cast_exactly(span, kind)), kind
     if is_.is_date(one.type):
         return _day_moved(one, span, make)
     if not is_.is_timestamp(one.type):
         return None
     unit = "ns" if "ns" in (one.type.unit, span.type.unit) else "us"
-    moved = _binary(make, _ticks(one, unit), brought(span, pa.duration(unit)))
+    moved = _binary(make, _ticks(one, unit), cast_exactly(span, pa.duration(unit)))
     kind = pa.timestamp(unit, one.type.tz)
     return cast_to(func("make_timestamp_ns" if unit == "ns" else "make_timestamp", moved), kind), kind
 
@@ -237,7 +237,7 @@ def _binary(make: type[exp.Binary], one: exp.Expr, other: exp.Expr) -> exp.Expr:
 MOST_PLACES = 30
 
 
-def rounded(values: Sequence[Value]) -> Made:
+def round_value(values: Sequence[Value]) -> Made:
     """Halves away from zero, as DuckDB rounds doubles and decimals."""
     digits = values[1].given
     if isinstance(digits, bool) or not isinstance(digits, int) or abs(digits) > MOST_PLACES:

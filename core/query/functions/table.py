@@ -15,7 +15,7 @@ from lamella.core.filters.expr import columns_read
 from lamella.core.filters.kinds import value_type
 from lamella.core.filters.to_sql import to_sql
 from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
-from lamella.core.query.fields import Fields, Value, case, constant, leaf, once
+from lamella.core.query.fields import Fields, Value, case, common_subexpressions, constant, leaf
 from lamella.core.query.functions import numbers, texts, times
 from lamella.core.query.functions import numbers as arithmetic
 from lamella.core.query.functions import types as choosing
@@ -42,7 +42,7 @@ class Function:
         """Raises `BadQuery`, which names what does not fit."""
         if not self.least <= len(values) <= self.most:
             raise BadQuery(f"{place}: '{self.id}' was given {len(values)} values", f"It takes {self.takes}")
-        made = self.make(values) if self.chooses else once(values, self.make)
+        made = self.make(values) if self.chooses else common_subexpressions(values, self.make)
         if made is None:
             given = " and ".join(f"{value.said} ({value.type})" for value in values)
             raise BadQuery(f"{place}: '{self.id}' does not fit {given}", f"It takes {self.takes}")
@@ -70,7 +70,7 @@ _TABLE = (
     Function("power", _TWO_NUMBERS, 2, 2, arithmetic.power),
     Function("negate", _NUMBER_OR_SPAN, 1, 1, arithmetic.negate),
     Function("abs", _NUMBER_OR_SPAN, 1, 1, arithmetic.absolute),
-    Function("round", "a number, and to how many digits", 2, 2, numbers.rounded),
+    Function("round", "a number, and to how many digits", 2, 2, numbers.round_value),
     Function("floor", _NUMBER, 1, 1, numbers.floor),
     Function("ceil", _NUMBER, 1, 1, numbers.ceil),
     Function("sign", _NUMBER, 1, 1, numbers.sign),
@@ -95,7 +95,7 @@ _TABLE = (
     Function("minute", _CLOCK, 1, 1, times.part("minute")),
     Function("second", _CLOCK, 1, 1, times.part("second")),
     Function("date", _DAY, 1, 1, times.day),
-    Function("truncate", _UNIT, 2, 2, times.truncated),
+    Function("truncate", _UNIT, 2, 2, times.truncate),
     Function("coalesce", _ALIKE, 1, _MANY, choosing.coalesce, chooses=True),
     Function("least", _ALIKE, 1, _MANY, choosing.extreme("least")),
     Function("greatest", _ALIKE, 1, _MANY, choosing.extreme("greatest")),
@@ -107,14 +107,14 @@ FUNCTIONS: dict[str, Function] = {function.id: function for function in _TABLE}
 
 
 @dataclass(frozen=True)
-class Typed:
+class TypedExpression:
     """`used` are the identifiers of the columns it is computed from."""
 
     value: Value
     used: frozenset[str]
 
 
-def typed(expression: Expression, fields: Fields, depth: int = 0) -> Typed:
+def type_expression(expression: Expression, fields: Fields, depth: int = 0) -> TypedExpression:
     """Raises `UnknownColumn`, `BadQuery` for a function that does not fit, `BadFilter` for a condition."""
     if depth > DEEPEST:
         raise BadQuery(
@@ -123,9 +123,9 @@ def typed(expression: Expression, fields: Fields, depth: int = 0) -> Typed:
         )
     if isinstance(expression, Named):
         field, kind, value = fields.at_path(expression.name)
-        return Typed(Value(value, value_type(kind), expression.name), frozenset([field.identifier]))
+        return TypedExpression(Value(value, value_type(kind), expression.name), frozenset([field.identifier]))
     if isinstance(expression, Constant):
-        return Typed(constant(expression.value, fields.place), frozenset())
+        return TypedExpression(constant(expression.value, fields.place), frozenset())
     if isinstance(expression, Condition):
         return _condition(expression, fields)
     if isinstance(expression, Call):
@@ -140,12 +140,12 @@ def condition(filter: Any, fields: Fields) -> tuple[exp.Expr, frozenset[str]]:
     return to_sql(bound, fields.identifiers), frozenset(used)
 
 
-def _condition(expression: Condition, fields: Fields) -> Typed:
+def _condition(expression: Condition, fields: Fields) -> TypedExpression:
     met, used = condition(expression.filter, fields)
-    return Typed(Value(case(met, exp.true(), exp.false()), pa.bool_(), "the condition"), used)
+    return TypedExpression(Value(case(met, exp.true(), exp.false()), pa.bool_(), "the condition"), used)
 
 
-def _call(expression: Call, fields: Fields, depth: int) -> Typed:
+def _call(expression: Call, fields: Fields, depth: int) -> TypedExpression:
     function = FUNCTIONS.get(expression.function)
     if function is None:
         raise BadQuery(
@@ -154,9 +154,11 @@ def _call(expression: Call, fields: Fields, depth: int) -> Typed:
         )
     parts = []
     for argument in expression.arguments:
-        parts.append(typed(argument, fields, depth + 1))
+        parts.append(type_expression(argument, fields, depth + 1))
     value = function.applied([part.value for part in parts], fields.place)
-    return Typed(replace(value, sql=leaf(value.sql)), frozenset[str]().union(*(part.used for part in parts)))
+    return TypedExpression(
+        replace(value, sql=leaf(value.sql)), frozenset[str]().union(*(part.used for part in parts))
+    )
 
 
 def columns_of(bound: Any) -> Iterator[str]:

@@ -32,7 +32,7 @@ def day(values: Sequence[Value]) -> Made:
     return (cast(_local(values[0]), "DATE"), pa.date32()) if _is_moment(values[0]) else None
 
 
-def truncated(values: Sequence[Value]) -> Made:
+def truncate(values: Sequence[Value]) -> Made:
     """Days stay days, timestamps stay timestamps of their unit and zone."""
     value, unit = values[0], values[1].given
     if not _is_moment(value) or unit not in UNITS:

@@ -16,13 +16,13 @@ from lamella.core.query.fields import (
     case,
     cast,
     cast_to,
+    common_subexpressions,
     func,
+    literal_of_type,
     number,
-    once,
     paren,
     text,
     try_cast,
-    written,
 )
 from lamella.core.query.functions.texts import left_out
 from lamella.core.scan.snapshot import Snapshot
@@ -67,10 +67,10 @@ def in_common(values: Sequence[Value]) -> tuple[list[exp.Expr], pa.DataType] | N
         if all(value is not None for value in read):
             return [value for value in read if value is not None], others
     kind = common_type([value.type for value in values])
-    return None if kind is None else ([brought(value, kind) for value in values], kind)
+    return None if kind is None else ([cast_exactly(value, kind) for value in values], kind)
 
 
-def brought(value: Value, kind: pa.DataType) -> exp.Expr:
+def cast_exactly(value: Value, kind: pa.DataType) -> exp.Expr:
     """The value in a type that holds it; a number that float64 would round ends the query."""
     if is_.is_null(value.type):
         return cast_to(exp.Null(), kind)
@@ -81,17 +81,17 @@ def brought(value: Value, kind: pa.DataType) -> exp.Expr:
         return exp.Mul(this=exp.Paren(this=value.sql), expression=exp.Literal.number(factor))
     if not may_round(value.type, kind):
         return cast_to(value.sql, kind)
-    found = once([value], lambda values: (_unrounded(values[0], kind), kind))
+    found = common_subexpressions([value], lambda values: (_unrounded(values[0], kind), kind))
     assert found is not None
     return found[0]
 
 
 def _unrounded(value: Value, kind: pa.DataType) -> exp.Expr:
     made = cast_to(value.sql, kind)
-    return or_error(value, kind, changed(value, made), made)
+    return or_error(value, kind, is_changed_by_cast(value, made), made)
 
 
-def changed(value: Value, made: exp.Expr) -> exp.Expr:
+def is_changed_by_cast(value: Value, made: exp.Expr) -> exp.Expr:
     """Whether a value is another one after a cast there and back."""
     back = try_cast(made, sql_type(value.type) or "")
     return exp.NullSafeNEQ(this=back, expression=value.sql)
@@ -118,7 +118,7 @@ def per_second(unit: str) -> int:
 
 def _read(value: Value, kind: pa.DataType) -> exp.Expr | None:
     if not value.constant:
-        return brought(value, kind)
+        return cast_exactly(value, kind)
     if value.given is None:
         return cast_to(exp.Null(), kind)
     if is_.is_duration(kind) or is_.is_nested(kind):
@@ -128,7 +128,7 @@ def _read(value: Value, kind: pa.DataType) -> exp.Expr | None:
     if is_.is_floating(kind) and isinstance(value.given, int) and float(value.given) != value.given:
         return None
     try:
-        return written(value.given, kind)
+        return literal_of_type(value.given, kind)
     except (ValueError, OverflowError, AttributeError, TypeError):
         return None
 
@@ -205,7 +205,7 @@ def _losses(value: Value, kind: pa.DataType, made: exp.Expr) -> Iterator[exp.Exp
     if kind_of(value.type) is Kind.TEXT:
         yield from left_out(value.sql, kind, made)
     elif _may_round(value.type, kind):
-        yield changed(value, made)
+        yield is_changed_by_cast(value, made)
 
 
 def _related(old: pa.DataType, new: pa.DataType) -> bool:
@@ -232,7 +232,7 @@ _ORDERS = (exp.Ordered, exp.Min, exp.Max, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.
 _EQUALS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In)
 
 
-def taken_for_number(statement: exp.Expr, tables: Mapping[str, Snapshot]) -> tuple[str, str] | None:
+def text_compared_as_number(statement: exp.Expr, tables: Mapping[str, Snapshot]) -> tuple[str, str] | None:
     """The table and the column of the first such place: text is ordered otherwise, and DuckDB rounds it
     before it compares it with a number."""
     long = {

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from lamella.core.query.mongo.stages import aggregated
+from lamella.core.query.mongo.stages import apply_stages
 
-__all__ = ["aggregated"]
+__all__ = ["apply_stages"]

@@ -217,7 +217,7 @@ class Rows(Protocol):
     ) -> Self: ...
 
 
-class Reading:
+class ExpressionReader:
     """Reads the expressions of one stage. A condition asks of columns alone: what it compares beyond them
     becomes one of the `hidden` columns, which are computed first, in this order, and left out afterwards.
     """
@@ -392,7 +392,7 @@ _WAYS_OUT = {
 }
 
 
-def accumulated(name: str, asked: Any, reading: Reading) -> Iterator[NamedAggregate]:
+def read_accumulator(name: str, asked: Any, reading: ExpressionReader) -> Iterator[NamedAggregate]:
     """The columns that one entry of $group becomes: several percentiles are a column each."""
     if name.startswith("$") or "." in name:
         raise BadQuery(f"{reading.place}: $group cannot call a column {name!r}", fix="Leave the sign out")
@@ -408,25 +408,25 @@ def accumulated(name: str, asked: Any, reading: Reading) -> Iterator[NamedAggreg
         raise unknown(reading.place, "accumulator", key, known, _WAYS_OUT)
 
 
-def _sum(given: Any, reading: Reading) -> Aggregate:
+def _sum(given: Any, reading: ExpressionReader) -> Aggregate:
     if given == 1 and type(given) is int:
         return Aggregate("count")
     return Aggregate("sum", reading.value(given))
 
 
-def _count(given: Any, reading: Reading) -> Aggregate:
+def _count(given: Any, reading: ExpressionReader) -> Aggregate:
     if given != {}:
         raise BadQuery(f"{reading.place}: $count takes nothing, not {given!r}", fix='Write {"$count": {}}')
     return Aggregate("count")
 
 
-def _median(given: Any, reading: Reading) -> Aggregate:
+def _median(given: Any, reading: ExpressionReader) -> Aggregate:
     told = arguments(reading.place, "$median", given, ("input",), ("method",))
     _refuse_method(told, reading)
     return Aggregate("median", reading.value(told["input"]))
 
 
-def _percentiles(name: str, given: Any, reading: Reading) -> Iterator[NamedAggregate]:
+def _percentiles(name: str, given: Any, reading: ExpressionReader) -> Iterator[NamedAggregate]:
     told = arguments(reading.place, "$percentile", given, ("input", "p"), ("method",))
     _refuse_method(told, reading)
     parts = told["p"]
@@ -444,13 +444,13 @@ def _percentiles(name: str, given: Any, reading: Reading) -> Iterator[NamedAggre
         yield called, Aggregate("quantile", value, None, float(part))
 
 
-def _refuse_method(told: dict[str, Any], reading: Reading) -> None:
+def _refuse_method(told: dict[str, Any], reading: ExpressionReader) -> None:
     method = told.get("method", METHODS[0])
     if method not in METHODS:
         raise unknown(reading.place, "method of percentiles", method, METHODS, {})
 
 
-_OTHERS: dict[str, Callable[[Any, Reading], Aggregate]] = {
+_OTHERS: dict[str, Callable[[Any, ExpressionReader], Aggregate]] = {
     "$sum": _sum,
     "$count": _count,
     "$median": _median,

@@ -14,10 +14,10 @@ from lamella.core.errors import BadQuery, UnknownColumn
 from lamella.core.filters.expr import Predicate, columns_read
 from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named, call
 from lamella.core.query.mongo.expressions import (
-    Reading,
+    ExpressionReader,
     Rows,
-    accumulated,
     arguments,
+    read_accumulator,
     single,
     unknown,
     whole,
@@ -39,7 +39,7 @@ R = TypeVar("R", bound=Rows)
 Values = Sequence[tuple[str, Expression]]
 
 
-def computed(rows: Rows, values: Values, reading: Reading) -> Rows:
+def add_columns(rows: Rows, values: Values, reading: ExpressionReader) -> Rows:
     """With these columns, and with the hidden ones they are computed from, which the caller leaves out."""
     if not _seen_changed(values):
         return _then_compute(rows, (*reading.hidden, *values))
@@ -49,7 +49,7 @@ def computed(rows: Rows, values: Values, reading: Reading) -> Rows:
     return _then_compute(rows, (*reading.hidden, *named))
 
 
-def selected(rows: Rows, names: Iterable[str]) -> Rows:
+def select_columns(rows: Rows, names: Iterable[str]) -> Rows:
     """These columns alone; unchanged where they are all there are."""
     wanted = tuple(names)
     if not wanted:
@@ -115,7 +115,7 @@ NOTHING = Call("cast", (Constant(None), Constant("int64")))
 """The key of all rows where the stage says None, as a value that has a type."""
 
 
-def grouped(rows: Rows, spec: Any) -> Rows:
+def group_stage(rows: Rows, spec: Any) -> Rows:
     """$group: a row for each value of `_id`, or of each of its parts, which become `_id.part`."""
     if not isinstance(spec, Mapping) or ID not in spec:
         raise BadQuery(
@@ -123,17 +123,17 @@ def grouped(rows: Rows, spec: Any) -> Rows:
             "It says what the rows are grouped by",
             f'Write {{"{ID}": "$carrier", …}}, or {{"{ID}": None, …}} for one group of all rows',
         )
-    reading = Reading(rows, spec)
+    reading = ExpressionReader(rows, spec)
     return _by(rows, _keys(spec[ID], reading), spec, reading)
 
 
-def bucketed(rows: Rows, spec: Any) -> Rows:
+def bucket_stage(rows: Rows, spec: Any) -> Rows:
     """$bucket: `_id` is where a range begins; each ends before the next one begins."""
     told = arguments(rows.name, "$bucket", spec, ("groupBy", "boundaries"), ("default", "output"))
     output = told.get("output", {COUNT: {"$sum": 1}})
     if not isinstance(output, Mapping) or ID in output:
         raise BadQuery(f"{rows.name}: the output of $bucket is {output!r}", fix='Write {"n": {"$sum": 1}}')
-    reading = Reading(rows, output)
+    reading = ExpressionReader(rows, output)
     edges = _edges(told["boundaries"], rows.name)
     outside = Constant(told.get("default"))
     _refuse_unlike(outside.value, edges[0], rows.name)
@@ -143,36 +143,38 @@ def bucketed(rows: Rows, spec: Any) -> Rows:
     return _by(rows, [(ID, call("when", met, outside, _range(column, edges[:-1])))], output, reading)
 
 
-def counted(rows: Rows, name: Any) -> Rows:
+def count_stage(rows: Rows, name: Any) -> Rows:
     """$count: how many rows there are; of none there is no answer, as MongoDB has it."""
     if not isinstance(name, str) or not name or name.startswith("$") or "." in name:
         raise BadQuery(f"{rows.name}: $count takes a name, not {name!r}", fix='Write {"$count": "n"}')
     return rows.then(Group((), ((name, Aggregate("count")),), Predicate(name, "gt", (0,))))
 
 
-def sorted_by_count(rows: Rows, key: Any) -> Rows:
+def sort_by_count_stage(rows: Rows, key: Any) -> Rows:
     """$sortByCount: the values of an expression, the most frequent first."""
     if not (isinstance(key, str) and key.startswith("$")) and not isinstance(key, Mapping):
         raise BadQuery(f"{rows.name}: $sortByCount takes a field, not {key!r}", fix='Write "$carrier"')
-    return grouped(rows, {ID: key, COUNT: {"$sum": 1}}).then(Sort((SortKey(COUNT, True),)))
+    return group_stage(rows, {ID: key, COUNT: {"$sum": 1}}).then(Sort((SortKey(COUNT, True),)))
 
 
 def _by(
-    rows: Rows, keys: Sequence[tuple[str, Expression]], spec: Mapping[str, Any], reading: Reading
+    rows: Rows, keys: Sequence[tuple[str, Expression]], spec: Mapping[str, Any], reading: ExpressionReader
 ) -> Rows:
     """The keys are called so in the end; aggregates are of the rows as they were."""
     named = {name: asked for name, asked in spec.items() if name != ID}
-    aggregates = [one for name, asked in named.items() for one in accumulated(name, asked, reading)]
+    aggregates = [one for name, asked in named.items() for one in read_accumulator(name, asked, reading)]
     before = [(reading.fresh("key"), value) for _name, value in keys]
-    found = computed(rows, before, reading).then(Group(tuple(name for name, _ in before), tuple(aggregates)))
+    found = add_columns(rows, before, reading).then(
+        Group(tuple(name for name, _ in before), tuple(aggregates))
+    )
     after = [(name, Named(key)) for (name, _), (key, _) in zip(keys, before, strict=True)]
     totals = [(name, call("coalesce", Named(name), 0)) for name in _sums(found, dict(aggregates))]
-    return selected(
+    return select_columns(
         found.then(Compute((*after, *totals))), [*(n for n, _ in keys), *(n for n, _ in aggregates)]
     )
 
 
-def _keys(given: Any, reading: Reading) -> list[tuple[str, Expression]]:
+def _keys(given: Any, reading: ExpressionReader) -> list[tuple[str, Expression]]:
     if given is None or given == {}:
         return [(ID, NOTHING)]
     if isinstance(given, Mapping) and not any(str(key).startswith("$") for key in given):
@@ -224,7 +226,7 @@ def _range(column: str, begins: Sequence[Any]) -> Expression:
     return call("when", below, _range(column, begins[:middle]), _range(column, begins[middle:]))
 
 
-def projected(rows: Rows, spec: Any) -> Rows:
+def project_stage(rows: Rows, spec: Any) -> Rows:
     """Either what is left or what is left out; `_id` is left unless it is left out by name."""
     asked = dict(flat(_document("$project", spec, rows), rows.name))
     kept = {name: value for name, value in asked.items() if not _is_flag(value) or value}
@@ -241,15 +243,15 @@ def projected(rows: Rows, spec: Any) -> Rows:
     return _kept(rows, kept)
 
 
-def with_fields(rows: Rows, spec: Any) -> Rows:
+def add_fields_stage(rows: Rows, spec: Any) -> Rows:
     """$addFields, which is called $set too: each replaces the column of its name, or comes behind all."""
     asked = list(flat(_document("$addFields", spec, rows), rows.name))
     for name, _ in asked:
         refuse_inside(name, rows)
-    reading = Reading(rows, [name for name, _ in asked])
+    reading = ExpressionReader(rows, [name for name, _ in asked])
     values = [(name, reading.value(value)) for name, value in asked]
     names = list(dict.fromkeys([*rows.schema.names, *(name for name, _ in values)]))
-    return selected(computed(rows, values, reading), names)
+    return select_columns(add_columns(rows, values, reading), names)
 
 
 def without(rows: Rows, names: list[str]) -> Rows:
@@ -258,11 +260,11 @@ def without(rows: Rows, names: list[str]) -> Rows:
     for name in names:
         refuse_inside(name, rows)
         gone.update(_there(name, rows))
-    return selected(rows, [name for name in rows.schema.names if name not in gone])
+    return select_columns(rows, [name for name in rows.schema.names if name not in gone])
 
 
 def _kept(rows: Rows, asked: Mapping[str, Any]) -> Rows:
-    reading = Reading(rows, asked)
+    reading = ExpressionReader(rows, asked)
     names: list[str] = []
     values = []
     for name, value in asked.items():
@@ -272,7 +274,7 @@ def _kept(rows: Rows, asked: Mapping[str, Any]) -> Rows:
         refuse_inside(name, rows)
         names.append(name)
         values.append((name, reading.value(value)))
-    return selected(computed(rows, values, reading), names)
+    return select_columns(add_columns(rows, values, reading), names)
 
 
 def _there(name: str, rows: Rows) -> list[str]:
@@ -296,7 +298,7 @@ def _document(stage: str, spec: Any, rows: Rows) -> Mapping[str, Any]:
     return spec
 
 
-def looked_up(rows: Rows, spec: Any, then: tuple[str, Any] | None) -> Rows:
+def lookup_stage(rows: Rows, spec: Any, then: tuple[str, Any] | None) -> Rows:
     """The columns of the other table are called by paths below what `as` says: `airline.name`.
 
     Rows without a partner are left out, unless $unwind keeps them; null is no partner of null.
@@ -308,7 +310,7 @@ def looked_up(rows: Rows, spec: Any, then: tuple[str, Any] | None) -> Rows:
             raise BadQuery(f"{rows.name}: $lookup: '{key}' is a name, not {told[key]!r}")
     name, key = told["as"], told["foreignField"]
     keep = _kept_without_partner(rows.name, name, then)
-    other = _narrowed(_named(rows, told["from"]), told.get("pipeline", []))
+    other = _match_rows(_sibling_rows(rows, told["from"]), told.get("pipeline", []))
     columns = other.schema.names
     renamed = tuple((f"{name}.{column}", Named(column)) for column in dict.fromkeys([*columns, key]))
     right = other.then(Compute(renamed)).then(Select(tuple(column for column, _ in renamed)))
@@ -316,10 +318,10 @@ def looked_up(rows: Rows, spec: Any, then: tuple[str, Any] | None) -> Rows:
     ours, theirs = (told["localField"],), (f"{name}.{key}",)
     found = rows.join(right, left_on=ours, right_on=theirs, how="left" if keep else "inner", suffix="")
     shown = [f"{name}.{column}" for column in columns]
-    return selected(found, [*(one for one in rows.schema.names if one not in taken), *shown])
+    return select_columns(found, [*(one for one in rows.schema.names if one not in taken), *shown])
 
 
-def unwound_path(place: str, given: Any) -> tuple[str, bool]:
+def unwind_path(place: str, given: Any) -> tuple[str, bool]:
     """The list that $unwind names, and whether rows without an item stay."""
     spec = given if isinstance(given, Mapping) else {"path": given}
     told = arguments(place, "$unwind", spec, ("path",), ("preserveNullAndEmptyArrays",))
@@ -333,7 +335,7 @@ def unwound_path(place: str, given: Any) -> tuple[str, bool]:
 
 def _kept_without_partner(place: str, name: str, then: tuple[str, Any] | None) -> bool:
     if then is not None and then[0] == "$unwind":
-        path, keep = unwound_path(place, then[1])
+        path, keep = unwind_path(place, then[1])
         if path == name:
             return keep
     raise BadQuery(
@@ -342,7 +344,7 @@ def _kept_without_partner(place: str, name: str, then: tuple[str, Any] | None) -
     )
 
 
-def _named(rows: Rows, name: str) -> Rows:
+def _sibling_rows(rows: Rows, name: str) -> Rows:
     """A table of the same store. Raises `UnknownTable`."""
     sibling = rows.sibling(name)
     if sibling is None:
@@ -354,7 +356,7 @@ def _named(rows: Rows, name: str) -> Rows:
     return sibling
 
 
-def _narrowed(other: Rows, pipeline: Any) -> Rows:
+def _match_rows(other: Rows, pipeline: Any) -> Rows:
     if not isinstance(pipeline, list | tuple):
         raise BadQuery(f"{other.name}: the pipeline of $lookup is a list of stages, not {pipeline!r}")
     for stage in pipeline:
@@ -383,7 +385,7 @@ _WAYS_OUT = {
 }
 
 
-def aggregated(rows: R, stages: Any) -> R:
+def apply_stages(rows: R, stages: Any) -> R:
     """The rows after all stages.
 
     Raises `BadQuery`, `BadFilter`, `UnknownColumn` or `UnknownTable` for a stage that is not known, is not
@@ -398,7 +400,7 @@ def aggregated(rows: R, stages: Any) -> R:
     while waiting:
         name, asked = waiting.pop()
         if name == LOOKUP:
-            found = looked_up(found, asked, waiting.pop() if waiting else None)
+            found = lookup_stage(found, asked, waiting.pop() if waiting else None)
         elif name in STAGES:
             found = STAGES[name](found, asked)
         else:
@@ -406,7 +408,7 @@ def aggregated(rows: R, stages: Any) -> R:
     return cast(R, _limits_in_one(rows, found))
 
 
-def _matched(rows: Rows, asked: Any) -> Rows:
+def _match_stage(rows: Rows, asked: Any) -> Rows:
     """What `$expr` compares may be computed, where it stands beside the conditions."""
     if not isinstance(asked, Mapping):
         raise BadQuery(f"{rows.name}: $match takes a dict, not {asked!r}", fix=f"Write {_EXAMPLE}")
@@ -414,14 +416,14 @@ def _matched(rows: Rows, asked: Any) -> Rows:
     met = rows.where(plain) if plain or not asked else rows
     if "$expr" not in asked:
         return met
-    reading = Reading(met)
+    reading = ExpressionReader(met)
     condition = reading.condition(asked["$expr"])
     if not reading.hidden:
         return met.then(Where(condition))
-    return selected(met.then(Compute(tuple(reading.hidden))).then(Where(condition)), met.schema.names)
+    return select_columns(met.then(Compute(tuple(reading.hidden))).then(Where(condition)), met.schema.names)
 
 
-def _sorted(rows: Rows, asked: Any) -> Rows:
+def _sort_stage(rows: Rows, asked: Any) -> Rows:
     if not isinstance(asked, Mapping) or not asked:
         raise BadQuery(f"{rows.name}: $sort takes a dict, not {asked!r}", fix='Write {"$sort": {"n": -1}}')
     for name, direction in asked.items():
@@ -433,15 +435,15 @@ def _sorted(rows: Rows, asked: Any) -> Rows:
     return rows.then(Sort(tuple(SortKey(name, direction == -1) for name, direction in asked.items())))
 
 
-def _limited(rows: Rows, asked: Any) -> Rows:
+def _limit_stage(rows: Rows, asked: Any) -> Rows:
     return rows.limit(whole(rows.name, "$limit", asked, 1))
 
 
-def _skipped(rows: Rows, asked: Any) -> Rows:
+def _skip_stage(rows: Rows, asked: Any) -> Rows:
     return rows.limit(None, whole(rows.name, "$skip", asked, 0))
 
 
-def _sampled(rows: Rows, asked: Any) -> Rows:
+def _sample_stage(rows: Rows, asked: Any) -> Rows:
     """`seed` is ours: the same rows and seed give the same sample."""
     told = arguments(rows.name, "$sample", asked, ("size",), ("seed",))
     return rows.sample(whole(rows.name, "$sample", told["size"], 1), told.get("seed", 0))
@@ -454,11 +456,11 @@ def _unset(rows: Rows, asked: Any) -> Rows:
     return without(rows, list(names))
 
 
-def _unwound(rows: Rows, asked: Any) -> Rows:
-    return rows.then(Unwind(*unwound_path(rows.name, asked)))
+def _unwind_stage(rows: Rows, asked: Any) -> Rows:
+    return rows.then(Unwind(*unwind_path(rows.name, asked)))
 
 
-def _faceted(rows: Rows, asked: Any) -> Rows:
+def _facet_stage(rows: Rows, asked: Any) -> Rows:
     if not isinstance(asked, Mapping) or not asked:
         raise BadQuery(
             f"{rows.name}: $facet takes a dict, not {asked!r}", fix='Write {"late": [{"$match": …}]}'
@@ -467,7 +469,7 @@ def _faceted(rows: Rows, asked: Any) -> Rows:
 
 
 def _behind(stages: Any) -> Callable[[Rows], Rows]:
-    return lambda rows: aggregated(rows, stages)
+    return lambda rows: apply_stages(rows, stages)
 
 
 def _limits_in_one(before: Rows, after: Rows) -> Rows:
@@ -485,19 +487,19 @@ def _limits_in_one(before: Rows, after: Rows) -> Rows:
 
 LOOKUP = "$lookup"
 STAGES: dict[str, Stage] = {
-    "$match": _matched,
-    "$group": grouped,
-    "$sort": _sorted,
-    "$limit": _limited,
-    "$skip": _skipped,
-    "$project": projected,
-    "$addFields": with_fields,
-    "$set": with_fields,
+    "$match": _match_stage,
+    "$group": group_stage,
+    "$sort": _sort_stage,
+    "$limit": _limit_stage,
+    "$skip": _skip_stage,
+    "$project": project_stage,
+    "$addFields": add_fields_stage,
+    "$set": add_fields_stage,
     "$unset": _unset,
-    "$unwind": _unwound,
-    "$count": counted,
-    "$facet": _faceted,
-    "$bucket": bucketed,
-    "$sortByCount": sorted_by_count,
-    "$sample": _sampled,
+    "$unwind": _unwind_stage,
+    "$count": count_stage,
+    "$facet": _facet_stage,
+    "$bucket": bucket_stage,
+    "$sortByCount": sort_by_count_stage,
+    "$sample": _sample_stage,
 }

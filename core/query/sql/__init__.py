@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lamella.core.query.sql.run import Asked, run_sql
+from lamella.core.query.sql.run import SqlRequest, run_sql
 from lamella.core.query.sql.sources import Sources
 
-__all__ = ["Asked", "Sources", "run_sql"]
+__all__ = ["Sources", "SqlRequest", "run_sql"]

@@ -11,14 +11,14 @@ from sqlglot import exp
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadSql
-from lamella.core.query.sql.statement import ASKS, first_word
+from lamella.core.query.sql.statement import QUERY_WORDS, first_word
 
 Kind = Literal["insert", "update", "delete", "create"]
 WAYS = "INSERT INTO t SELECT …, UPDATE t SET …, DELETE FROM t … and CREATE TABLE t AS SELECT …"
 
 
 @dataclass(frozen=True)
-class Changing:
+class ChangeStatement:
     """`question` is a SELECT. Its answer holds new rows; or the `_id` of rows, each with its new cells.
 
     `columns` are those that an INSERT names, in the answer's order; None for all of the table's, or, where
@@ -32,11 +32,11 @@ class Changing:
     by_name: bool = False
 
 
-def changing(text: str) -> Changing | None:
+def change_statement(text: str) -> ChangeStatement | None:
     """None for a statement that changes nothing. Raises `BadSql` for changes that are made otherwise here."""
     word = first_word(text)
     if word not in _CHANGES_BEGIN:
-        if word in ASKS or word in ("explain", ";", ""):
+        if word in QUERY_WORDS or word in ("explain", ";", ""):
             return None
         raise _refused(word.upper(), "")
     try:
@@ -74,7 +74,7 @@ def _told(said: object) -> str:
     return ", ".join(part.sql("duckdb") if isinstance(part, exp.Expr) else str(part) for part in parts)
 
 
-def _inserting(tree: exp.Expr) -> Changing:
+def _inserting(tree: exp.Expr) -> ChangeStatement:
     for part, way in _NO_PART_OF_INSERT.items():
         if tree.args.get(part):
             raise _refused(f"INSERT with {part.upper()}", way)
@@ -83,10 +83,12 @@ def _inserting(tree: exp.Expr) -> Changing:
         raise _refused("INSERT without rows", "Give VALUES or a SELECT")
     columns = [name.name for name in tree.this.expressions] if isinstance(tree.this, exp.Schema) else None
     named = None if columns is None else tuple(columns)
-    return Changing("insert", _name(tree.this), _question(rows, tree), named, bool(tree.args.get("by_name")))
+    return ChangeStatement(
+        "insert", _name(tree.this), _question(rows, tree), named, bool(tree.args.get("by_name"))
+    )
 
 
-def _updating(tree: exp.Expr) -> Changing:
+def _updating(tree: exp.Expr) -> ChangeStatement:
     _refuse_returning(tree)
     table, set_to = tree.this, tree.expressions
     columns = [_set_column(part) for part in set_to]
@@ -95,18 +97,20 @@ def _updating(tree: exp.Expr) -> Changing:
     values = [exp.alias_(part.expression, f"v{i}", quoted=True) for i, part in enumerate(set_to)]
     asked = exp.select(_id_of(table), *values).from_(table)
     others = tree.args.get("from_")
-    return Changing("update", _name(table), _asked(asked, tree, others and [others.this]), tuple(columns))
+    return ChangeStatement(
+        "update", _name(table), _asked(asked, tree, others and [others.this]), tuple(columns)
+    )
 
 
-def _deleting(tree: exp.Expr) -> Changing:
+def _deleting(tree: exp.Expr) -> ChangeStatement:
     _refuse_returning(tree)
     asked, others = exp.select(_id_of(tree.this)).from_(tree.this), tree.args.get("using")
     if others:
         asked = asked.distinct()
-    return Changing("delete", _name(tree.this), _asked(asked, tree, others))
+    return ChangeStatement("delete", _name(tree.this), _asked(asked, tree, others))
 
 
-def _creating(tree: exp.Expr) -> Changing:
+def _creating(tree: exp.Expr) -> ChangeStatement:
     for part in ("replace", "exists", "properties"):
         if tree.args.get(part):
             raise _refused(f"CREATE with {part.upper()}", "Drop the table first: store.drop_table")
@@ -115,7 +119,7 @@ def _creating(tree: exp.Expr) -> Changing:
         raise _refused("CREATE of anything but a table AS SELECT", "Use store.create_table")
     if isinstance(tree.this, exp.Schema):
         raise _refused("CREATE TABLE with names of columns", "Name them in the SELECT: SELECT 1 AS a")
-    return Changing("create", _name(tree.this), _question(rows, tree))
+    return ChangeStatement("create", _name(tree.this), _question(rows, tree))
 
 
 _CHANGES_BEGIN = frozenset({"insert", "update", "delete", "create", "with"})

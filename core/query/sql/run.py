@@ -18,14 +18,14 @@ from sqlglot.optimizer.scope import Scope, build_scope
 from lamella.core.errors import BadData, BadSql, shown
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import Decodings
-from lamella.core.query.duckdb_types import holds, returned
-from lamella.core.query.engine import Confined, collected, cursor, limited, memory_limit
-from lamella.core.query.execute import Prepared, prepared
-from lamella.core.query.functions.types import taken_for_number
+from lamella.core.query.duckdb_types import from_duckdb, holds
+from lamella.core.query.engine import Confined, collect_table, cursor, memory_limit, time_limit
+from lamella.core.query.execute import PreparedCursor, prepared_cursor
+from lamella.core.query.functions.types import text_compared_as_number
 from lamella.core.query.pruning import files_of
 from lamella.core.query.source import When
 from lamella.core.query.sql.sources import Sources, make_view, snapshots_of
-from lamella.core.query.sql.statement import Statement, known, parsed, quote_hint
+from lamella.core.query.sql.statement import Statement, cached_statement, parse_statement, quote_hint
 from lamella.core.scan.snapshot import Snapshot
 
 
@@ -42,7 +42,7 @@ def _in_type(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.ChunkedArr
     if holds(kind, pa.types.is_decimal256):  # text here, where the rows of other queries are bytes
         return column.cast(kind)
     held = pa.Table.from_arrays([column], names=["x"])
-    return returned(held, pa.schema([pa.field("x", kind)])).column(0)
+    return from_duckdb(held, pa.schema([pa.field("x", kind)])).column(0)
 
 
 def _is_alike(answer: pa.DataType, kind: pa.DataType) -> bool:
@@ -67,7 +67,7 @@ _UNNAMED = re.compile(
 Types = Mapping[str, Mapping[str, pa.DataType]]
 
 
-def comes_back_otherwise(kind: pa.DataType) -> bool:
+def changes_type(kind: pa.DataType) -> bool:
     """Whether the engine hands values of this type back as ones of another."""
     if is_.is_timestamp(kind):
         return kind.tz not in (None, "UTC") or kind.unit not in ("us", "ns")
@@ -80,14 +80,14 @@ def comes_back_otherwise(kind: pa.DataType) -> bool:
     )
 
 
-def kept_types(
+def column_types(
     statement: Statement, tables: Mapping[str, Snapshot], columns: Sequence[str]
 ) -> list[pa.DataType | None]:
     """For each column of the answer the type of the table's column whose values it holds, None for what is
     computed, and for what cannot be told."""
     nothing: list[pa.DataType | None] = [None] * len(columns)
     named = [c for told in tables.values() for c in told.columns if _is_named(c.name, statement)]
-    otherwise = [c.name.lower() for c in named if comes_back_otherwise(c.type)]
+    otherwise = [c.name.lower() for c in named if changes_type(c.type)]
     if not _may_hand_on(statement.text, otherwise):
         return nothing
     types = {name.casefold(): {c.name.lower(): c.type for c in told.columns} for name, told in tables.items()}
@@ -168,7 +168,7 @@ Bound = tuple[duckdb.DuckDBPyRelation, Sequence[pa.DataType | None]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class SqlRequest:
     """What belongs to a statement: values for its `?` or `$name`, the versions to read (one for all tables,
     or by name), the seconds and bytes it may take, and whether it may read files that it names."""
 
@@ -179,16 +179,18 @@ class Asked:
     files: bool = False
 
 
-def run_sql(text: str, sources: Sources, asked: Asked = Asked(), job: Job | None = None) -> pa.Table:
+def run_sql(
+    text: str, sources: Sources, asked: SqlRequest = SqlRequest(), job: Job | None = None
+) -> pa.Table:
     """The answer of one SELECT in DuckDB's dialect. Columns that are handed through keep their types.
 
     Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
     """
-    with limited(job or Job(), asked.seconds, sources.place) as own_job:
-        statement = known(text) or _parsed(text, sources, own_job)
+    with time_limit(job or Job(), asked.seconds, sources.place) as own_job:
+        statement = cached_statement(text) or _parsed(text, sources, own_job)
         tables = snapshots_of(statement.tables, sources, asked.as_of, asked.files, own_job)
         confined, key = _confined(asked, sources, tables), _key(statement, tables, asked)
-        with prepared(key, own_job, sources.place, confined) as own:
+        with prepared_cursor(key, own_job, sources.place, confined) as own:
             try:
                 return _answer(own, statement, tables, asked, own_job)
             except _TOLD_BY_CURSOR:
@@ -204,10 +206,10 @@ def run_sql(text: str, sources: Sources, asked: Asked = Asked(), job: Job | None
 
 def _parsed(text: str, sources: Sources, job: Job) -> Statement:
     with cursor(job, sources.place) as reader:
-        return parsed(text, sources.names, reader)
+        return parse_statement(text, sources.names, reader)
 
 
-def _key(statement: Statement, tables: Mapping[str, Snapshot], asked: Asked) -> Hashable:
+def _key(statement: Statement, tables: Mapping[str, Snapshot], asked: SqlRequest) -> Hashable:
     """What is equal for statements that may use what one of them made; None for one that shares nothing.
 
     Copies of a store have equal tokens: what is confined to the same files is of one of them.
@@ -218,22 +220,22 @@ def _key(statement: Statement, tables: Mapping[str, Snapshot], asked: Asked) -> 
 
 
 def _answer(
-    own: Prepared[Bound],
+    own: PreparedCursor[Bound],
     statement: Statement,
     tables: Mapping[str, Snapshot],
-    asked: Asked,
+    asked: SqlRequest,
     job: Job,
 ) -> pa.Table:
     _refuse_text_as_number(statement, tables)
     found, kinds = own.again() or _bound(own, statement, tables, asked, job)
-    return in_types(collected(found, asked.memory or memory_limit(), job, _LESS), kinds)
+    return in_types(collect_table(found, asked.memory or memory_limit(), job, _LESS), kinds)
 
 
 def _bound(
-    own: Prepared[Bound],
+    own: PreparedCursor[Bound],
     statement: Statement,
     tables: Mapping[str, Snapshot],
-    asked: Asked,
+    asked: SqlRequest,
     job: Job,
 ) -> Bound:
     """Over views of the columns that are named, or else, to say what is wrong, of all."""
@@ -243,7 +245,7 @@ def _bound(
         reads = make_view(own, view, snapshot, statement, job)
     try:
         found = own.cursor.sql(statement.text, params=_values(asked.parameters))
-        bound = found, kept_types(statement, tables, found.columns)
+        bound = found, column_types(statement, tables, found.columns)
         return own.keep(bound, reads) if reads is not None else bound
     except RecursionError as error:
         raise BadSql("A value that was given is nested too deep", fix="Give flatter ones") from error
@@ -264,7 +266,7 @@ def _values(given: Parameters | None) -> Any:
     return list(given)
 
 
-def _confined(asked: Asked, sources: Sources, tables: Mapping[str, Snapshot]) -> Confined:
+def _confined(asked: SqlRequest, sources: Sources, tables: Mapping[str, Snapshot]) -> Confined:
     """Files of the sources' folders need not be listed, so that the same confinement serves the next time."""
     if asked.memory is not None and (
         not isinstance(asked.memory, int) or not _LEAST_MEMORY <= asked.memory <= _MOST_MEMORY
@@ -298,7 +300,7 @@ def _refuse_text_as_number(statement: Statement, tables: Mapping[str, Snapshot])
         tree = sqlglot.parse_one(statement.text, dialect="duckdb")
     except sqlglot.errors.SqlglotError as error:
         raise BadSql("the statement cannot be followed", str(error).splitlines()[0]) from error
-    found = taken_for_number(tree, tables)
+    found = text_compared_as_number(tree, tables)
     if found is not None:
         table, column = found
         raise BadSql(

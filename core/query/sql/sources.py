@@ -13,9 +13,9 @@ from sqlglot import exp
 
 from lamella.core.errors import BadSql, UnknownTable
 from lamella.core.jobs import Job
-from lamella.core.query.duckdb_source import ONCE, DecodedRows, Decodings, relation, without_statistics
-from lamella.core.query.engine import Recent
-from lamella.core.query.execute import Prepared
+from lamella.core.query.duckdb_source import TEMPORARY, DecodedRows, Decodings, relation, without_statistics
+from lamella.core.query.engine import CountedCache
+from lamella.core.query.execute import PreparedCursor
 from lamella.core.query.find import is_cacheable
 from lamella.core.query.pruning import files_of
 from lamella.core.query.source import Source, When
@@ -121,11 +121,11 @@ def _refuse_lookalikes(tables: Sequence[str]) -> None:
 
 MOST_STATEMENTS = 64
 
-_statements = Recent[tuple[object, ...], tuple[str, Decodings | None]](MOST_STATEMENTS)
+_statements = CountedCache[tuple[object, ...], tuple[str, Decodings | None]](MOST_STATEMENTS)
 
 
 def make_view(
-    prepared: Prepared[Any], view: str, snapshot: Snapshot, statement: Statement, job: Job
+    prepared: PreparedCursor[Any], view: str, snapshot: Snapshot, statement: Statement, job: Job
 ) -> Decodings | None:
     """A view of the live rows, on this cursor alone, with the columns at least that the statement names.
 
@@ -182,7 +182,7 @@ def _statement(
     if text and (used is None or used.hand_again(own)):
         return text
     text = _written(own, view, snapshot, columns, decodings, job)
-    if ONCE not in text and not (decodings and decodings.growing):
+    if TEMPORARY not in text and not (decodings and decodings.growing):
         _statements.put(made, (text, decodings))
     return text
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from lamella.core.errors import BadSql
 from lamella.core.query.duckdb_source import OWN_NAMES
-from lamella.core.query.engine import Recent
+from lamella.core.query.engine import CountedCache
 
 _WHOLE_ROWS = frozenset({"STAR", "POSITIONAL_REFERENCE", "PIVOT", "SHOW_REF"})
 """Classes and types of nodes that mean columns without naming them."""
@@ -77,7 +77,7 @@ def _is_one_of(names: set[str], node: Mapping[str, Any]) -> bool:
 
 
 _EXPLAIN = re.compile(r"\s*explain\b\s*(?:analyze\b\s*|\(\s*(?:analyze|format)\b[^()]*\)\s*)?", re.IGNORECASE)
-ASKS = frozenset(
+QUERY_WORDS = frozenset(
     [
         "select", "from", "values", "with", "pivot", "pivot_wider", "unpivot", "describe", "desc",
         "summarize", "show", "table", "(",
@@ -114,15 +114,15 @@ class Statement:
     filters: bool = True
 
 
-_known = Recent[str, Statement](64)
+_known = CountedCache[str, Statement](64)
 
 
-def known(text: str) -> Statement | None:
+def cached_statement(text: str) -> Statement | None:
     """What `parsed` made of the same text before: that takes longer than many a question to answer."""
     return _known.get(text)
 
 
-def parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:
+def parse_statement(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:
     """The one SELECT in `text`, or what stands for one: VALUES, FROM …, DESCRIBE, SUMMARIZE, PIVOT. EXPLAIN
     may stand before it.
 
@@ -169,7 +169,9 @@ def _kind(
 
 def _only_asks(text: str) -> bool:
     """What PIVOT stands in is several statements to DuckDB, which does not say of which kind."""
-    return first_word(text) in ASKS and not _CHANGES.intersection(word for word, _start in _words(text))
+    return first_word(text) in QUERY_WORDS and not _CHANGES.intersection(
+        word for word, _start in _words(text)
+    )
 
 
 def first_word(text: str) -> str:

@@ -21,7 +21,7 @@ from lamella.core.filters.expr import Filter, Predicate
 from lamella.core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of
 from lamella.core.filters.operators import fits
 from lamella.core.query.find import Method, find_rows
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.read import live_positions, row_at
 from lamella.core.scan.snapshot import SortKey
@@ -100,8 +100,8 @@ def refusals(path: Path, scratch: Path) -> list[str]:
     ask(lambda: View(snapshot).page(0, 100))
     ask(lambda: lamella.sql("select * from t", {"t": dataset}))
     for name in snapshot.schema.names:
-        ask(lambda name=name: View(snapshot, Query(where=Predicate(name, "not_null"))).page(0, 10))
-        ask(lambda name=name: View(snapshot, Query(sort=(SortKey(name),))).page(0, 10))
+        ask(lambda name=name: View(snapshot, ScanQuery(where=Predicate(name, "not_null"))).page(0, 10))
+        ask(lambda name=name: View(snapshot, ScanQuery(sort=(SortKey(name),))).page(0, 10))
         ask(lambda name=name: dataset.read(where=Predicate(name, "is_null")))
         ask(lambda name=name: dataset.profile(name))
     with Store.open(scratch / "refused") as store:
@@ -244,7 +244,7 @@ def _sorts(dataset: Dataset, found: Reference) -> Iterator[str]:
         nulls = [i for i, key in enumerate(keys) if key is None]
         for descending in (False, True):
             order = sorted(there, key=lambda i: keys[i], reverse=descending) + nulls
-            view = View(dataset.snapshot(), Query(sort=(SortKey(name, descending),)))
+            view = View(dataset.snapshot(), ScanQuery(sort=(SortKey(name, descending),)))
             placed = view.positions(0, view.num_rows).tolist()
             if placed != order:
                 down = " descending" if descending else ""

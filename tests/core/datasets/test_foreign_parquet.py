@@ -22,7 +22,7 @@ from lamella import Store, col, open_dataset
 from lamella.core.bridge import connect
 from lamella.core.datasets import parquet
 from lamella.core.errors import FileProblem, LamellaError
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan import parquet_file as footers
 from lamella.core.scan.snapshot import NOTE, SortKey
@@ -77,7 +77,7 @@ def times(values: list, path: Path, **more: list) -> Path:
 def everywhere(path: Path, column: str = "t") -> list[list]:
     """A column as a page, sorted, in SQL and imported."""
     dataset = open_dataset(path)
-    ids = View(dataset.snapshot(), Query(sort=(SortKey(column),)))
+    ids = View(dataset.snapshot(), ScanQuery(sort=(SortKey(column),)))
     in_order = ids.page(0, 100)[column].to_pylist()
     with Store.open(path.parent / f"{path.stem}.store") as store:
         imported = import_file(path, store).read(columns=[column])[column].to_pylist()
@@ -102,7 +102,7 @@ def test_int96_far_away_is_the_same_date_everywhere(tmp_path: Path) -> None:
     told = dataset.profile("t")
     assert (told.min, told.max, told.nulls) == (FAR[2], FAR[0], 1)
     assert dataset.count(col("t") > dt.datetime(9000, 1, 1)) == 1
-    assert View(dataset.snapshot(), Query(where=col("t") == FAR[0])).num_rows == 1
+    assert View(dataset.snapshot(), ScanQuery(where=col("t") == FAR[0])).num_rows == 1
     assert problems(path, tmp_path) == []
 
 
@@ -119,7 +119,7 @@ def test_int96_keeps_its_nanoseconds_in_every_reader(tmp_path: Path) -> None:
     dataset = open_dataset(path)
     answer = lamella.sql("select t from f where n in (1, 6) order by n", {"f": dataset})
     assert answer["t"].cast(pa.int64()).to_pylist() == [1, 10**18 + 7]
-    view = View(dataset.snapshot(), Query(sort=(SortKey("t"),)))
+    view = View(dataset.snapshot(), ScanQuery(sort=(SortKey("t"),)))
     assert view.positions(0, 7).tolist() == [5, 0, 1, 3, 4, 6, 2]
     assert problems(path, tmp_path) == []
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lamella import Store, col
 from lamella.core.errors import BadSql, LamellaError
 from lamella.core.query import find
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store import Table
@@ -145,7 +145,7 @@ def test_decimals_of_many_digits_are_told_apart(
         for where, meets in questions(asked):
             expected = [i for i, v in enumerate(cells) if meets(v)]
             assert table.read(where=where)["_id"].to_pylist() == expected
-            assert View(table.snapshot(), Query(where=where)).positions(0, 99).tolist() == expected
+            assert View(table.snapshot(), ScanQuery(where=where)).positions(0, 99).tolist() == expected
         distinct = list(dict.fromkeys(cells))
         table.drop_duplicates("v")
         assert [v if v is None else int(v) for v in table.read()["v"].to_pylist()] == distinct
@@ -199,7 +199,7 @@ def test_nested_values_are_sorted_and_told_apart(tmp_path: Path, kind: str, pend
         if not pending:
             table.flush()
         assert table.read(sort=["v"])["_id"].to_pylist() == [0, 3, 1, 2]
-        assert View(table.snapshot(), Query(where=col("v").is_null(), sort=(SortKey("v"),))).num_rows == 1
+        assert View(table.snapshot(), ScanQuery(where=col("v").is_null(), sort=(SortKey("v"),))).num_rows == 1
         assert store.sql("select count(distinct v) n from t").to_pylist() == [{"n": 2}]
         assert table.drop_duplicates("v").deleted == 1
 

@@ -15,7 +15,7 @@ from lamella import col, open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import FileProblem
 from lamella.core.query.find import count_rows
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 
@@ -44,14 +44,14 @@ def test_columns_that_differ_in_case_keep_to_themselves(tmp_path: Path, files: t
         for value in (0, 1, 2, 5):
             expected = sum(row.get(name) == value for row in rows)
             assert dataset.count(col(name) == value) == expected, (name, value)
-        view = View(dataset.snapshot(), Query(sort=(SortKey(name),)))
+        view = View(dataset.snapshot(), ScanQuery(sort=(SortKey(name),)))
         values = sorted(row[name] for row in rows if name in row)
         assert view.page(0, len(values), [name])[name].to_pylist() == values
 
 
 QUESTIONS: list[Callable[[Dataset], object]] = [
     lambda dataset: count_rows(dataset.snapshot(), col("x") >= 0),
-    lambda dataset: View(dataset.snapshot(), Query(sort=(SortKey("x", True),))),
+    lambda dataset: View(dataset.snapshot(), ScanQuery(sort=(SortKey("x", True),))),
     lambda dataset: dataset.read(where=col("x") == 1),
     lambda dataset: View(dataset.snapshot()).page(0, 4),
 ]
@@ -73,7 +73,7 @@ def test_one_text_among_nulls_is_no_null(tmp_path: Path, text: str) -> None:
     pq.write_table(
         pa.table({"x": pa.array([None, text, text])}), tmp_path / "t.parquet", use_dictionary=False
     )
-    view = View(open_dataset(tmp_path / "t.parquet").snapshot(), Query(where=col("x").is_null()))
+    view = View(open_dataset(tmp_path / "t.parquet").snapshot(), ScanQuery(where=col("x").is_null()))
     assert view.page(0, 10).column("x").to_pylist() == [None]
     assert open_dataset(tmp_path / "t.parquet").count(col("x").not_null()) == 2
 
@@ -81,7 +81,7 @@ def test_one_text_among_nulls_is_no_null(tmp_path: Path, text: str) -> None:
 def test_other_than_the_one_text_of_a_row_group_are_its_nulls(tmp_path: Path) -> None:
     rows = pa.table({"x": pa.array(["a", None, None, "a"])})
     pq.write_table(rows, tmp_path / "t.parquet", use_dictionary=False)
-    view = View(open_dataset(tmp_path / "t.parquet").snapshot(), Query(where=col("x") != "a"))
+    view = View(open_dataset(tmp_path / "t.parquet").snapshot(), ScanQuery(where=col("x") != "a"))
     assert view.positions(0, 10).tolist() == [1, 2]
 
 

@@ -15,8 +15,8 @@ from lamella import Store, agg, col
 from lamella.core.filters import Filter
 from lamella.core.query import find
 from lamella.core.query.explain import Explain
-from lamella.core.query.find import Method, Search, count_rows, find_rows
-from lamella.core.query.query import Query
+from lamella.core.query.find import Method, RowSearch, count_rows, find_rows
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.cache import cache
 from lamella.core.scan.snapshot import SortKey
@@ -92,7 +92,7 @@ class Use:
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Use:
     seen = Use()
-    monkeypatch.setattr(find, "serve", seen.noting(Method.INDEX, find.serve))
+    monkeypatch.setattr(find, "find_by_index", seen.noting(Method.INDEX, find.find_by_index))
     monkeypatch.setattr(find, "mask", seen.noting(Method.MASKS, find.mask))
     monkeypatch.setattr(find, "cursor", seen.noting(Method.DUCKDB, find.cursor))
     find.forget()
@@ -111,7 +111,7 @@ def test_every_method_finds_the_same_rows(table: Table, where: Filter, sort: tup
     assert wanted
     for method in FINDS:
         try:
-            search = Search(snapshot, where, sort, method=method)
+            search = RowSearch(snapshot, where, sort, method=method)
         except ValueError:
             assert method is Method.INDEX
             continue
@@ -119,7 +119,7 @@ def test_every_method_finds_the_same_rows(table: Table, where: Filter, sort: tup
         assert search.count() == count_rows(snapshot, where) == len(wanted)
         start = wanted[len(wanted) // 2]
         if not sort:
-            behind = Search(snapshot, where, first=3, start=start, method=method).run().positions
+            behind = RowSearch(snapshot, where, first=3, start=start, method=method).run().positions
             assert behind[:3].tolist() == [position for position in wanted if position >= start][:3]
     assert find_rows(snapshot, where, sort).tolist() == wanted
     assert find_rows(snapshot, where, sort, first=4)[:4].tolist() == wanted[:4]
@@ -127,7 +127,7 @@ def test_every_method_finds_the_same_rows(table: Table, where: Filter, sort: tup
 
 def view_of(table: Table, where: Filter, sort: list[str]) -> Explain:
     keys = tuple(SortKey(name.removeprefix("-"), name.startswith("-")) for name in sort)
-    return View(table.snapshot(), Query(where=where, sort=keys)).explain
+    return View(table.snapshot(), ScanQuery(where=where, sort=keys)).explain
 
 
 def explain_of(table: Table, where: Filter, sort: list[str]) -> Explain:
@@ -190,7 +190,7 @@ def test_texts_are_decoded_the_second_time_that_they_are_searched(
     used = []
     for _ in range(3):
         use.methods.clear()
-        found = Search(unindexed.snapshot(), where).run()
+        found = RowSearch(unindexed.snapshot(), where).run()
         assert use.methods == {found.strategy.method}
         used.append(found.strategy.method)
         assert found.positions.tolist() == expected(unindexed, where, ())
@@ -204,7 +204,7 @@ def test_texts_that_find_no_room_are_not_decoded_for_every_search(
     snapshot, held = unindexed.snapshot(), cache.max_bytes
     cache.resize(0)
     try:
-        methods = [Search(snapshot, col("word") == "w4").strategy.method for _ in range(4)]
+        methods = [RowSearch(snapshot, col("word") == "w4").strategy.method for _ in range(4)]
     finally:
         cache.resize(held)
     assert methods == [Method.DUCKDB, Method.MASKS, Method.DUCKDB, Method.MASKS]
@@ -214,7 +214,7 @@ def test_parts_of_texts_that_repeat_are_compared_by_duckdb(
     unindexed: Table, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for where in (col("word").contains("4"), col("word").equals("W4", ignore_case=True)):
-        assert Search(unindexed.snapshot(), where).strategy.method is Method.MASKS
+        assert RowSearch(unindexed.snapshot(), where).strategy.method is Method.MASKS
     monkeypatch.setattr(find, "MANY_TEXTS", 1_000)
     for where in (col("word").contains("4"), col("word").equals("W4", ignore_case=True)):
         for _ in range(3):
@@ -242,14 +242,14 @@ def test_rows_in_their_own_order_are_not_searched(unindexed: Table, use: Use) ->
     for told in (
         unindexed.explain(limit=10, offset=20),
         View(unindexed.snapshot()).explain,
-        View(unindexed.snapshot(), Query(limit=10, offset=20)).explain,
+        View(unindexed.snapshot(), ScanQuery(limit=10, offset=20)).explain,
     ):
         assert told.strategies == (find.OWN_ORDER,)
     assert use.methods == set()
 
 
 def test_a_page_of_a_limited_view_is_where_it_was(unindexed: Table) -> None:
-    view = View(unindexed.snapshot(), Query(limit=10, offset=20))
+    view = View(unindexed.snapshot(), ScanQuery(limit=10, offset=20))
     assert view.page(3, 99).equals(unindexed.read(limit=7, offset=23).select(view.schema.names))
 
 

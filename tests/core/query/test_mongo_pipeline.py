@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lamella import Store, col, open_dataset
 from lamella.core.errors import BadFilter, BadQuery, LamellaError, UnknownColumn, UnknownTable
-from lamella.core.query.builder import Asking
+from lamella.core.query.builder import Query
 from tests.core.query import mongo_model
 
 SCHEMA = pa.schema(
@@ -155,7 +155,7 @@ def test_answers_are_those_of_plain_python(store, few, before, last):
         assert one.keys() == other.keys()
         for name in one:
             assert alike(one[name], other[name]), (name, one, other)
-    again = Asking.of(json.loads(json.dumps(answer.to_json())), store.__getitem__)
+    again = Query.of(json.loads(json.dumps(answer.to_json())), store.__getitem__)
     assert again.pipeline == answer.pipeline
 
 

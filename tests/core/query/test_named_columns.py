@@ -8,7 +8,7 @@ import pytest
 from lamella import Store
 from lamella.core.errors import BadSql
 from lamella.core.query.engine import cursor
-from lamella.core.query.sql.statement import parsed
+from lamella.core.query.sql.statement import parse_statement
 
 X = [{"b": "x", "t": 20}]
 WIDE = {"a": [3, 1, 2], "b": ["x", "y", "x"], "t": [7, 8, 9], "s": [{"f": 1}, {"f": 2}, None], "Ö": [1, 2, 3]}
@@ -24,7 +24,7 @@ def store(tmp_path_factory):
 
 def named(text: str) -> set[str] | None:
     with cursor() as own:
-        found = parsed(text, ["t", "u"], own).columns
+        found = parse_statement(text, ["t", "u"], own).columns
     return None if found is None else set(found)
 
 

@@ -16,7 +16,7 @@ import pytest
 from lamella import Store, agg, col
 from lamella.core.query.expressions import Expression, call, coalesce, when
 from lamella.core.query.fields import Field, Fields
-from lamella.core.query.functions.table import typed
+from lamella.core.query.functions.table import type_expression
 
 ZONE = ZoneInfo("Europe/Berlin")
 ROWS = pa.table(
@@ -98,7 +98,7 @@ REPEATING: dict[str, Callable[[Any, int], Any]] = {
 def test_the_text_of_nested_calls_grows_with_their_number(case):
     fields = Fields("t", tuple(Field(one.name, one.type, f"c{n}") for n, one in enumerate(ROWS.schema)))
     made = nested(col("f") if case != "% of decimals" else col("d"), 60, REPEATING[case])
-    assert len(typed(made, fields).value.sql.sql("duckdb")) < 60 * 3 * MOST_CHARACTERS_A_CALL
+    assert len(type_expression(made, fields).value.sql.sql("duckdb")) < 60 * 3 * MOST_CHARACTERS_A_CALL
 
 
 def test_a_value_that_is_not_chosen_is_not_computed(table):

@@ -20,7 +20,7 @@ from lamella.core.errors import Cancelled
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.query import find as orders
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store import Table
@@ -85,7 +85,7 @@ def test_rows_come_in_the_order_of_a_column(
     table: Table, name: str, descending: bool, where: Filter | None
 ) -> None:
     rows = table.read(["_id", name], where=where)
-    view = View(table.snapshot(), Query(where=where, sort=(SortKey(name, descending),)))
+    view = View(table.snapshot(), ScanQuery(where=where, sort=(SortKey(name, descending),)))
     found = view.page(0, view.num_rows, ["_id"])["_id"].to_pylist()
     ids = rows["_id"].to_pylist()
     assert found == [ids[i] for i in expected(rows[name].to_pylist(), descending)]
@@ -98,7 +98,7 @@ def test_a_nan_that_signals_is_sorted_like_any_other(tmp_path: Path, kind: pa.Da
     )
     values = pa.Array.from_buffers(kind, 3, [None, pa.py_buffer(bits)])
     pq.write_table(pa.table({"x": values}), tmp_path / "t.parquet")
-    view = View(open_dataset(tmp_path / "t.parquet").snapshot(), Query(sort=(SortKey("x"),)))
+    view = View(open_dataset(tmp_path / "t.parquet").snapshot(), ScanQuery(sort=(SortKey("x"),)))
     assert view.positions(0, 3).tolist() == [1, 0, 2]
 
 
@@ -120,7 +120,7 @@ def test_a_sort_that_is_cancelled_on_its_way_leaves_nothing_behind(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stable_order, "SORTED_AT_ONCE", ROWS // 20)
-    query, patient = Query(sort=(SortKey("float", True),)), Impatient(math.inf)
+    query, patient = ScanQuery(sort=(SortKey("float", True),)), Impatient(math.inf)
     expected = View(table.snapshot(), query, patient).page(0, ROWS, ["_id"])
     assert patient.checked > 20
     orders.forget()

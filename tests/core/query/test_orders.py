@@ -49,7 +49,7 @@ def test_what_was_asked_for_before_can_be_forgotten(table: Table) -> None:
 
 
 def _keys(table: Table) -> tuple[object, ...]:
-    from lamella.core.query.query import sort_keys
+    from lamella.core.query.scan_query import sort_keys
 
     return sort_keys(table.snapshot(), ["-n"])
 

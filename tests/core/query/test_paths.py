@@ -15,7 +15,7 @@ from lamella import Store, col, open_dataset
 from lamella.core.errors import BadData, BadFilter, UnknownColumn
 from lamella.core.filters import Filter
 from lamella.core.query.find import Method, count_rows, find_rows
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import SortKey
@@ -130,7 +130,7 @@ def test_rows_are_sorted_and_paged_by_a_field(worn: tuple[Table, list[Row]], pat
             break
         page = table.page(9, after=page.next, columns=["_id", path], sort=[sign + path])
     assert found == wanted
-    view = View(table.snapshot(), Query(sort=(SortKey(path, bool(sign)),)))
+    view = View(table.snapshot(), ScanQuery(sort=(SortKey(path, bool(sign)),)))
     assert view.page(5, 10, ["_id", path]).to_pylist() == [
         {"_id": r["_id"], path: pytest.approx(at(r, path), nan_ok=True)}
         for r in sorted(rows, key=lambda r: wanted.index(r["_id"]))[5:15]

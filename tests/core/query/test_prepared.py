@@ -94,14 +94,14 @@ def test_who_is_cancelled_leaves_no_cursor_behind(
     ask: Ask, cursors: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = Job()
-    real = prepared.Lent.__arrow_c_stream__
+    real = prepared.LentRows.__arrow_c_stream__
 
-    def cancelled(lent: prepared.Lent, requested: Any = None) -> Any:
+    def cancelled(lent: prepared.LentRows, requested: Any = None) -> Any:
         job.cancel()
         return real(lent, requested)
 
     with monkeypatch.context() as patch:
-        patch.setattr(prepared.Lent, "__arrow_c_stream__", cancelled)
+        patch.setattr(prepared.LentRows, "__arrow_c_stream__", cancelled)
         with pytest.raises(Cancelled):
             ask(job=job)
     assert not cursors

@@ -11,7 +11,7 @@ import pytest
 
 from lamella import Store, agg, col
 from lamella.core.errors import LamellaError
-from lamella.core.query.builder import Asking
+from lamella.core.query.builder import Query
 
 Json = dict[str, Any]
 ODD = (
@@ -33,14 +33,14 @@ def quantile(parameter: Any, function: str = "quantile") -> Json:
 
 
 def test_a_quantile_takes_a_number_and_nothing_that_is_pasted_into_sql(store: Store, tmp_path: Path) -> None:
-    assert Asking.of(quantile(0.5), store.__getitem__).read()["x"].to_pylist() == [2.0]
+    assert Query.of(quantile(0.5), store.__getitem__).read()["x"].to_pylist() == [2.0]
     out = tmp_path / "out.csv"
     for parameter in (f"0.5) as x; copy (select 1) to '{out}'; select 1 --", float("nan"), True, 1.5, [0.5]):
         with pytest.raises(LamellaError, match="0 to 1"):
-            Asking.of(quantile(parameter), store.__getitem__)
+            Query.of(quantile(parameter), store.__getitem__)
     assert not out.exists()
     with pytest.raises(LamellaError, match="'sum' takes no parameter"):
-        Asking.of(quantile(0.5, "sum"), store.__getitem__)
+        Query.of(quantile(0.5, "sum"), store.__getitem__)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_quantile_takes_a_number_and_nothing_that_is_pasted_into_sql(store: St
 )
 def test_numbers_of_rows_and_lists_of_names_are_what_they_have_to_be(store: Store, step: Json) -> None:
     with pytest.raises(LamellaError, match="the saved query cannot be read"):
-        Asking.of({"source": "t", "steps": [step]}, store.__getitem__)
+        Query.of({"source": "t", "steps": [step]}, store.__getitem__)
 
 
 def test_whatever_stands_in_its_place_a_query_is_answered_or_refused(store: Store) -> None:
@@ -67,7 +67,7 @@ def test_whatever_stands_in_its_place_a_query_is_answered_or_refused(store: Stor
     ):
         for changed in variants(asked.to_json()):
             try:
-                assert Asking.of(changed, store.__getitem__).read().num_rows <= 3
+                assert Query.of(changed, store.__getitem__).read().num_rows <= 3
             except LamellaError as error:
                 assert str(error)
 

@@ -17,7 +17,7 @@ from lamella import Store, agg, col, open_dataset
 from lamella.core.errors import BadFilter, FileProblem
 from lamella.core.query import execute as answers
 from lamella.core.query import statements
-from lamella.core.query.builder import Asking
+from lamella.core.query.builder import Query
 from lamella.core.store import Table
 
 
@@ -33,18 +33,18 @@ def rows(tmp_path: Path) -> Iterator[Table]:
 def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The statements that are written from now on."""
     found: list[str] = []
-    real = answers.written_and_read
+    real = answers.read_with_statement
 
     def noted(*given: Any) -> Any:
         made = real(*given)
         found.append(made[0].text)
         return made
 
-    monkeypatch.setattr(answers, "written_and_read", noted)
+    monkeypatch.setattr(answers, "read_with_statement", noted)
     return found
 
 
-def sums(rows: Any) -> Asking:
+def sums(rows: Any) -> Query:
     return rows.group_by("kind").agg(n=agg.count(), total=agg.sum("n"))
 
 
@@ -87,11 +87,11 @@ def test_questions_whose_values_are_equal_to_python_are_told_apart(rows: Table) 
 
 def test_what_is_computed_is_written_each_time(rows: Table) -> None:
     plain, computed = sums(rows), rows.group_by("kind").agg(n=agg.sum(col("n") * 2))
-    assert statements.is_kept(plain.pipeline)
-    assert statements.is_kept(plain.where(col("n") > 3).sort("-total").limit(3).pipeline)
-    assert not statements.is_kept(computed.pipeline)
-    assert not statements.is_kept(plain.join(rows, on="kind").pipeline)
-    assert not statements.is_kept(rows.group_by("kind").agg(n=agg.quantile("n", 1)).pipeline)
+    assert statements.can_be_cached(plain.pipeline)
+    assert statements.can_be_cached(plain.where(col("n") > 3).sort("-total").limit(3).pipeline)
+    assert not statements.can_be_cached(computed.pipeline)
+    assert not statements.can_be_cached(plain.join(rows, on="kind").pipeline)
+    assert not statements.can_be_cached(rows.group_by("kind").agg(n=agg.quantile("n", 1)).pipeline)
 
 
 def test_an_index_made_later_is_used(rows: Table, written: list[str]) -> None:

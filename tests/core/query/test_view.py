@@ -14,7 +14,7 @@ from lamella import Store, col
 from lamella.core.errors import Cancelled, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.query.find import Method, count_rows
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store import Table
@@ -58,21 +58,21 @@ def test_pages_laid_end_to_end_are_the_table(table: Table, model: list[dict]) ->
 
 
 def test_a_filter_sees_changed_new_and_deleted_rows(table: Table, model: list[dict]) -> None:
-    view = View(table.snapshot(), Query(where=col("group") == 99))
+    view = View(table.snapshot(), ScanQuery(where=col("group") == 99))
     assert pages(view) == [row for row in model if row["group"] == 99]
     assert view.num_rows == count_rows(table.snapshot(), col("group") == 99, method=Method.DUCKDB)
 
 
 def test_several_sort_keys_with_nulls_last(table: Table, model: list[dict]) -> None:
     where, keys = col("group").is_in([3, 99]), (SortKey("label", True), SortKey("n"))
-    view = View(table.snapshot(), Query(where=where, sort=keys))
+    view = View(table.snapshot(), ScanQuery(where=where, sort=keys))
     chosen = sorted((r for r in model if r["group"] in (3, 99)), key=lambda r: r["n"])
     expected = sorted(chosen, key=lambda r: r["label"] or "", reverse=True)
     assert pages(view) == expected
 
 
 def test_a_page_of_scattered_rows_is_the_same_however_it_is_fetched(table: Table) -> None:
-    view = View(table.snapshot(), Query(sort=(SortKey("x"),)))
+    view = View(table.snapshot(), ScanQuery(sort=(SortKey("x"),)))
     snapshot = table.snapshot()
     from lamella.core.query import view as fetching
     from lamella.core.scan.read import take_rows
@@ -83,29 +83,29 @@ def test_a_page_of_scattered_rows_is_the_same_however_it_is_fetched(table: Table
 
 
 def test_limit_and_offset_cut_the_answer(table: Table, model: list[dict]) -> None:
-    view = View(table.snapshot(), Query(limit=5, offset=40_000))
+    view = View(table.snapshot(), ScanQuery(limit=5, offset=40_000))
     assert pages(view) == model[40_000:40_005]
     assert view.page(3, 10).num_rows == 2
 
 
 def test_row_groups_that_cannot_match_are_not_read(table: Table) -> None:
-    view = View(table.snapshot(), Query(where=col("n").between(210_000, 210_005)))
+    view = View(table.snapshot(), ScanQuery(where=col("n").between(210_000, 210_005)))
     assert view.num_rows == 6
     assert (view.explain.row_groups_read, view.explain.row_groups_total) == (1, 3)
 
 
 def test_a_misspelt_column_is_an_error_and_not_an_empty_answer(table: Table) -> None:
     with pytest.raises(UnknownColumn, match="Did you mean 'group'"):
-        View(table.snapshot(), Query(where=col("grop") == 1))
+        View(table.snapshot(), ScanQuery(where=col("grop") == 1))
     with pytest.raises(UnknownColumn, match="Did you mean 'label'"):
-        View(table.snapshot(), Query(sort=(SortKey("lable"),)))
+        View(table.snapshot(), ScanQuery(sort=(SortKey("lable"),)))
 
 
 def test_a_cancelled_job_runs_no_query(table: Table) -> None:
     job = Job()
     job.cancel()
     with pytest.raises(Cancelled):
-        View(table.snapshot(), Query(where=col("n") > 5), job)
+        View(table.snapshot(), ScanQuery(where=col("n") > 5), job)
 
 
 def test_names_that_sql_reserves_or_that_differ_in_case_work(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_names_that_sql_reserves_or_that_differ_in_case_work(tmp_path: Path) -> 
 
 def test_a_view_takes_its_condition_as_text_too(table: Table) -> None:
     column = table.schema.names[1]
-    asked = Query(where=f"{column} is null")  # type: ignore[arg-type]
+    asked = ScanQuery(where=f"{column} is null")  # type: ignore[arg-type]
     assert View(table.snapshot(), asked).num_rows == count_rows(
         table.snapshot(), col(column).is_null(), method=Method.DUCKDB
     )

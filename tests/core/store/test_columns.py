@@ -13,7 +13,7 @@ import pytest
 from lamella import Store, col
 from lamella.core.arrow.types import UnknownType
 from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import FileSegment, SortKey
 
@@ -52,7 +52,7 @@ def files(table: Any) -> set[Path]:
 
 def pages(table: Any) -> list[dict]:
     """What the grid shows of the table, last row first."""
-    query = Query(sort=(SortKey("_id", descending=True),))
+    query = ScanQuery(sort=(SortKey("_id", descending=True),))
     return View(table.snapshot(), query).page(0, 2).to_pylist()
 
 

@@ -177,9 +177,9 @@ def test_snapshots_stay_as_they_were_while_the_table_moves_on(store: Store) -> N
     table = store.create_table("t", many(2_000))
     old = table.snapshot()
     table.update_where(None, {"$set": {"label": "gone"}})
-    from lamella.core.query.query import read
+    from lamella.core.query.scan_query import read_snapshot
 
-    assert read(old).drop_columns(["_id"]).equals(many(2_000))
+    assert read_snapshot(old).drop_columns(["_id"]).equals(many(2_000))
 
 
 def test_data_files_are_plain_parquet(store: Store) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from lamella import Store, col
 from lamella.core.errors import BadData, UnknownRow
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 
@@ -118,7 +118,7 @@ def test_a_changed_cell_of_any_type_leaves_the_others_alone(table: object) -> No
 
 
 def test_a_sorted_and_filtered_page_has_them_all(table: object) -> None:
-    view = View(table.snapshot(), Query(where=col("text") == "a", sort=(SortKey("i8"),)))
+    view = View(table.snapshot(), ScanQuery(where=col("text") == "a", sort=(SortKey("i8"),)))
     page = view.page(0, 1)
     assert page.num_rows == 1
     for name, values in VALUES.items():
@@ -136,14 +136,14 @@ def test_the_data_files_reopen_after_a_flush(table: object) -> None:
 def test_a_table_without_rows_of_any_type_can_be_sorted_and_asked(tmp_path: Path, name: str) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", pa.table({name: VALUES[name].slice(0, 0)}))
-        assert View(table.snapshot(), Query(sort=(SortKey(name),))).num_rows == 0
+        assert View(table.snapshot(), ScanQuery(sort=(SortKey(name),))).num_rows == 0
         assert store.sql(f'select "{name}" from t').num_rows == 0
 
 
 def test_every_type_can_be_asked_for_in_sql_also_where_files_lack_the_column(table: object) -> None:
     table.insert(pa.table({"later": pa.array(["x"] * 2_000)}))
     assert table.store.sql("select * from t").num_rows == table.num_rows
-    view = View(table.snapshot(), Query(where=col("later") == "x", sort=(SortKey("f16"), SortKey("i8"))))
+    view = View(table.snapshot(), ScanQuery(where=col("later") == "x", sort=(SortKey("f16"), SortKey("i8"))))
     assert view.page(0, 1).column("f16").to_pylist() == [None]
 
 

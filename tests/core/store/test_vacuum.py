@@ -15,7 +15,7 @@ import pytest
 
 from lamella import Store, col
 from lamella.core.processes import FileLock
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.store import Table
 from lamella.core.store.paths import READERS_FOLDER as FOLDER
@@ -77,7 +77,7 @@ def test_vacuum_removes_files_replaced_within_a_version(store: Store) -> None:
 
 def test_what_is_held_in_this_process_stays_readable(store: Store) -> None:
     table = store["t"]
-    stream, view = table.batches(), View(table.snapshot(), Query(where=col("n") < 10))
+    stream, view = table.batches(), View(table.snapshot(), ScanQuery(where=col("n") < 10))
     old = table.as_of(1)
     first = [stream.read_next_batch()["n"][0].as_py(), view.page(0, 2).num_rows]
     rewritten(table)
@@ -120,7 +120,7 @@ def test_the_newest_version_held_in_memory_keeps_no_older_files(store: Store) ->
 READER = """
 import sys
 from lamella import Store, col
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import Query
 from lamella.core.query.view import View
 table = Store.open(sys.argv[1], read_only=len(sys.argv) > 2)["t"]
 stream = table.batches()

@@ -20,7 +20,7 @@ import pytest
 from lamella import Store, col, open_dataset
 from lamella.core.errors import BadData, Cancelled, FileProblem, TypeConflict, UnknownColumn
 from lamella.core.jobs import Job
-from lamella.core.query.query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.importing import import_file
@@ -111,7 +111,7 @@ def test_a_partitioned_folder_opens_again_here_and_elsewhere(
     expected = table.read(where=(col("carrier") == "") & (col("day") == dt.date(2013, 1, 2)), sort=["-n"])
     assert found["n"].to_pylist() == expected["n"].to_pylist()
     assert set(found["carrier"].to_pylist()) == {""}
-    page = View(opened.snapshot(), Query(sort=(SortKey("day", descending=True),))).page(0, 3)
+    page = View(opened.snapshot(), ScanQuery(sort=(SortKey("day", descending=True),))).page(0, 3)
     assert page["day"].to_pylist() == [dt.date(2013, 1, 3)] * 3
     assert same(rows(table), rows(import_file(tmp_path / "out", store, "again")))
     partitioned = ds.dataset(tmp_path / "out", partitioning="hive").to_table()

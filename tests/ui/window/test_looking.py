@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QDialog, QLabel
 from lamella import col
 from lamella.core.filters import Filter
 from lamella.core.jobs import Job
-from lamella.core.query.find import Search
+from lamella.core.query.find import RowSearch
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.go_to_row import GoToRow
@@ -209,9 +209,9 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[Filter | None]:
     seen: list[Filter | None] = []
     inside = threading.local()  # `count` may run the search itself
     for name in ("run", "count"):
-        plain = getattr(Search, name)
+        plain = getattr(RowSearch, name)
 
-        def noted(search: Search, job: Job | None = None, plain=plain):
+        def noted(search: RowSearch, job: Job | None = None, plain=plain):
             if not getattr(inside, "search", False):
                 seen.append(search.where)
             inside.search = True
@@ -220,7 +220,7 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[Filter | None]:
             finally:
                 inside.search = False
 
-        monkeypatch.setattr(Search, name, noted)
+        monkeypatch.setattr(RowSearch, name, noted)
     return seen
 
 

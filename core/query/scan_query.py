@@ -19,7 +19,7 @@ from lamella.core.validation import count_of, names_of
 
 
 @dataclass(frozen=True)
-class Query:
+class ScanQuery:
     """`columns=None` means all; an empty `sort` means the dataset's own order."""
 
     columns: tuple[str, ...] | None = None
@@ -29,7 +29,7 @@ class Query:
     offset: int = 0
 
 
-def plain(steps: Sequence[Step]) -> Query | None:
+def as_scan(steps: Sequence[Step]) -> ScanQuery | None:
     """The steps as one query of a dataset's rows; None where they are more than that."""
     where: list[Filter] = []
     keys: tuple[SortKey, ...] = ()
@@ -40,13 +40,13 @@ def plain(steps: Sequence[Step]) -> Query | None:
             where.append(step.condition)
         else:
             keys = _by_last(step.keys, keys)
-    columns, limit = _end(rest)
+    columns, limit = _take_columns_and_limit(rest)
     if rest:
         return None
-    return Query(columns, _met(where), keys, limit.count, limit.offset)
+    return ScanQuery(columns, _all_conditions(where), keys, limit.count, limit.offset)
 
 
-def _end(rest: list[Step]) -> tuple[tuple[str, ...] | None, Limit]:
+def _take_columns_and_limit(rest: list[Step]) -> tuple[tuple[str, ...] | None, Limit]:
     """The columns and the limit, which may come in either order, taken off the steps."""
     columns, limit = None, None
     while rest:
@@ -67,11 +67,11 @@ def _by_last(keys: tuple[SortKey, ...], before: tuple[SortKey, ...]) -> tuple[So
     return (*keys, *(key for key in before if key.column not in named))
 
 
-def _met(where: Sequence[Filter]) -> Filter | None:
+def _all_conditions(where: Sequence[Filter]) -> Filter | None:
     return (where[0] if len(where) == 1 else all_of(where)) if where else None
 
 
-def read(
+def read_snapshot(
     snapshot: Snapshot,
     columns: Iterable[str] | None = None,
     where: Condition | None = None,
@@ -81,23 +81,23 @@ def read(
     job: Job | None = None,
 ) -> pa.Table:
     """The rows that meet `where`, in the snapshot's own order unless sorted ("-name" descends)."""
-    return answer(snapshot, asked(snapshot, columns, where, sort, limit, offset), job)
+    return read_scan(snapshot, scan_query_of(snapshot, columns, where, sort, limit, offset), job)
 
 
-def asked(
+def scan_query_of(
     snapshot: Snapshot,
     columns: Iterable[str] | None = None,
     where: Condition | None = None,
     sort: Iterable[str] | None = None,
     limit: int | None = None,
     offset: int = 0,
-) -> Query:
+) -> ScanQuery:
     """As a query. Raises `UnknownColumn` for a key, `BadData` for a limit or offset that counts no rows."""
     most = None if limit is None else count_of(limit, f"{snapshot.name}: limit")
     first = count_of(offset, f"{snapshot.name}: offset")
     named = None if columns is None else tuple(names_of(columns, f"{snapshot.name}: columns"))
     condition = condition_of(where, f"{snapshot.name}: where", snapshot)
-    return Query(named, condition, sort_keys(snapshot, sort), most, first)
+    return ScanQuery(named, condition, sort_keys(snapshot, sort), most, first)
 
 
 def sort_keys(snapshot: Snapshot, names: Iterable[str] | None) -> tuple[SortKey, ...]:
@@ -111,16 +111,16 @@ def sort_keys(snapshot: Snapshot, names: Iterable[str] | None) -> tuple[SortKey,
     return keys
 
 
-def answer(
+def read_scan(
     snapshot: Snapshot,
-    query: Query,
+    query: ScanQuery,
     job: Job | None = None,
     flatten: bool = False,
     within: np.ndarray | None = None,
 ) -> pa.Table:
     """The rows a query asks for. `within`: of these live positions, ascending, alone."""
     job, columns = job or Job(), project(snapshot, query.columns, flatten)
-    found = looked_for(snapshot, query, job, within)
+    found = find_scan_rows(snapshot, query, job, within)
     if found is not None:
         return take_rows(snapshot, found, columns)
     if query.limit is None and query.offset == 0:
@@ -129,8 +129,8 @@ def answer(
     return read_rows(snapshot, query.offset, count_rows, columns)
 
 
-def looked_for(
-    snapshot: Snapshot, query: Query, job: Job, within: np.ndarray | None = None
+def find_scan_rows(
+    snapshot: Snapshot, query: ScanQuery, job: Job, within: np.ndarray | None = None
 ) -> np.ndarray | None:
     """Positions of the rows of the answer, in order; None where all rows are asked for as they come."""
     if query.where is None and not query.sort and within is None:
@@ -139,9 +139,9 @@ def looked_for(
     return find_rows(snapshot, query.where, query.sort, job, within, stop)[query.offset : stop]
 
 
-def stream(
+def stream_scan(
     snapshot: Snapshot,
-    query: Query,
+    query: ScanQuery,
     job: Job | None = None,
     flatten: bool = False,
     within: np.ndarray | None = None,
@@ -151,13 +151,13 @@ def stream(
     if query.where is None and not query.sort and within is None:
         return stream_columns(snapshot, columns, job)
     found = find_rows(snapshot, query.where, query.sort, job, within)
-    return pa.RecordBatchReader.from_batches(schema_of(columns), _taken(snapshot, found, columns, job))
+    return pa.RecordBatchReader.from_batches(schema_of(columns), _batches_at(snapshot, found, columns, job))
 
 
 CELLS_A_BATCH = 1 << 22
 
 
-def _taken(
+def _batches_at(
     snapshot: Snapshot, found: np.ndarray, columns: tuple[Column, ...], job: Job
 ) -> Iterator[pa.RecordBatch]:
     rows = max(1_000, CELLS_A_BATCH // max(1, len(columns)))

@@ -12,7 +12,7 @@ import pytest
 from lamella import Store, agg, col, open_dataset
 from lamella.core.errors import BadData, BadFilter, BadQuery, Cancelled, LamellaError, UnknownColumn
 from lamella.core.jobs import Job
-from lamella.core.query.builder import Asking
+from lamella.core.query.builder import Query
 from lamella.core.query.functions.aggregates import AGGREGATES
 
 
@@ -146,7 +146,7 @@ def test_a_table_joins_itself_and_an_earlier_version_of_itself(tmp_path):
 def queries(store):
     table = store["t"]
     return [
-        table.asking(),
+        table.as_query(),
         table.where((col("K") > 1) | col("k").is_null()).sort("-k", "K").select("k", "inside").limit(2, 1),
         table.compute(a=col("K") * 2.5, b=col("k").fill_null("ü")).group_by("b").agg(
             n=agg.count(), q=agg.quantile("a", 0.25, where=col("K").not_null())
@@ -161,7 +161,7 @@ def queries(store):
 @pytest.mark.parametrize("number", range(7))
 def test_a_query_comes_back_from_json_and_answers_the_same(store, number):
     query = queries(store)[number]
-    again = Asking.of(json.loads(json.dumps(query.to_json())), store.__getitem__)
+    again = Query.of(json.loads(json.dumps(query.to_json())), store.__getitem__)
     assert again.pipeline == query.pipeline
     assert again.read().equals(query.read())
 
@@ -174,16 +174,16 @@ def test_a_saved_query_of_an_old_version_is_of_that_version_again(tmp_path):
         both = table.join(before.where(col("n") > 0), on="k", suffix=" before").select("n", "n before")
         for asked, told in (before.select("n"), {"n": [5]}), (both, {"n": [7], "n before": [5]}):
             saved = json.dumps(asked.to_json())
-            again = Asking.of(json.loads(saved), store.__getitem__)
+            again = Query.of(json.loads(saved), store.__getitem__)
             assert again.read().to_pydict() == asked.read().to_pydict() == told
             assert json.dumps(again.to_json()) == saved
         rows = table.select("n")
         store.rename_table("t", "u")
-        assert Asking.of(rows.to_json(), store.__getitem__).count() == 1
+        assert Query.of(rows.to_json(), store.__getitem__).count() == 1
         with pytest.raises(BadQuery, match="has no versions"):
-            Asking.of(before.select("n").to_json(), lambda _name: before)
+            Query.of(before.select("n").to_json(), lambda _name: before)
         with pytest.raises(LamellaError, match="no version 9"):
-            Asking.of({"source": "u", "steps": [], "datasets": {"u": {"as_of": 9}}}, store.__getitem__)
+            Query.of({"source": "u", "steps": [], "datasets": {"u": {"as_of": 9}}}, store.__getitem__)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_a_saved_query_of_an_old_version_is_of_that_version_again(tmp_path):
 )  # fmt: skip
 def test_json_that_is_no_query_is_refused(store, saved):
     with pytest.raises(BadQuery, match="saved query"):
-        Asking.of(saved, store.__getitem__)
+        Query.of(saved, store.__getitem__)
 
 
 @pytest.mark.parametrize(
