@@ -70,6 +70,7 @@ class Strategy:
         return f"{self.method}: {self.reason}"
 
 
+MASKS = Strategy(Method.MASKS, "the columns that are compared are, or will be, in memory")
 READ_WHOLE = Strategy(Method.DUCKDB, "the statement reads every row")
 OWN_ORDER = Strategy(Method.NONE, "the rows come in their own order")
 
@@ -164,7 +165,7 @@ class RowSearch:
         why = self._why_duckdb()
         if why:
             return Strategy(Method.DUCKDB, why)
-        return Strategy(Method.MASKS, "the columns that are compared are, or will be, in memory")
+        return MASKS
 
     def _why_duckdb(self) -> str:
         """Why masks would not do; empty where they do."""
@@ -178,9 +179,11 @@ class RowSearch:
             return "no one else puts values of these types in order"
         if self.first is not None or self.snapshot.num_positions < MANY_TEXTS:
             return ""
-        if self._compares_repeated_texts():
+        columns = project(self.snapshot, columns_read(self._bound))
+        texts = [column for column in columns if not _has_width(column.type)]
+        if texts and self._compares_repeated_texts(texts):
             return "texts that repeat are compared once each"
-        if self._has_texts_to_decode():
+        if texts and self._has_to_decode(texts):
             return "texts would have to be decoded first, and this is the first search among them"
         return ""
 
@@ -189,13 +192,13 @@ class RowSearch:
         assert self.where is not None
         return bind(self.where, self.snapshot.schema, self.snapshot.name)
 
-    def _compares_repeated_texts(self) -> bool:
+    def _compares_repeated_texts(self, texts: Sequence[Column]) -> bool:
         """Whether parts of texts are looked at that files hold once each, apart from where they stand."""
         names = {p.column for p in predicates(self._bound) if p.operator in PARTS_OF_TEXTS or p.ignore_case}
-        columns = [column for column in project(self.snapshot, names) if not column.path]
         return any(
             unchanged(file).repeats_texts(file.names[column.key])
-            for column in columns
+            for column in texts
+            if column.name in names and not column.path
             for file in files_of(self.snapshot)
             if column.key in file.names
         )
@@ -214,12 +217,8 @@ class RowSearch:
             self._caches_order, self.first = True, None
         return False
 
-    def _has_texts_to_decode(self) -> bool:
-        """Whether the columns to compare hold many texts, or other values without a width, that are not in
-        memory, and were not searched before."""
-        columns = [c for c in project(self.snapshot, columns_read(self._bound)) if not _has_width(c.type)]
-        if not columns:
-            return False
+    def _has_to_decode(self, columns: Sequence[Column]) -> bool:
+        """Whether the columns hold many values that are not in memory, and were not searched before."""
         wanted = may_meet(self.snapshot, self._bound)
         cold = [
             piece
