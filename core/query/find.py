@@ -1,4 +1,4 @@
-"""THE planner: finds the rows that meet a filter, in order, by an index, by masks or by DuckDB."""
+"""The planner: finds the rows that meet a filter, in order, by an index, by masks or by DuckDB."""
 
 from __future__ import annotations
 
