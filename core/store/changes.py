@@ -470,7 +470,7 @@ class _Made:
             raise BadData(
                 f"{table}: the function leaves out column '{names[0]}' and changes nothing else",
                 "columns that it does not give back stay as they are",
-                f"Use drop_column({', '.join(map(repr, names))})",
+                f"Use table.columns.drop({', '.join(map(repr, names))})",
             )
 
     def add(self, ids: np.ndarray, values: pa.Table, differing: Mapping[str, np.ndarray]) -> None:

@@ -1,7 +1,8 @@
-"""Keeping a table's files in good order: flush, merge and compact. None of it makes a version."""
+"""Keeping a table's files in good order: flush, merge, compact, expire. None of it makes a version."""
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,13 +30,16 @@ from lamella.core.store.commit import NO_IDS, Cells, end_to_end, latest, write_c
 from lamella.core.store.data_files import ROWS_A_FILE, FileShape, rows_a_group
 from lamella.core.store.folder import Layout, Staging
 from lamella.core.store.publish import Attempts, Publication, still_at, version_holding
+from lamella.core.store.retention import ExpireReport, Policy, expire
 from lamella.core.store.rewrite import Applied, Rewrite, apart, rewrite, segments_with_pending
+from lamella.core.store.summary import summary
 from lamella.core.store.table_version import Held, PendingRows, Reader, State
+from lamella.core.store.verify import Report, verify
 from lamella.core.validation import count_of
 
 FLUSH_ROWS_ABOVE = 50_000
 FLUSH_CELLS_ABOVE = 2_000_000
-FLUSH_AT_REST_FROM = 1_000
+FLUSH_IDLE_FROM = 1_000
 """Pending rows, when nobody waits: fewer are read from the catalog as quickly as from a file."""
 
 ENTRIES = 64
@@ -76,7 +80,7 @@ class Tidier:
         """What is worth doing while nothing else is asked of the table."""
         rows = sum(h.segment.num_rows for h in _loose(state))
         changed = sum(len(cells.ids) for (kind, _), cells in state.cells.items() if kind == _PENDING)
-        return self.flush if rows + changed >= FLUSH_AT_REST_FROM else None
+        return self.flush if rows + changed >= FLUSH_IDLE_FROM else None
 
     def flush(self, state: State, job: Job) -> None:
         """Pending rows become data files, pending cells change files; deletions stay in the catalog."""
@@ -275,7 +279,7 @@ class Upkeep:
         """
         self._tidy_by(self._tidier.needed, job, version)
 
-    def flush_at_rest(self, job: Job) -> None:
+    def flush_idle(self, job: Job) -> None:
         """The same for what may wait until nothing else is asked of a table that was changed from here."""
         if self._changed:
             self._tidy_by(self._tidier.worthwhile, job)
@@ -443,3 +447,89 @@ def _with_nulls(segment: Segment, keys: Collection[int]) -> Iterator[int]:
 
 def _files(count: int) -> str:
     return f"{count:,} file{'' if count == 1 else 's'}"
+
+
+FILE_KINDS = ("data_files", "change_files")
+
+
+class Maintenance:
+    """What is done to a table's files while its rows stay what they are: `table.maintenance.compact()`."""
+
+    __slots__ = ("_catalog", "_reader", "_upkeep")
+
+    def __init__(self, catalog: Catalog, reader: Reader, upkeep: Upkeep) -> None:
+        self._catalog, self._reader, self._upkeep = catalog, reader, upkeep
+
+    def __repr__(self) -> str:
+        return f"<Maintenance of '{self._reader.last_name}'>"
+
+    def flush(self, job: Job | None = None) -> None:
+        """Write pending changes into data files; makes no version."""
+        self._upkeep.tidy(lambda tidier, state: tidier.flush(state, job or Job()))
+
+    def compact(
+        self, rows_a_group: int | None = None, rows_a_file: int | None = None, job: Job | None = None
+    ) -> Compaction:
+        """Make the table a few plain Parquet files of its columns: small files are merged, row groups and
+        files get the size asked for, and what is pending or deleted is worked in.
+
+        Only what needs it is rewritten, a file at a time, while others read and write. A cancelled compaction
+        keeps the files that are done. Earlier versions keep theirs until they expire.
+        """
+        work, row = job or Job(), self._catalog.table(self._reader.table_id)
+        compactor = Compactor(
+            shape_of(self._reader.current(), rows_a_group, rows_a_file), row.next_id if row else 0
+        )
+        before, rewritten = self._file_sizes(), 0
+
+        def step(tidier: Tidier, state: State) -> int:
+            segments = compactor.next_step(state, tidier.under_way())
+            if segments is None:
+                return 0
+            shape = replace(compactor.shape, nullable=nullable_after(state, segments))
+            compactor.made(tidier.rewrite(state, segments, work, shape))
+            return len(segments)
+
+        while done := self._upkeep.beside(step):
+            rewritten += done
+            self._upkeep.index_new_files(work)
+        after = self._file_sizes()
+        name = self._reader.current().row.name
+        return Compaction(name, len(before), len(after), sum(before), sum(after), rewritten)
+
+    def expire(
+        self,
+        older_than: dt.timedelta | dt.datetime | None = None,
+        keep_versions: int | None = None,
+        max_bytes: int | None = None,
+        dry_run: bool = False,
+    ) -> ExpireReport:
+        """Let go of old versions: those that ended before a time, or longer ago than that, and of the others
+        so many that the files of all versions are at most `max_bytes`. The newest `keep_versions` stay, and
+        those that have a name; they alone where nothing else is given.
+
+        Nothing can be undone beyond the oldest version that is left. `store.maintenance.vacuum()` frees the
+        files.
+        """
+        policy = Policy(older_than, keep_versions, max_bytes).checked(self._reader.current().row.name)
+        found = expire(self._catalog, self._reader.table_id, policy, dry_run)
+        if not dry_run:
+            self._reader.forget_old()
+        return found
+
+    def verify(self, quick: bool = False, job: Job | None = None) -> Report:
+        """Whether every file of every version is as it was written, and the newest version fits together.
+
+        `quick` looks at what files say of themselves, not at all of their bytes. Nothing is changed.
+        """
+        return verify(self._catalog, [self._reader.table_id], quick, job or Job())
+
+    def summary(self) -> str:
+        """The table on one screen: rows, columns with what they take, files, versions, what is pending."""
+        return summary(self._catalog, self._reader.current())
+
+    def _file_sizes(self) -> list[int]:
+        """Of the newest version's files."""
+        table_id, version = self._reader.table_id, self._reader.current().version
+        found = [self._catalog.valid(kind, table_id, version, ("bytes",)) for kind in FILE_KINDS]
+        return [size for kind in found for (size,) in kind]

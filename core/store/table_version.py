@@ -278,6 +278,11 @@ class Reader:
         let_go_in_children(self)
 
     @property
+    def table_id(self) -> int:
+        """The number of the table in the catalog; 0 for one that never came to be."""
+        return self._table_id
+
+    @property
     def last_name(self) -> str:
         """What the table was called when it was read last; also of one that is closed or gone."""
         return self._name

@@ -25,8 +25,8 @@ from lamella.core.store.commit import Cells
 from lamella.core.store.folder import Layout, Readers
 from lamella.core.store.log_check import log_damage
 from lamella.core.store.paths import StorePaths
+from lamella.core.store.retention import problems as index_problems
 from lamella.core.store.table_version import UNREADABLE, Held, Reader, State
-from lamella.core.store.vacuum import problems as index_problems
 
 
 def problems(state: State, damaged: Collection[Path]) -> Iterator[str]:

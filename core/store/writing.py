@@ -32,6 +32,8 @@ from lamella.core.store.commit import Cells, Change, Commit
 from lamella.core.store.data_files import ROWS_A_GROUP, Encoder, FileSeries
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as, wider_columns
 from lamella.core.store.folder import Layout, Staging
+from lamella.core.store.history import Restored, commit_from_row
+from lamella.core.store.indexes import follow
 from lamella.core.store.maintenance import Upkeep
 from lamella.core.store.partial_values import names_inside, with_paths_inside
 from lamella.core.store.publish import Attempts, Overtaken, Publication, commit_row, expected, still_at
@@ -48,7 +50,6 @@ from lamella.core.store.rewrite import (
 )
 from lamella.core.store.row_lookup import ids_given
 from lamella.core.store.table_version import Reader, State
-from lamella.core.store.versions import Restored, commit_from_row
 
 FEW_ROWS = 1_000
 FIRST_ROWS = 10_000
@@ -363,6 +364,11 @@ class TableWriter:
     def refuse_inside_change(self) -> None:
         """Raises `StoreProblem` for who is asked for the values of a change of this table."""
         self._attempts.refuse_inside()
+
+    def follow_casts(self, before: State, job: Job) -> None:
+        """Have the indexes of columns that were cast since `before` follow them."""
+        if follow(self._catalog, before, self._reader.current()):
+            self.upkeep.index_new_files(job)
 
     def take_column_ids(self, count: int) -> int:
         with self._catalog.transaction() as transaction:

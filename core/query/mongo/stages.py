@@ -15,6 +15,7 @@ from lamella.core.filters.expr import Predicate, columns_read
 from lamella.core.query.builder import join, query_of
 from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named, call
 from lamella.core.query.mongo.expressions import Reading, accumulated, arguments, single, unknown, whole
+from lamella.core.query.source import sibling
 from lamella.core.query.steps import (
     Aggregate,
     Compute,
@@ -342,14 +343,14 @@ def _kept_without_partner(place: str, name: str, then: tuple[str, Any] | None) -
 def _named(rows: Asking, name: str) -> Asking:
     """A table of the same store. Raises `UnknownTable`."""
     dataset = rows.sources[rows.pipeline.source]
-    sibling = dataset.sibling(name)
-    if sibling is None:
+    other = sibling(dataset, name)
+    if other is None:
         raise BadQuery(
             f"{rows.name}: $lookup finds no '{name}'",
             "Only tables of one store know each other by name",
             "Join the other dataset: .join(other, left_on=…, right_on=…)",
         )
-    return query_of(sibling)
+    return query_of(other)
 
 
 def _narrowed(other: Asking, pipeline: Any) -> Asking:
@@ -372,7 +373,7 @@ _WAYS_OUT = {
     "$out": "Read the answer and keep it: store.create_table('name', rows.read())",
     "$merge": "Read the answer and write it: table.upsert(rows.read(), key='code')",
     "$unionWith": "Read both answers and put them together",
-    "$graphLookup": "Follow the edges that relations are: store.edges('knows')",
+    "$graphLookup": "Follow the edges that relations are: store.relations.edges('knows')",
     "$search": "Search the table first: table.search('words', where=…)",
     "$replaceRoot": "Name its fields: {'$project': {'city': '$address.city'}}",
     "$replaceWith": "Name its fields: {'$project': {'city': '$address.city'}}",

@@ -54,7 +54,7 @@ def change(store: Path, at: int, length: int = 1) -> None:
 
 def told(store: Path) -> list[str]:
     with Store.open(store, read_only=True) as opened:
-        return [problem for problem in opened.verify().problems if "-wal" in problem]
+        return [problem for problem in opened.maintenance.verify().problems if "-wal" in problem]
 
 
 def newest(store: Path) -> int:
