@@ -26,8 +26,9 @@ from lamella.core.scan.chunks import BatchValues
 from lamella.core.scan.read import arrays_at, live_positions, tables, take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, ids_at, refuse_unknown
 from lamella.core.scan.snapshot import Column
+from lamella.core.store.cells import Cells, as_type
 from lamella.core.store.columns import refuse_stored_misfits
-from lamella.core.store.commit import Cells, Change, as_type
+from lamella.core.store.commit import Change
 from lamella.core.store.compare import differs
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
 from lamella.core.store.operators import Assignment, applied, assignments, columns_read

@@ -25,12 +25,11 @@ from lamella.core.store import columns as metadata
 from lamella.core.store.catalog.queries import Catalog, TableRow
 from lamella.core.store.catalog.schema import LARGEST_NUMBER, VERSIONED, whole_numbers
 from lamella.core.store.catalog.transaction import Transaction
-from lamella.core.store.commit import Change
+from lamella.core.store.commit import Change, Publication, commit_row
 from lamella.core.store.data_files import ROWS_A_GROUP
 from lamella.core.store.evolution import plan_columns, stored_as
 from lamella.core.store.folder import Layout, Staging
 from lamella.core.store.paths import new_folder_name
-from lamella.core.store.publish import Publication, commit_row
 from lamella.core.store.writing import Intake, few_change, few_or_many, refuse_ids
 from lamella.core.validation import text_of
 

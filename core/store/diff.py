@@ -16,8 +16,8 @@ from lamella.core.jobs import Job
 from lamella.core.scan.read import pieces, schema_of, take_rows
 from lamella.core.scan.row_ids import ids_between
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
+from lamella.core.store.cells import NO_IDS, Cells
 from lamella.core.store.columns import cast_from
-from lamella.core.store.commit import NO_IDS, Cells
 from lamella.core.store.compare import differs
 from lamella.core.store.table_version import Held, State
 

@@ -26,12 +26,12 @@ from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
 from lamella.core.store.catalog.queries import Catalog, IdsUnderWay
 from lamella.core.store.catalog.transaction import Transaction
-from lamella.core.store.commit import NO_IDS, Cells, end_to_end, latest, write_cells
+from lamella.core.store.cells import NO_IDS, Cells, end_to_end, latest, write_cells
+from lamella.core.store.commit import Attempts, Publication, Rewrite, still_at, version_holding
 from lamella.core.store.data_files import ROWS_A_FILE, FileShape, rows_a_group
 from lamella.core.store.folder import Layout, Staging
-from lamella.core.store.publish import Attempts, Publication, still_at, version_holding
 from lamella.core.store.retention import ExpireReport, Policy, expire
-from lamella.core.store.rewrite import Applied, Rewrite, apart, rewrite, segments_with_pending
+from lamella.core.store.rewrite import Applied, apart, rewrite, segments_with_pending
 from lamella.core.store.summary import summary
 from lamella.core.store.table_version import Held, PendingRows, Reader, State
 from lamella.core.store.verify import Report, verify

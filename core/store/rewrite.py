@@ -16,21 +16,11 @@ from lamella.core.scan.read import tables_between
 from lamella.core.scan.row_ids import ID_COLUMN, distinct, lie_between
 from lamella.core.scan.snapshot import Column, Snapshot
 from lamella.core.store.catalog.queries import IdsUnderWay
-from lamella.core.store.commit import NO_IDS, Cells, Change, write_cells
+from lamella.core.store.cells import NO_IDS, Cells, write_cells
+from lamella.core.store.commit import Change, Entries, Rewrite, Staged
 from lamella.core.store.data_files import FileShape, WrittenFile, write_files
 from lamella.core.store.folder import Staging
 from lamella.core.store.table_version import Held, State, overlaid
-
-Entries = tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Rewrite:
-    """Files for the segments they replace, and the pending entries that are in them altogether."""
-
-    replaced: tuple[Held, ...]
-    files: tuple[WrittenFile, ...]
-    contained: Entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,19 +129,6 @@ class Place(Enum):
     CATALOG = auto()
     CHANGE_FILES = auto()
     DATA_FILES = auto()
-
-
-@dataclass(frozen=True, eq=False)
-class Staged:
-    """The files of a change, to be published together."""
-
-    files: tuple[WrittenFile, ...] = ()
-    change_files: tuple[WrittenFile, ...] = ()
-    rewritten: Rewrite | None = None
-
-    @property
-    def all_files(self) -> tuple[WrittenFile, ...]:
-        return (*self.files, *self.change_files, *(self.rewritten.files if self.rewritten else ()))
 
 
 def place(state: State, change: Change) -> Place:

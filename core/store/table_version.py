@@ -26,7 +26,8 @@ from lamella.core.scan.row_ids import ID_COLUMN, IdRanges
 from lamella.core.scan.snapshot import NOTE, Column, FileSegment, MemorySegment, Segment, Snapshot
 from lamella.core.store.catalog.queries import Catalog, TableRow
 from lamella.core.store.catalog.schema import CHECKED, column_type, names_by_key, row_ids
-from lamella.core.store.commit import BatchColumns, Cells, Metadata, from_batch, read_cells
+from lamella.core.store.cells import BatchColumns, Cells, from_batch, read_cells
+from lamella.core.store.commit import Metadata
 from lamella.core.store.evolution import KnownPlans
 from lamella.core.store.folder import Claim, Readers, Reading
 from lamella.core.store.paths import StorePaths

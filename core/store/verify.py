@@ -21,7 +21,7 @@ from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment
 from lamella.core.store.catalog.queries import Catalog, TableRow, foreign_objects
 from lamella.core.store.catalog.schema import CHECKED, names_by_key
-from lamella.core.store.commit import Cells
+from lamella.core.store.cells import Cells
 from lamella.core.store.folder import Layout, Readers
 from lamella.core.store.log_check import log_damage
 from lamella.core.store.paths import StorePaths

@@ -26,9 +26,21 @@ from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.schema import VERSIONED
+from lamella.core.store.cells import Cells
 from lamella.core.store.changes import fit_to_columns
 from lamella.core.store.columns import refuse_misfits, refuse_stored_misfits, with_nulls_noted
-from lamella.core.store.commit import Cells, Change, Commit
+from lamella.core.store.commit import (
+    Attempts,
+    Change,
+    Commit,
+    Overtaken,
+    Publication,
+    Rewrite,
+    Staged,
+    commit_row,
+    expected,
+    still_at,
+)
 from lamella.core.store.data_files import ROWS_A_GROUP, Encoder, FileSeries
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as, wider_columns
 from lamella.core.store.folder import Layout, Staging
@@ -36,18 +48,7 @@ from lamella.core.store.history import Restored, commit_from_row
 from lamella.core.store.indexes import follow
 from lamella.core.store.maintenance import Upkeep
 from lamella.core.store.partial_values import names_inside, with_paths_inside
-from lamella.core.store.publish import Attempts, Overtaken, Publication, commit_row, expected, still_at
-from lamella.core.store.rewrite import (
-    LARGE_SHARE,
-    SMALL_ROWS,
-    Place,
-    Rewrite,
-    Staged,
-    contained,
-    place,
-    segments_of,
-    stage,
-)
+from lamella.core.store.rewrite import LARGE_SHARE, SMALL_ROWS, Place, contained, place, segments_of, stage
 from lamella.core.store.row_lookup import ids_given
 from lamella.core.store.table_version import Reader, State
 

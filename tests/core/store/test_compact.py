@@ -21,7 +21,7 @@ from lamella import Store, col
 from lamella.core.errors import BadData, Cancelled
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import FileSegment
-from lamella.core.store.publish import ATTEMPTS
+from lamella.core.store.commit import ATTEMPTS
 
 
 @pytest.fixture
