@@ -11,6 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lamella.core.arrow.arrays import in_one, take, to_numpy
+from lamella.core.arrow.equality import differs
 from lamella.core.arrow.from_python import PartialRows, aligned, fitted, rows_at, together, unified
 from lamella.core.arrow.ingest import IntegerRow, as_block
 from lamella.core.arrow.sorted_ids import without
@@ -29,7 +30,6 @@ from lamella.core.scan.snapshot import Column
 from lamella.core.store.cells import Cells, as_type
 from lamella.core.store.columns import refuse_stored_misfits
 from lamella.core.store.commit import Change
-from lamella.core.store.compare import differs
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
 from lamella.core.store.operators import Assignment, applied, assignments, columns_read
 from lamella.core.store.operators.values import array_of, as_held, repeated

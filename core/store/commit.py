@@ -1,4 +1,4 @@
-"""A commit and what is staged for it: changed cells, in the catalog or in change files."""
+"""A commit: what a change stages, how it enters the catalog, and a retry where another came first."""
 
 from __future__ import annotations
 
@@ -23,11 +23,8 @@ from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.transaction import Transaction
 from lamella.core.store.cells import NO_IDS, Cells, to_batch
 from lamella.core.store.data_files import WrittenFile
-from lamella.core.store.table_version import Held, PendingRows, Reader, State
+from lamella.core.store.table_version import Held, Metadata, PendingRows, Reader, State
 from lamella.core.validation import count_of, text_of
-
-Metadata = dict[tuple[int, bytes], bytes]
-"""By column id (0 for the table itself) and key."""
 
 
 @dataclass(frozen=True)

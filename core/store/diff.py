@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, take, to_numpy
+from lamella.core.arrow.equality import differs
 from lamella.core.arrow.types import ID
 from lamella.core.errors import UnknownColumn
 from lamella.core.jobs import Job
@@ -18,7 +19,6 @@ from lamella.core.scan.row_ids import ids_between
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 from lamella.core.store.cells import NO_IDS, Cells
 from lamella.core.store.columns import cast_from
-from lamella.core.store.compare import differs
 from lamella.core.store.table_version import Held, State
 
 ROWS_A_BLOCK = 100_000

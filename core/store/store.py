@@ -16,14 +16,14 @@ import pyarrow as pa
 from lamella.core.errors import BadData, DamagedStore, ReadOnlyStore, StoreProblem, UnknownTable, shown
 from lamella.core.jobs import Job
 from lamella.core.query.source import When
-from lamella.core.store import creating
+from lamella.core.store import creation
 from lamella.core.store.backup import Backup, back_up, restore
 from lamella.core.store.catalog.access import Reserve
 from lamella.core.store.catalog.connection import BUSY_SECONDS, no_room
 from lamella.core.store.catalog.queries import Catalog, TableRow
 from lamella.core.store.catalog.transaction import TakenBack, Together
 from lamella.core.store.commit import Commit
-from lamella.core.store.creating import copy_table
+from lamella.core.store.creation import copy_table
 from lamella.core.store.folder import Layout, Readers
 from lamella.core.store.history import step_together
 from lamella.core.store.maintenance import Compaction
@@ -33,7 +33,7 @@ from lamella.core.store.retention import Vacuum, VacuumReport, sweep
 from lamella.core.store.table import RowsById, Table
 from lamella.core.store.table_version import Reader, State
 from lamella.core.store.verify import Report, verify
-from lamella.core.store.writing import TableWriter
+from lamella.core.store.writer import TableWriter
 from lamella.core.validation import path_of, text_of
 
 if TYPE_CHECKING:
@@ -187,9 +187,9 @@ class Store:
         """
         if self.read_only:
             raise self._read_only()
-        creating.refuse_name(self._catalog, name)
+        creation.refuse_name(self._catalog, name)
         said = message or f"create {name}"
-        return self._table(creating.create(self._catalog, self._layout, name, data, said, job or Job()))
+        return self._table(creation.create(self._catalog, self._layout, name, data, said, job or Job()))
 
     def drop_table(self, name: str) -> None:
         """Remove a table with its history; this cannot be undone. Who is reading it reads on to the end."""
@@ -215,14 +215,14 @@ class Store:
         if self.read_only:
             raise self._read_only()
         table_id = self._row(old).table_id
-        creating.refuse_name(self._catalog, new)
+        creation.refuse_name(self._catalog, new)
         rows = self._table(table_id).num_rows
         return self._table(copy_table(self._catalog, self._layout, table_id, rows, new))
 
     def rename_table(self, old: str, new: str) -> None:
         """Give a table another name, in all of its versions; its files stay as they are."""
         table_id = self._row(old).table_id
-        creating.refuse_name(self._catalog, new, besides=old)
+        creation.refuse_name(self._catalog, new, besides=old)
         with self._catalog.transaction() as transaction:
             transaction.rename_table(table_id, new)
 

@@ -48,7 +48,7 @@ from lamella.core.store.relations import StoreRelations, TableRelations
 from lamella.core.store.row_lookup import chosen_ids
 from lamella.core.store.search import find_words
 from lamella.core.store.table_version import Reader, State
-from lamella.core.store.writing import TableWriter
+from lamella.core.store.writer import TableWriter
 from lamella.core.validation import names_of
 
 if TYPE_CHECKING:

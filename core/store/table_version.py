@@ -27,7 +27,6 @@ from lamella.core.scan.snapshot import NOTE, Column, FileSegment, MemorySegment,
 from lamella.core.store.catalog.queries import Catalog, TableRow
 from lamella.core.store.catalog.schema import CHECKED, column_type, names_by_key, row_ids
 from lamella.core.store.cells import BatchColumns, Cells, from_batch, read_cells
-from lamella.core.store.commit import Metadata
 from lamella.core.store.evolution import KnownPlans
 from lamella.core.store.folder import Claim, Readers, Reading
 from lamella.core.store.paths import StorePaths
@@ -563,3 +562,7 @@ def _refuse_doubles(table: str, columns: Sequence[Column]) -> None:
 
 def _held_by(state: State, claim: Claim | None, indexes: OpenIndexes) -> State:
     return replace(state, snapshot=replace(state.snapshot, keeps=claim, indexes=indexes))
+
+
+Metadata = dict[tuple[int, bytes], bytes]
+"""By column id (0 for the table itself) and key."""

@@ -30,7 +30,7 @@ from lamella.core.store.data_files import ROWS_A_GROUP
 from lamella.core.store.evolution import plan_columns, stored_as
 from lamella.core.store.folder import Layout, Staging
 from lamella.core.store.paths import new_folder_name
-from lamella.core.store.writing import Intake, few_change, few_or_many, refuse_ids
+from lamella.core.store.writer import Intake, few_change, few_or_many, refuse_ids
 from lamella.core.validation import text_of
 
 
