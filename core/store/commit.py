@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -362,3 +362,11 @@ def expected(state: State, version: int | None) -> State:
             "Read it again and decide anew",
         )
     return state
+
+
+def commit_from_row(table: str, row: Sequence[Any], given_ids: tuple[range, ...] = ()) -> Commit:
+    version, at, kind, restores, inserted, updated, deleted, seconds, message, name, transaction = row
+    when = dt.datetime.fromtimestamp(at, dt.UTC)
+    counts = (inserted, updated, deleted)
+    known = (table, version, *counts, seconds, when, message, kind, restores, name, transaction)
+    return Commit(*known, given_ids)

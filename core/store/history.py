@@ -5,13 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lamella.core.errors import BadData, StoreProblem, UnknownVersion, shown
 from lamella.core.jobs import Job
 from lamella.core.query.source import When
 from lamella.core.store.catalog.queries import Catalog, CatalogVersions
-from lamella.core.store.commit import Commit
+from lamella.core.store.commit import Commit, commit_from_row
 from lamella.core.store.diff import Diff
 from lamella.core.store.table_version import Reader, State
 from lamella.core.validation import text_of
@@ -90,14 +89,6 @@ class Restored:
     version: int
     about: str
     counts: Counts
-
-
-def commit_from_row(table: str, row: Sequence[Any], given_ids: tuple[range, ...] = ()) -> Commit:
-    version, at, kind, restores, inserted, updated, deleted, seconds, message, name, transaction = row
-    when = dt.datetime.fromtimestamp(at, dt.UTC)
-    counts = (inserted, updated, deleted)
-    known = (table, version, *counts, seconds, when, message, kind, restores, name, transaction)
-    return Commit(*known, given_ids)
 
 
 def undo_target(commits: Sequence[Commit]) -> Commit | None:

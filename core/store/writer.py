@@ -33,6 +33,7 @@ from lamella.core.store.commit import (
     Overtaken,
     Publication,
     Staged,
+    commit_from_row,
     commit_row,
     expected,
     still_at,
@@ -40,7 +41,7 @@ from lamella.core.store.commit import (
 from lamella.core.store.data_files import ROWS_A_GROUP, Encoder, FileSeries
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as, wider_columns
 from lamella.core.store.folder import Layout, Staging
-from lamella.core.store.history import Restored, commit_from_row
+from lamella.core.store.history import Restored
 from lamella.core.store.indexes import follow
 from lamella.core.store.maintenance import Upkeep
 from lamella.core.store.partial_values import names_inside, with_paths_inside
