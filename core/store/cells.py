@@ -26,7 +26,7 @@ from lamella.core.store.folder import Staging
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CellChanges:
     """New values of some rows: ascending `ids`, and one value for each in every column (by column id).
 
     `made` is the version that changed them; where two change one cell, the later one holds. A change file's
@@ -37,11 +37,11 @@ class Cells:
     values: Mapping[int, pa.Array]
     made: int = 0
 
-    def only(self, kept: np.ndarray) -> Cells:
+    def only(self, kept: np.ndarray) -> CellChanges:
         """The rows for which `kept` is True."""
         keep = np.flatnonzero(kept)
         values = {key: take(values, keep) for key, values in self.values.items()}
-        return Cells(self.ids[keep], values, self.made)
+        return CellChanges(self.ids[keep], values, self.made)
 
 
 def to_batch(values: Mapping[int, pa.Array], entries: Mapping[int, int]) -> tuple[str, bytes]:
@@ -85,7 +85,7 @@ def from_batch(columns: BatchColumns, batch: bytes, about: str) -> BatchValues:
     return BatchValues(columns.keys, columns.schema, batch, about)
 
 
-def latest(changes: Iterable[Cells], columns: Iterable[Column]) -> list[Cells]:
+def latest(changes: Iterable[CellChanges], columns: Iterable[Column]) -> list[CellChanges]:
     """The last value each cell was given, as few groups of columns that changed in the same rows."""
     ordered = list(changes)
     touching: dict[int, list[int]] = {}
@@ -99,19 +99,23 @@ def latest(changes: Iterable[Cells], columns: Iterable[Column]) -> list[Cells]:
     return [_latest_of(group, [ordered[i] for i in touched]) for touched, group in groups.items()]
 
 
-def _latest_of(columns: Sequence[Column], changes: list[Cells]) -> Cells:
+def _latest_of(columns: Sequence[Column], changes: list[CellChanges]) -> CellChanges:
     if len(changes) == 1:
-        return Cells(changes[0].ids, {c.key: as_type(changes[0].values[c.key], c.type) for c in columns})
+        return CellChanges(
+            changes[0].ids, {c.key: as_type(changes[0].values[c.key], c.type) for c in columns}
+        )
     ids = np.concatenate([c.ids for c in changes])
     order = np.argsort(ids, kind="stable")
     ordered = ids[order]
     last = order[np.append(ordered[1:] != ordered[:-1], True)]
     schema = pa.schema([pa.field(str(c.key), c.type) for c in columns])
     rows = take(pa.concat_tables(_tables(changes, columns, schema)).combine_chunks(), last)
-    return Cells(ids[last], {c.key: in_one(rows.column(place)) for place, c in enumerate(columns)})
+    return CellChanges(ids[last], {c.key: in_one(rows.column(place)) for place, c in enumerate(columns)})
 
 
-def _tables(changes: Iterable[Cells], columns: Sequence[Column], schema: pa.Schema) -> Iterator[pa.Table]:
+def _tables(
+    changes: Iterable[CellChanges], columns: Sequence[Column], schema: pa.Schema
+) -> Iterator[pa.Table]:
     """These columns of all. Most columns of commits that are alike are put together at once; of commits that
     each changed others a group has few, which are taken one by one."""
     for shape, run in groupby((cells.values for cells in changes), _shape):
@@ -194,11 +198,13 @@ class FileValues(StoredValues):
         return len(self._keys)
 
 
-def read_cells(segment: FileSegment, made: int) -> Cells:
-    return Cells(to_numpy(_whole(segment, [ID_COLUMN])[0]), FileValues(segment), made)
+def read_cells(segment: FileSegment, made: int) -> CellChanges:
+    return CellChanges(to_numpy(_whole(segment, [ID_COLUMN])[0]), FileValues(segment), made)
 
 
-def write_cells(cells: Cells, columns: Mapping[int, Column], staging: Staging) -> tuple[WrittenFile, ...]:
+def write_cells(
+    cells: CellChanges, columns: Mapping[int, Column], staging: Staging
+) -> tuple[WrittenFile, ...]:
     """Stage the cells as change files; `columns` are the table's by id."""
     changed = (ID_COLUMN, *(columns[key] for key in cells.values))
     arrays = [from_numpy(np.ascontiguousarray(cells.ids)), *cells.values.values()]

@@ -32,10 +32,10 @@ from lamella.core.scan.read import tables
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
 from lamella.core.store.casts import Cast, Lost, converted, is_carried, refuse_unrelated
-from lamella.core.store.cells import Cells
+from lamella.core.store.cells import CellChanges
 from lamella.core.store.commit import Change, Commit
 from lamella.core.store.data_files import WrittenFile
-from lamella.core.store.table_version import Metadata, Reader, State
+from lamella.core.store.table_version import Metadata, Reader, TableVersion
 from lamella.core.validation import names_of, text_of
 
 TakeIds = Callable[[int], int]
@@ -43,7 +43,9 @@ CAST_FROM = b"lamella.cast_from"
 """Noted about a column that a cast made: the ids of those it was before, the last one first."""
 
 
-def added(state: State, column: Column, default: Any, after: str | None, job: Job, message: str) -> Change:
+def added(
+    state: TableVersion, column: Column, default: Any, after: str | None, job: Job, message: str
+) -> Change:
     """One more column, null in every row, or `default`, which its type has to hold."""
     table = state.snapshot.name
     refuse_names(table, [c.name for c in state.columns], [column.name])
@@ -55,10 +57,12 @@ def added(state: State, column: Column, default: Any, after: str | None, job: Jo
         return Change(message, columns)
     value = _fitting(table, column, default)
     ids = np.concatenate([np.empty(0, np.int64), *_ids(state, job)])
-    return Change(message, columns, cells=Cells(ids, {column.key: take(value, np.zeros(len(ids), np.int64))}))
+    return Change(
+        message, columns, cells=CellChanges(ids, {column.key: take(value, np.zeros(len(ids), np.int64))})
+    )
 
 
-def dropped(state: State, names: Sequence[str], message: str) -> Change:
+def dropped(state: TableVersion, names: Sequence[str], message: str) -> Change:
     gone = set(known(state, names))
     kept = tuple(c for c in state.columns if c not in gone)
     keys = {c.key for c in gone}
@@ -66,7 +70,7 @@ def dropped(state: State, names: Sequence[str], message: str) -> Change:
     return Change(message, kept, metadata=metadata)
 
 
-def renamed(state: State, names: Mapping[str, str], message: str) -> Change:
+def renamed(state: TableVersion, names: Mapping[str, str], message: str) -> Change:
     """All at once, so that two columns can swap their names."""
     renaming = {c.key: new for c, new in zip(known(state, list(names)), names.values(), strict=True)}
     others = [c.name for c in state.columns if c.key not in renaming]
@@ -74,14 +78,16 @@ def renamed(state: State, names: Mapping[str, str], message: str) -> Change:
     return Change(message, tuple(replace(c, name=renaming.get(c.key, c.name)) for c in state.columns))
 
 
-def reordered(state: State, names: Sequence[str], message: str) -> Change:
+def reordered(state: TableVersion, names: Sequence[str], message: str) -> Change:
     """These columns first, the others behind them in the order they had."""
     first = known(state, names)
     keys = {c.key for c in first}
     return Change(message, (*first, *(c for c in state.columns if c.key not in keys)))
 
 
-def cast_change(state: State, name: str, how: Cast, take_ids: TakeIds, job: Job, message: str) -> Change:
+def cast_change(
+    state: TableVersion, name: str, how: Cast, take_ids: TakeIds, job: Job, message: str
+) -> Change:
     """The column as another type: where values have to be converted it is a new column in the old one's
     place, so that earlier versions keep theirs."""
     column, how = known(state, [name])[0], replace(how, to=stored_type(how.to))
@@ -92,11 +98,11 @@ def cast_change(state: State, name: str, how: Cast, take_ids: TakeIds, job: Job,
     refuse_unrelated(state.snapshot.name, name, column.type, how.to)
     ids, values = _converted(state, column, how, job)
     made = Column(name, how.to, take_ids(1))
-    cells = Cells(ids, {made.key: values}) if len(ids) else None
+    cells = CellChanges(ids, {made.key: values}) if len(ids) else None
     return Change(message, _replaced(state, column, made), _moved(state.metadata, column, made), cells=cells)
 
 
-def known(state: State, names: Sequence[str]) -> list[Column]:
+def known(state: TableVersion, names: Sequence[str]) -> list[Column]:
     """The columns of these names, each named once; raises `UnknownColumn`, and `BadData` for `_id`."""
     table, by_name = state.snapshot.name, {c.name: c for c in state.columns}
     if ID in names:
@@ -126,7 +132,7 @@ def refuse_names(table: str, taken: Iterable[str], wanted: Sequence[str]) -> Non
         held.add(name)
 
 
-def _replaced(state: State, column: Column, by: Column) -> tuple[Column, ...]:
+def _replaced(state: TableVersion, column: Column, by: Column) -> tuple[Column, ...]:
     return tuple(by if c is column else c for c in state.columns)
 
 
@@ -153,7 +159,7 @@ def _fitting(table: str, column: Column, default: Any) -> pa.Array:
         ) from error
 
 
-def _converted(state: State, column: Column, how: Cast, job: Job) -> tuple[np.ndarray, pa.Array]:
+def _converted(state: TableVersion, column: Column, how: Cast, job: Job) -> tuple[np.ndarray, pa.Array]:
     """A row group at a time: only what is made of the column is kept in memory."""
     ids, values = [np.empty(0, np.int64)], [pa.nulls(0, how.to)]
     for rows in tables(state.snapshot, (ID_COLUMN, column), job):
@@ -169,7 +175,7 @@ def _converted(state: State, column: Column, how: Cast, job: Job) -> tuple[np.nd
     return np.concatenate(ids), pa.concat_arrays(values)
 
 
-def _ids(state: State, job: Job) -> Iterator[np.ndarray]:
+def _ids(state: TableVersion, job: Job) -> Iterator[np.ndarray]:
     return (to_numpy(rows.column(0)) for rows in tables(state.snapshot, (ID_COLUMN,), job))
 
 
@@ -228,7 +234,7 @@ def _may_hold_null(file: WrittenFile, key: int) -> bool:
     return name is None or bool(pq.read_schema(file.path).field(name).nullable)
 
 
-def with_metadata(state: State) -> pa.Schema:
+def with_metadata(state: TableVersion) -> pa.Schema:
     """The table's columns; of one that was given as required, and holds no null yet, that it is."""
     by_column: dict[int, dict[bytes, bytes]] = {}
     for (column, key), value in state.metadata.items():
@@ -241,7 +247,7 @@ def with_metadata(state: State) -> pa.Schema:
     return pa.schema([pa.field(ID_COLUMN.name, ID_COLUMN.type), *fields], by_column.get(TABLE))
 
 
-def of_column(state: State, name: str | None) -> dict[str, str]:
+def of_column(state: TableVersion, name: str | None) -> dict[str, str]:
     """What is noted about a column, or about the table where `name` is None."""
     wanted = _key(state, name)
     noted = {key: value for (column, key), value in state.metadata.items() if column == wanted}
@@ -263,7 +269,7 @@ def refuse_other_than_text(table: str, values: Values) -> None:
             )
 
 
-def changed(state: State, name: str | None, values: Values, message: str) -> Change:
+def changed(state: TableVersion, name: str | None, values: Values, message: str) -> Change:
     about = _key(state, name)
     noted = dict(state.metadata)
     for key, value in values.items():
@@ -274,7 +280,7 @@ def changed(state: State, name: str | None, values: Values, message: str) -> Cha
     return Change(message, state.columns, noted)
 
 
-def _key(state: State, name: str | None) -> int:
+def _key(state: TableVersion, name: str | None) -> int:
     return TABLE if name is None else known(state, [name])[0].key
 
 
@@ -297,7 +303,7 @@ _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECONDS_A_DAY = 86_400
 
 
-def refuse_stored_misfits(state: State, widened: Iterable[Column]) -> None:
+def refuse_stored_misfits(state: TableVersion, widened: Iterable[Column]) -> None:
     """Raise `BadData` naming the column that holds a value which its wider type would change.
 
     Deleted rows count: they are decoded with the others.
@@ -375,11 +381,11 @@ def _all_within(told: Footer, name: str, largest: int) -> bool:
 class ColumnWriter(Protocol):
     """What makes the commits of a table, as far as its columns need it."""
 
-    def commit(self, build: Callable[[State], Change], job: Job) -> Commit: ...
+    def commit(self, build: Callable[[TableVersion], Change], job: Job) -> Commit: ...
 
     def take_column_ids(self, count: int) -> int: ...
 
-    def follow_casts(self, before: State, job: Job) -> None:
+    def follow_casts(self, before: TableVersion, job: Job) -> None:
         """Have the indexes of columns that were cast follow them."""
         ...
 
@@ -447,7 +453,7 @@ class Columns(Sequence[str]):
         kind = stored_type(type_of(default) if type is None else type_named(type))
         work = job or Job()
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             refuse_names(self._name, [c.name for c in state.columns], [name])
             column = Column(name, kind, self._writer.take_column_ids(1))
             return added(state, column, default, after, work, message or f"add {name}")
@@ -508,7 +514,7 @@ class Columns(Sequence[str]):
         how, work = Cast(type_named(type), lossy, on_error == "null"), job or Job()
         said = message or f"cast {name} to {how.to}"
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             take_ids = self._writer.take_column_ids
             return cast_change(state, name, how, take_ids, work, said)
 

@@ -21,9 +21,9 @@ from lamella.core.scan.checksums import checksum_of_bytes
 from lamella.core.scan.snapshot import Column, stored_keys
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.transaction import Transaction
-from lamella.core.store.cells import NO_IDS, Cells, to_batch
+from lamella.core.store.cells import NO_IDS, CellChanges, to_batch
 from lamella.core.store.data_files import WrittenFile
-from lamella.core.store.table_version import Held, Metadata, PendingRows, Reader, State
+from lamella.core.store.table_version import Metadata, PendingRows, Reader, SegmentEntry, TableVersion
 from lamella.core.validation import count_of, text_of
 
 
@@ -69,7 +69,7 @@ class Change:
     message: str
     columns: tuple[Column, ...]
     metadata: Metadata | None = None
-    cells: Cells | None = None
+    cells: CellChanges | None = None
     deleted: np.ndarray = field(default_factory=lambda: NO_IDS)
     files: tuple[WrittenFile, ...] = ()
     rows: tuple[Mapping[int, pa.Array], int] | None = None
@@ -98,7 +98,7 @@ Entries = tuple[tuple[str, int], ...]
 class Rewrite:
     """Files for the segments they replace, and the pending entries that are in them altogether."""
 
-    replaced: tuple[Held, ...]
+    replaced: tuple[SegmentEntry, ...]
     files: tuple[WrittenFile, ...]
     contained: Entries
 
@@ -116,7 +116,7 @@ class Staged:
         return (*self.files, *self.change_files, *(self.rewritten.files if self.rewritten else ()))
 
 
-class Publication:
+class CatalogEntries:
     """One change being entered into the catalog at `version`, inside a transaction. `given_ids` are those of
     its new rows."""
 
@@ -124,7 +124,7 @@ class Publication:
         self._catalog, self._table_id, self._version = transaction, table_id, version
         self.given_ids: tuple[range, ...] = ()
 
-    def columns(self, state: State | None, change: Change) -> dict[int, int]:
+    def columns(self, state: TableVersion | None, change: Change) -> dict[int, int]:
         """Enter columns that are new or differ, end what is gone; answers the entry of every column id."""
         if state is not None and change.columns == state.columns:
             return state.column_entries
@@ -140,7 +140,7 @@ class Publication:
             entries[key] = self._add("columns", values)
         return entries
 
-    def metadata(self, state: State | None, change: Change) -> None:
+    def metadata(self, state: TableVersion | None, change: Change) -> None:
         """Enter what `change` says of the table and its columns, where it says something."""
         if change.metadata is None:
             return
@@ -181,13 +181,13 @@ class Publication:
             ids = (file.first_id, file.last_id)
             self._add("change_files", (path, made, file.rows, *ids, file.size, file.names, file.checksum))
 
-    def rows(self, values: Mapping[int, pa.Array], count: int, entries: dict[int, int]) -> Held:
+    def rows(self, values: Mapping[int, pa.Array], count: int, entries: dict[int, int]) -> SegmentEntry:
         """New rows, with ids of their own."""
         first = self._catalog.take_ids(self._table_id, count)
         self.given_ids += (range(first, first + count),)
         entry = self.merged_rows(first, values, count, entries)
         pending = PendingRows.numbered(first, count, lambda: values)
-        return Held("pending_rows", entry, first, first + count - 1, 0, pending)
+        return SegmentEntry("pending_rows", entry, first, first + count - 1, 0, pending)
 
     def merged_rows(
         self, first_id: int, values: Mapping[int, pa.Array], count: int, entries: dict[int, int]
@@ -196,7 +196,7 @@ class Publication:
         columns, batch = to_batch(values, entries)
         return self._add("pending_rows", (first_id, count, columns, batch, checksum_of_bytes(batch)))
 
-    def cells(self, cells: Cells, entries: dict[int, int]) -> int:
+    def cells(self, cells: CellChanges, entries: dict[int, int]) -> int:
         ids, (columns, batch) = _id_bytes(cells.ids), to_batch(cells.values, entries)
         return self._add("pending_cells", (cells.made, ids, columns, batch, checksum_of_bytes(ids, batch)))
 
@@ -227,7 +227,7 @@ class Overtaken(Exception):
     """Another commit came first: what was staged has to be staged again."""
 
 
-def still_at(transaction: Transaction, state: State) -> int:
+def still_at(transaction: Transaction, state: TableVersion) -> int:
     """The table's version; raises `Overtaken` unless it is where the change was staged from."""
     if transaction.version(state.row.table_id) != (state.version, state.row.generation):
         raise Overtaken(state.row.name)
@@ -235,7 +235,7 @@ def still_at(transaction: Transaction, state: State) -> int:
 
 
 def version_holding(
-    catalog: Catalog, state: State, replaced: Sequence[Held], transaction: Transaction
+    catalog: Catalog, state: TableVersion, replaced: Sequence[SegmentEntry], transaction: Transaction
 ) -> int:
     """The table's version, if all that was pending at `state` for the `replaced` segments is pending still,
     what came to be pending since was made since, and no column of theirs that was gone is back; raises
@@ -272,7 +272,7 @@ ATTEMPTS = 5
 T = TypeVar("T")
 
 
-class Attempts:
+class Retries:
     """At one table. Any thread; the threads of a process come one after the other."""
 
     def __init__(self, catalog: Catalog, reader: Reader) -> None:
@@ -297,7 +297,7 @@ class Attempts:
         finally:
             self._building.discard(thread)
 
-    def retried(self, attempt: Callable[[State], T], expected_version: int | None = None) -> T:
+    def retried(self, attempt: Callable[[TableVersion], T], expected_version: int | None = None) -> T:
         """Staged beside other writers first; whoever keeps coming too late stages under the write lock."""
         self.refuse_inside()
         with self.in_turn():
@@ -334,7 +334,7 @@ class Attempts:
             with self._one_at_a_time:
                 yield
 
-    def beside(self, work: Callable[[State], T]) -> T:
+    def beside(self, work: Callable[[TableVersion], T]) -> T:
         """Without the threads' turns: others commit meanwhile. Who keeps being overtaken makes them wait."""
         for _ in range(ATTEMPTS):
             try:
@@ -353,7 +353,7 @@ class Attempts:
             )
 
 
-def expected(state: State, version: int | None) -> State:
+def expected(state: TableVersion, version: int | None) -> TableVersion:
     """Raises `VersionConflict` where a version is given and the table is not at it."""
     if version is not None and state.version != count_of(version, f"{state.row.name}: expected_version"):
         raise VersionConflict(

@@ -12,7 +12,7 @@ from lamella.core.query.source import When
 from lamella.core.store.catalog.queries import Catalog, CatalogVersions
 from lamella.core.store.commit import Commit, commit_from_row
 from lamella.core.store.diff import Diff
-from lamella.core.store.table_version import Reader, State
+from lamella.core.store.table_version import Reader, TableVersion
 from lamella.core.validation import text_of
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -163,14 +163,14 @@ def _origin(by_version: dict[int, Commit], commit: Commit) -> Commit:
     return by_version.get(commit.restores, commit)
 
 
-def state_at(catalog: Catalog, reader: Reader, when: When) -> State:
+def state_at(catalog: Catalog, reader: Reader, when: When) -> TableVersion:
     """A table at a version, given by its number, its name, or a time at which it was the newest."""
     newest = reader.current()
     versions = catalog.versions(reader.table_id)
     return reader.at(version_of(newest.row.name, newest.version, versions, when))
 
 
-Restore = Callable[[str, Callable[[State], Restored], str], Commit]
+Restore = Callable[[str, Callable[[TableVersion], Restored], str], Commit]
 """Makes a commit of this kind and message, whose content is an earlier version's again."""
 StepTransaction = Callable[[str, int], Commit]
 """Undoes or redoes the transaction of this number on all of its tables."""
@@ -232,7 +232,7 @@ class History:
         """
         wanted = self._state_at(when)
 
-        def target(state: State) -> Restored:
+        def target(state: TableVersion) -> Restored:
             found = Diff(state, wanted).summary(job)
             return Restored(
                 wanted.version, f"version {wanted.version}", (found.added, found.changed, found.removed)
@@ -278,7 +278,7 @@ class History:
         newest = self._reader.current()
         return version_of(newest.row.name, newest.version, self._versions, when)
 
-    def _state_at(self, when: When) -> State:
+    def _state_at(self, when: When) -> TableVersion:
         return state_at(self._catalog, self._reader, when)
 
     def _along_history(self, kind: str, newest: Commit | None) -> Commit:

@@ -12,7 +12,7 @@ from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Column, project
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.folder import disk_problems
-from lamella.core.store.table_version import Reader, State
+from lamella.core.store.table_version import Reader, TableVersion
 from lamella.core.validation import names_of, text_of
 
 
@@ -34,18 +34,18 @@ def entered(catalog: Catalog, table_id: int) -> list[Index]:
     return [index_of(*told) for told in catalog.indexes(table_id)]
 
 
-def listed(catalog: Catalog, state: State) -> list[Index]:
+def listed(catalog: Catalog, state: TableVersion) -> list[Index]:
     """Those whose columns the table has at a version."""
     present = state.column_entries.keys()
     return [index for index in entered(catalog, state.row.table_id) if present >= set(index.keys)]
 
 
-def described(index: Index, state: State) -> TableIndex:
+def described(index: Index, state: TableVersion) -> TableIndex:
     names = {column.key: column.name for column in state.columns}
     return TableIndex(tuple(names.get(key, f"column {key}") for key in index.keys), index.kind, index.options)
 
 
-def follow(catalog: Catalog, before: State, after: State) -> bool:
+def follow(catalog: Catalog, before: TableVersion, after: TableVersion) -> bool:
     """Enter the indexes of columns in whose place other ones of the same name came, for these too, where they
     can have such an index; whether there were any."""
     keys = {column.name: column.key for column in after.columns}
@@ -60,7 +60,7 @@ def follow(catalog: Catalog, before: State, after: State) -> bool:
     return bool(following)
 
 
-def _following(index: Index, moved: Mapping[int, int], after: State) -> Index | None:
+def _following(index: Index, moved: Mapping[int, int], after: TableVersion) -> Index | None:
     keys = tuple(moved[key] for key in index.keys)
     if keys == index.keys:
         return None
@@ -164,7 +164,7 @@ class Indexes(Sequence[TableIndex]):
                 raise self._twice(described(index, self._reader.current()))
             transaction.next_generation(self._reader.table_id)
 
-    def _refuse_twice(self, state: State, index: Index) -> None:
+    def _refuse_twice(self, state: TableVersion, index: Index) -> None:
         for known in listed(self._catalog, state):
             if (known.kind, known.keys) == (index.kind, index.keys):
                 raise self._twice(described(known, state))
@@ -181,7 +181,7 @@ class Indexes(Sequence[TableIndex]):
         )
 
 
-def _own(state: State, name: str) -> Column:
+def _own(state: TableVersion, name: str) -> Column:
     """Raises `UnknownColumn`; `BadData` for a field inside a column, and for `_id`, by which rows are found
     anyway."""
     (column,) = project(state.snapshot, [name])

@@ -20,7 +20,7 @@ from lamella.core.store.catalog.transaction import RemovedFile, Transaction
 from lamella.core.store.folder import Layout, Readers, Reading, remove_empty
 from lamella.core.store.history import seconds_of
 from lamella.core.store.paths import StorePaths, entries, is_index_entry, is_link
-from lamella.core.store.table_version import State
+from lamella.core.store.table_version import TableVersion
 from lamella.core.validation import count_of
 
 LONGEST_MAKING = 3600.0
@@ -63,7 +63,7 @@ def sweep(catalog: Catalog) -> list[int]:
     return sizes
 
 
-def problems(state: State, quick: bool) -> Iterator[str]:
+def problems(state: TableVersion, quick: bool) -> Iterator[str]:
     """What of the indexes is damaged, as sentences."""
     if state.snapshot.indexes is not None:
         indexes = indexes_of(state.snapshot)

@@ -21,7 +21,7 @@ from lamella.core.scan.read import read_rows, schema_of, tables_between
 from lamella.core.scan.row_ids import ID_COLUMN, distinct, lie_between
 from lamella.core.scan.snapshot import Column, Snapshot
 from lamella.core.store.catalog.queries import IdsUnderWay
-from lamella.core.store.cells import NO_IDS, Cells, write_cells
+from lamella.core.store.cells import NO_IDS, CellChanges, write_cells
 from lamella.core.store.commit import (
     Change,
     Entries,
@@ -32,7 +32,7 @@ from lamella.core.store.data_files import Encoder, FileSeries, FileShape, Writte
 from lamella.core.store.evolution import narrowed
 from lamella.core.store.folder import Staging
 from lamella.core.store.row_lookup import ids_given
-from lamella.core.store.table_version import Held, State, overlaid
+from lamella.core.store.table_version import SegmentEntry, TableVersion, overlaid
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +40,12 @@ class Applied:
     """What a rewrite applies besides what is pending; `columns` begin with `_id`."""
 
     columns: tuple[Column, ...]
-    cells: Cells | None = None
+    cells: CellChanges | None = None
     deleted: np.ndarray = field(default_factory=lambda: NO_IDS)
 
 
 def rewrite(
-    state: State,
+    state: TableVersion,
     segments: np.ndarray,
     change: Applied,
     staging: Staging,
@@ -75,14 +75,14 @@ def _live_tables(
             yield from tables_between(after, columns, start, stop, job)
 
 
-def segments_of(state: State, ids: np.ndarray) -> np.ndarray:
+def segments_of(state: TableVersion, ids: np.ndarray) -> np.ndarray:
     """Numbers of the segments that hold these ids."""
     positions = state.ranges.locate(state.snapshot, ids)
     starts = state.snapshot.segment_starts
     return distinct(np.searchsorted(starts, positions[positions >= 0], side="right") - 1)
 
 
-def segments_with_pending(state: State) -> np.ndarray:
+def segments_with_pending(state: TableVersion) -> np.ndarray:
     """Numbers of the segments that are not all there is to know of their rows."""
     touched = [c.ids[state.lie_over(c)] for c in state.cells.values()] + list(state.deletions.values())
     changed = segments_of(state, union(*touched))
@@ -90,7 +90,7 @@ def segments_with_pending(state: State) -> np.ndarray:
     return union(changed, np.array(loose, np.int64))
 
 
-def _after(state: State, change: Applied) -> Snapshot:
+def _after(state: TableVersion, change: Applied) -> Snapshot:
     gone = union(state.snapshot.deleted, state.ranges.locate(state.snapshot, change.deleted))
     cells = [] if change.cells is None else [change.cells]
     changes = [(held, state.ranges.locate(state.snapshot, held.ids)) for held in cells]
@@ -98,7 +98,7 @@ def _after(state: State, change: Applied) -> Snapshot:
     return replace(state.snapshot, columns=change.columns, deleted=gone, overlay=overlay)
 
 
-def _runs(state: State, numbers: np.ndarray, under_way: IdsUnderWay) -> list[tuple[int, int]]:
+def _runs(state: TableVersion, numbers: np.ndarray, under_way: IdsUnderWay) -> list[tuple[int, int]]:
     """Neighbouring segments that may share a file, as (first, last)."""
     runs: list[tuple[int, int]] = []
     for number in numbers.tolist():
@@ -110,12 +110,12 @@ def _runs(state: State, numbers: np.ndarray, under_way: IdsUnderWay) -> list[tup
     return runs
 
 
-def apart(state: State, number: int, under_way: IdsUnderWay) -> bool:
+def apart(state: TableVersion, number: int, under_way: IdsUnderWay) -> bool:
     """Whether rows may still come between a segment and the one before it."""
     return lie_between(under_way, state.held[number - 1].last_id, state.held[number].first_id)
 
 
-def contained(state: State, replaced: tuple[Held, ...]) -> Entries:
+def contained(state: TableVersion, replaced: tuple[SegmentEntry, ...]) -> Entries:
     """Pending entries that say nothing of rows elsewhere. The others stay: newer files pass them over."""
     ids = {key: cells.ids[state.lie_over(cells)] for key, cells in state.cells.items()}
     for entry, deleted in state.deletions.items():
@@ -123,7 +123,7 @@ def contained(state: State, replaced: tuple[Held, ...]) -> Entries:
     return tuple(key for key, reached in ids.items() if _inside(reached, replaced))
 
 
-def _inside(ids: np.ndarray, replaced: tuple[Held, ...]) -> bool:
+def _inside(ids: np.ndarray, replaced: tuple[SegmentEntry, ...]) -> bool:
     reached = np.zeros(len(ids), bool)
     for held in replaced:
         reached |= (ids >= held.first_id) & (ids <= held.last_id)
@@ -143,7 +143,7 @@ class Place(Enum):
     DATA_FILES = auto()
 
 
-def place(state: State, change: Change) -> Place:
+def place(state: TableVersion, change: Change) -> Place:
     """Where the changed cells and deletions go; rows that are new are placed by how many they are."""
     cells = 0 if change.cells is None else change.updated * len(change.cells.values)
     few = change.updated <= SMALL_ROWS and cells <= SMALL_CELLS
@@ -158,7 +158,7 @@ def place(state: State, change: Change) -> Place:
 
 
 def stage(
-    state: State, change: Change, where: Place, staging: Staging, job: Job, under_way: IdsUnderWay
+    state: TableVersion, change: Change, where: Place, staging: Staging, job: Job, under_way: IdsUnderWay
 ) -> Staged:
     if where is Place.CHANGE_FILES and change.cells is not None:
         columns = {c.key: c for c in change.columns}
@@ -171,11 +171,11 @@ def stage(
     return Staged(change.files)
 
 
-def _rows_of(state: State, segments: np.ndarray) -> int:
+def _rows_of(state: TableVersion, segments: np.ndarray) -> int:
     return sum(state.held[i].segment.num_rows for i in segments)
 
 
-def _may_lie_over(state: State, rows: int, cells: int) -> bool:
+def _may_lie_over(state: TableVersion, rows: int, cells: int) -> bool:
     """What lies over the segments is kept in memory while it is read, so it is bounded."""
     held = [c for (kind, _), c in state.cells.items() if kind == "change_files"]
     all_rows = rows + sum(len(c.ids) for c in held)
@@ -184,14 +184,14 @@ def _may_lie_over(state: State, rows: int, cells: int) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Replaced:
+class Replacement:
     """The files of `rewrite` hold the rows of `ids` as they were given, and nothing else."""
 
     ids: np.ndarray
     rewrite: Rewrite
 
 
-def few(blocks: Iterator[RowBatch]) -> bool:
+def fits_in_catalog(blocks: Iterator[RowBatch]) -> bool:
     """Whether they hold no more rows than the catalog takes; takes no more blocks than it has to."""
     rows = 0
     while rows <= SMALL_ROWS and (block := next(blocks, None)) is not None:
@@ -199,9 +199,9 @@ def few(blocks: Iterator[RowBatch]) -> bool:
     return rows <= SMALL_ROWS
 
 
-def replaced(
-    state: State, blocks: Iterator[RowBatch], on: str, by_key: bool, staging: Staging, job: Job
-) -> Replaced | None:
+def stage_replacement(
+    state: TableVersion, blocks: Iterator[RowBatch], on: str, by_key: bool, staging: Staging, job: Job
+) -> Replacement | None:
     """Stage the rows in place of the segments that hold them; None at the first block that leaves out half of
     the columns or a row between, holds a null, or has values that its column does not take as they are.
 
@@ -226,7 +226,7 @@ def replaced(
         files = tuple(encoder.finish())
     ids = cover.ids
     held = tuple(state.held[i] for i in segments_of(state, ids))
-    return Replaced(ids, Rewrite(held, files, contained(state, held)))
+    return Replacement(ids, Rewrite(held, files, contained(state, held)))
 
 
 def _first(cover: _ById | _ByKey, rows: pa.Table) -> int:
@@ -235,7 +235,7 @@ def _first(cover: _ById | _ByKey, rows: pa.Table) -> int:
     return (cover.next_row or 0) - taken
 
 
-def _cover(state: State, on: str) -> _ById | _ByKey | None:
+def _cover(state: TableVersion, on: str) -> _ById | _ByKey | None:
     """Floats are no keys here: equal ones may differ, and keys stay as they are."""
     if on == ID:
         return _ById(state)
@@ -273,7 +273,7 @@ def _is_whole(values: pa.ChunkedArray, kind: pa.DataType) -> bool:
     return all(not field.null_count and _is_whole(field, inner) for field, inner in inside)
 
 
-def _whole(state: State, rows: pa.Table, first: int) -> pa.Table:
+def _whole(state: TableVersion, rows: pa.Table, first: int) -> pa.Table:
     """With the columns that are left out as they are held, of the live rows from number `first` on."""
     columns = (ID_COLUMN, *state.columns)
     given = dict(zip(rows.column_names, rows.columns, strict=True))
@@ -288,7 +288,7 @@ class _ById:
     """Rows with their `_id`s: live ones one after the other, from the first of a segment to the last of
     one."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: TableVersion) -> None:
         self.columns: tuple[Column, ...] = (ID_COLUMN, *state.columns)
         self.num_rows = 0
         self._state, self._ids = state, [np.empty(0, np.int64)]
@@ -326,7 +326,7 @@ class _ById:
 class _ByKey:
     """Rows with a key: all of the table, with the values that the key column has there."""
 
-    def __init__(self, state: State, key: Column) -> None:
+    def __init__(self, state: TableVersion, key: Column) -> None:
         self.columns: tuple[Column, ...] = (key, *(column for column in state.columns if column != key))
         self.num_rows = 0
         self._state, self._key = state, key

@@ -22,7 +22,7 @@ from lamella.core.query import find as local
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, ids_at
 from lamella.core.scan.snapshot import Column, Snapshot, project
-from lamella.core.store.table_version import State
+from lamella.core.store.table_version import TableVersion
 from lamella.core.validation import MOST_ROWS, count_of, names_of, text_of
 
 ROW_ID, SCORE = pa.field(ID_COLUMN.name, ID_COLUMN.type), pa.field("_score", pa.float64())
@@ -43,7 +43,7 @@ class _Search:
 
 
 def find_words(  # noqa: PLR0913 -- all that can be asked of a search
-    state: State,
+    state: TableVersion,
     indexes: OpenIndexes,
     text: str,
     *,
@@ -106,7 +106,7 @@ def _asked(snapshot: Snapshot, text: str, indexes: Sequence[Index]) -> _Search:
 
 
 def _answer(
-    state: State, asked: _Search, hits: Hits, wanted: Sequence[Column], how: Highlight | None, job: Job
+    state: TableVersion, asked: _Search, hits: Hits, wanted: Sequence[Column], how: Highlight | None, job: Job
 ) -> pa.Table:
     snapshot = state.snapshot
     shown = [] if how is None else [c for c in asked.columns if c.name in (how.columns or ())]

@@ -31,7 +31,7 @@ from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths
 from lamella.core.store.relations import StoreRelations
 from lamella.core.store.retention import Vacuum, VacuumReport, sweep
 from lamella.core.store.table import RowsById, Table
-from lamella.core.store.table_version import Reader, State
+from lamella.core.store.table_version import Reader, TableVersion
 from lamella.core.store.verify import Report, verify
 from lamella.core.store.writer import TableWriter
 from lamella.core.validation import path_of, text_of
@@ -307,7 +307,7 @@ class Store:
     def _at(self, name: str, when: When | None) -> RowsById:
         return self[name] if when is None else self[name].as_of(when)
 
-    def _rows_at(self, name: str, when: When | None) -> State:
+    def _rows_at(self, name: str, when: When | None) -> TableVersion:
         return self[name]._state(when)
 
     def _step_together(self, table_id: int, kind: str, transaction_id: int) -> Commit:

@@ -12,7 +12,7 @@ from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.snapshot import Column, FileSegment
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.indexes import described, listed
-from lamella.core.store.table_version import State
+from lamella.core.store.table_version import TableVersion
 
 MOST_COLUMNS = 40
 WIDEST = 40
@@ -29,7 +29,7 @@ class Stored:
     encodings: Counter[str] = field(default_factory=Counter)
 
 
-def summary(catalog: Catalog, state: State) -> str:
+def summary(catalog: Catalog, state: TableVersion) -> str:
     """Text of as many lines as a screen has; at most forty columns are named."""
     name = state.row.name
     lines = [f"{name}: {_counted(state.snapshot.num_rows, 'row')}, {_counted(len(state.columns), 'column')}"]
@@ -44,7 +44,7 @@ def size_text(size: int) -> str:
     return f"{size:,} bytes" if not unit else f"{number:.3g} {_UNITS[unit]}"
 
 
-def _facts(catalog: Catalog, state: State) -> Iterator[str]:
+def _facts(catalog: Catalog, state: TableVersion) -> Iterator[str]:
     now, ever = _files(catalog, state, None), _files(catalog, state, "every version")
     commits = catalog.commits(state.row.table_id)
     groups = _counted(_row_groups(state), "row group")
@@ -63,7 +63,7 @@ def _facts(catalog: Catalog, state: State) -> Iterator[str]:
             yield f"metadata  {key.decode(errors='replace')}"
 
 
-def _files(catalog: Catalog, state: State, every: str | None) -> dict[str, int]:
+def _files(catalog: Catalog, state: TableVersion, every: str | None) -> dict[str, int]:
     """Bytes by path."""
     wanted, table = ("path", "bytes"), state.row.table_id
     found = [
@@ -73,15 +73,15 @@ def _files(catalog: Catalog, state: State, every: str | None) -> dict[str, int]:
     return {path: size for kind in found for path, size in kind}
 
 
-def _segments(state: State) -> list[FileSegment]:
+def _segments(state: TableVersion) -> list[FileSegment]:
     return [s for s in state.snapshot.segments if isinstance(s, FileSegment)]
 
 
-def _row_groups(state: State) -> int:
+def _row_groups(state: TableVersion) -> int:
     return sum(unchanged(segment).metadata.num_row_groups for segment in _segments(state))
 
 
-def _columns(state: State) -> Iterator[str]:
+def _columns(state: TableVersion) -> Iterator[str]:
     stored: dict[int, Stored] = {}
     for segment in _segments(state):
         _add(segment, unchanged(segment).metadata, stored)

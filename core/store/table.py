@@ -47,7 +47,7 @@ from lamella.core.store.partial_values import is_odd, refuse_odd_names
 from lamella.core.store.relations import StoreRelations, TableRelations
 from lamella.core.store.row_lookup import chosen_ids
 from lamella.core.store.search import find_words
-from lamella.core.store.table_version import Reader, State
+from lamella.core.store.table_version import Reader, TableVersion
 from lamella.core.store.writer import TableWriter
 from lamella.core.validation import names_of
 
@@ -59,7 +59,7 @@ class RowsById(Dataset):
     """`as_of`, everywhere: a version's number or name, or a time for the version that was the newest then."""
 
     @abstractmethod
-    def _state(self, as_of: When | None = None) -> State:
+    def _state(self, as_of: When | None = None) -> TableVersion:
         """What is read: the rows as they are, or were."""
 
     def snapshot(self) -> Snapshot:
@@ -155,13 +155,13 @@ class RowsById(Dataset):
         return page_by_id(self._state(as_of), size, after, columns, where, sort, job, flatten)
 
 
-def _ids_alone(state: State, positions: np.ndarray) -> pa.Table:
+def _ids_alone(state: TableVersion, positions: np.ndarray) -> pa.Table:
     """Most are known by arithmetic, and not read."""
     ids = from_numpy(ids_at(state, positions))
     return pa.Table.from_arrays([ids], schema=schema_of([ID_COLUMN]))
 
 
-def _positions(state: State, ids: Iterable[int] | None) -> np.ndarray | None:
+def _positions(state: TableVersion, ids: Iterable[int] | None) -> np.ndarray | None:
     listed = None if ids is None else ids_listed(ids, f"{state.snapshot.name}: ids")
     return None if listed is None else state.locate(known_ids(state, listed))
 
@@ -169,7 +169,7 @@ def _positions(state: State, ids: Iterable[int] | None) -> np.ndarray | None:
 class OldVersion(RowsById):
     """A version of a table, with the columns it had. Its files stay on disk while anybody refers to it."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: TableVersion) -> None:
         self._held = state
         self.name = state.row.name
 
@@ -185,7 +185,7 @@ class OldVersion(RowsById):
         """The version that these rows stay at."""
         return self.version
 
-    def _state(self, as_of: When | None = None) -> State:
+    def _state(self, as_of: When | None = None) -> TableVersion:
         if as_of is not None:
             raise BadData(
                 f"{self.name}: version {self.version} has no versions of its own", fix="Ask the table for it"
@@ -402,7 +402,7 @@ class Table(RowsById):
         one = all_blocks[0].integers if len(all_blocks) == 1 and keys == [ID] else None
         rows = cache(lambda: partial_rows_of(all_blocks, found))
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             change = None if one is None else integers_updated(state, one, said)
             return change or changes.updated(state, rows(), keys, self._writer.take_column_ids, said)
 
@@ -426,7 +426,7 @@ class Table(RowsById):
             )
         chosen, rows = rows_chosen(where, f"{name}: update", self), partial_rows([data])
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             ids = chosen_ids(state, chosen)
             return changes.assigned(state, ids, rows, self._writer.take_column_ids, message or "update")
 
@@ -452,7 +452,7 @@ class Table(RowsById):
         """
         rows, keys = partial_rows(data), self._names(on)
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             ids = self._writer.take_column_ids
             return upserted(state, rows, keys, set_on_insert or {}, ids, message or "upsert")
 
@@ -485,7 +485,7 @@ class Table(RowsById):
         """
         chosen = rows_chosen(where, f"{self._reader.last_name}: update_where", self)
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             found = assignments(operators, state.columns, state.snapshot.name)
             ids = chosen_ids(state, chosen)
             said, take_ids = message or told(operators), self._writer.take_column_ids
@@ -518,7 +518,7 @@ class Table(RowsById):
         own, condition = job or Job(), condition_of(where, f"{self._reader.last_name}: where", self)
         names = None if columns is None else names_of(columns, f"{self._reader.last_name}: columns")
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             ids, said = self._writer.take_column_ids, message or "transform"
             return transformed(state, function, names, condition, ids, said, own)
 
@@ -536,7 +536,7 @@ class Table(RowsById):
         kept, the "first" or the "last". Null equals null, and NaN equals NaN."""
         own, names = job or Job(), None if on is None else self._names(on)
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             gone = duplicate_ids(state, names, keep, own)
             return changes.deleted(state, gone, message or "drop duplicates")
 
@@ -561,7 +561,7 @@ class Table(RowsById):
         condition = condition_of(where, f"{self._reader.last_name}: where", self)
         listed = None if ids is None else ids_listed(ids, f"{self._reader.last_name}: ids")
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             gone = chosen_ids(state, condition if listed is None else listed)
             return changes.deleted(state, gone, message or "delete")
 
@@ -570,10 +570,10 @@ class Table(RowsById):
     def _names(self, on: str | Sequence[str]) -> list[str]:
         return names_of(on, f"{self._reader.last_name}: on")
 
-    def _state(self, as_of: When | None = None) -> State:
+    def _state(self, as_of: When | None = None) -> TableVersion:
         return self._reader.current() if as_of is None else state_at(self._catalog, self._reader, as_of)
 
-    def _rows_at(self, table: str, as_of: When | None) -> State:
+    def _rows_at(self, table: str, as_of: When | None) -> TableVersion:
         """Of this table or another one of the store."""
         return self.store[table]._state(as_of)
 

@@ -21,15 +21,15 @@ from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment
 from lamella.core.store.catalog.queries import Catalog, TableRow, foreign_objects
 from lamella.core.store.catalog.schema import CHECKED, names_by_key
-from lamella.core.store.cells import Cells
+from lamella.core.store.cells import CellChanges
 from lamella.core.store.folder import Layout, Readers
 from lamella.core.store.log_check import log_damage
 from lamella.core.store.paths import StorePaths
 from lamella.core.store.retention import problems as index_problems
-from lamella.core.store.table_version import UNREADABLE, Held, Reader, State
+from lamella.core.store.table_version import UNREADABLE, Reader, SegmentEntry, TableVersion
 
 
-def problems(state: State, damaged: Collection[Path]) -> Iterator[str]:
+def problems(state: TableVersion, damaged: Collection[Path]) -> Iterator[str]:
     """Sentences; none when all is well. Values in files that are `damaged` are not looked at."""
     for (kind, entry), cells in state.cells.items():
         told = (*_cell_problems(state, cells), *_ids_given(state, cells.ids))
@@ -40,7 +40,7 @@ def problems(state: State, damaged: Collection[Path]) -> Iterator[str]:
         yield from _misfits(state, held, damaged)
 
 
-def _ids_given(state: State, ids: np.ndarray) -> Iterator[str]:
+def _ids_given(state: TableVersion, ids: np.ndarray) -> Iterator[str]:
     """Rows that were removed since may be named still, but never one that there cannot be."""
     if bool(np.any(ids[1:] <= ids[:-1])):
         yield f"names {ID}s that do not ascend"
@@ -48,7 +48,7 @@ def _ids_given(state: State, ids: np.ndarray) -> Iterator[str]:
         yield f"names a row that was never there: {ID} {ids.max() if ids.min() >= 0 else ids.min()}"
 
 
-def _cell_problems(state: State, cells: Cells) -> Iterator[str]:
+def _cell_problems(state: TableVersion, cells: CellChanges) -> Iterator[str]:
     types = {column.key: column for column in state.columns}
     for key, values in cells.values.items():
         if len(values) != len(cells.ids):
@@ -57,7 +57,7 @@ def _cell_problems(state: State, cells: Cells) -> Iterator[str]:
             yield from _misfit(take(values, np.flatnonzero(state.lie_over(cells))), types[key])
 
 
-def _misfits(state: State, held: Held, damaged: Collection[Path]) -> Iterator[str]:
+def _misfits(state: TableVersion, held: SegmentEntry, damaged: Collection[Path]) -> Iterator[str]:
     """Values of a segment that cannot be read as their columns' types."""
     segment = held.segment
     for column in state.columns:

@@ -23,15 +23,15 @@ from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.schema import VERSIONED
-from lamella.core.store.cells import Cells
+from lamella.core.store.cells import CellChanges
 from lamella.core.store.changes import fit_to_columns
 from lamella.core.store.columns import refuse_misfits, refuse_stored_misfits, with_nulls_noted
 from lamella.core.store.commit import (
-    Attempts,
+    CatalogEntries,
     Change,
     Commit,
     Overtaken,
-    Publication,
+    Retries,
     Staged,
     commit_from_row,
     commit_row,
@@ -47,12 +47,12 @@ from lamella.core.store.maintenance import Upkeep
 from lamella.core.store.partial_values import names_inside, with_paths_inside
 from lamella.core.store.rewrite import (
     Place,
-    few,
+    fits_in_catalog,
     place,
-    replaced,
     stage,
+    stage_replacement,
 )
-from lamella.core.store.table_version import Reader, State
+from lamella.core.store.table_version import Reader, TableVersion
 
 FEW_ROWS = 1_000
 FIRST_ROWS = 10_000
@@ -182,14 +182,14 @@ class TableWriter:
     def __init__(self, catalog: Catalog, layout: Layout, table_id: int, reader: Reader) -> None:
         self._catalog, self._layout, self._reader = catalog, layout, reader
         self._table_id = table_id
-        self._attempts = Attempts(catalog, reader)
-        self.upkeep = Upkeep(catalog, layout, table_id, reader, self._attempts)
+        self._retries = Retries(catalog, reader)
+        self.upkeep = Upkeep(catalog, layout, table_id, reader, self._retries)
 
     def refuse_inside_change(self) -> None:
         """Raises `StoreProblem` for who is asked for the values of a change of this table."""
-        self._attempts.refuse_inside()
+        self._retries.refuse_inside()
 
-    def follow_casts(self, before: State, job: Job) -> None:
+    def follow_casts(self, before: TableVersion, job: Job) -> None:
         """Have the indexes of columns that were cast since `before` follow them."""
         if follow(self._catalog, before, self._reader.current()):
             self.upkeep.index_new_files(job)
@@ -212,22 +212,22 @@ class TableWriter:
             intake = self._intake(state.snapshot.name, state.columns, staging)
             change = intake.change(rows, staging, message, job)
 
-            def attempt(now: State) -> Commit:
+            def attempt(now: TableVersion) -> Commit:
                 refuse_stored_misfits(now, wider_columns(now.columns, change.columns))
-                return self._publish(_same_columns(now, state), change, staging, job, started)
+                return self._stage_and_commit(_same_columns(now, state), change, staging, job, started)
 
-            done = self._attempts.retried(attempt, expected_version)
+            done = self._retries.retried(attempt, expected_version)
         self.upkeep.index_new_files(job)
         return done
 
-    def _few(self, state: State, rows: pa.Table, message: str) -> Change:
+    def _few(self, state: TableVersion, rows: pa.Table, message: str) -> Change:
         rows = with_paths_inside(rows, {c.name: c.type for c in state.columns}, state.snapshot.name)
         plan, rows = fit_to_columns(state, rows, self.take_column_ids)
         return few_change(plan, plan.applied(state.columns), rows, message)
 
     def commit(
         self,
-        build: Callable[[State], Change],
+        build: Callable[[TableVersion], Change],
         job: Job,
         started: float | None = None,
         expected_version: int | None = None,
@@ -239,15 +239,15 @@ class TableWriter:
         """
         begun = time.perf_counter() if started is None else started
 
-        def attempt(state: State) -> Commit:
-            with self._attempts.building():
+        def attempt(state: TableVersion) -> Commit:
+            with self._retries.building():
                 change = build(state)
             if change.is_empty(state.columns, state.metadata):
                 return Commit(state.row.name, state.version, message=change.message)
-            return self._publish(state, change, None, job, begun)
+            return self._stage_and_commit(state, change, None, job, begun)
 
-        with self._attempts.in_turn():
-            done = self._attempts.retried(attempt, expected_version)
+        with self._retries.in_turn():
+            done = self._retries.retried(attempt, expected_version)
             self.upkeep.tidy_if_needed(job, done.version)
         self.upkeep.index_new_files(job)
         return done
@@ -267,16 +267,16 @@ class TableWriter:
         or cell is left out, or another commit came first.
         """
         started = time.perf_counter()
-        if few(blocks):
+        if fits_in_catalog(blocks):
             return None
         state = expected(self._reader.current(), expected_version)
         with self._staging() as staging:
-            made = replaced(state, blocks.again(), on, by_key, staging, job)
+            made = stage_replacement(state, blocks.again(), on, by_key, staging, job)
             if made is None:
                 return None
-            change = Change(message, state.columns, cells=Cells(made.ids, {}))
+            change = Change(message, state.columns, cells=CellChanges(made.ids, {}))
             try:
-                with self._attempts.in_turn(), self._withdrawn_on_failure(staging):
+                with self._retries.in_turn(), self._withdrawn_on_failure(staging):
                     done = self._commit(state, change, Staged(rewritten=made.rewrite), staging, started)
             except Overtaken:
                 return None
@@ -284,11 +284,11 @@ class TableWriter:
         self.upkeep.index_new_files(job)
         return done
 
-    def restore(self, kind: str, target: Callable[[State], Restored], message: str = "") -> Commit:
+    def restore(self, kind: str, target: Callable[[TableVersion], Restored], message: str = "") -> Commit:
         """A commit whose content is an earlier version's again; `target` is asked for each attempt."""
         started = time.perf_counter()
 
-        def attempt(state: State) -> Commit:
+        def attempt(state: TableVersion) -> Commit:
             wanted = target(state)
             said = message or f"{kind} {wanted.about}".strip()
             row = commit_row(state.version + 1, kind, wanted.version, wanted.counts, started, said)
@@ -300,10 +300,10 @@ class TableWriter:
                 row = transaction.move_on(self._table_id, row)
             return _as_commit(state, row)
 
-        return self._attempts.retried(attempt)
+        return self._retries.retried(attempt)
 
-    def _publish(
-        self, state: State, change: Change, staging: Staging | None, job: Job, started: float
+    def _stage_and_commit(
+        self, state: TableVersion, change: Change, staging: Staging | None, job: Job, started: float
     ) -> Commit:
         change = with_nulls_noted(change, state.metadata)
         where = place(state, change)
@@ -311,7 +311,7 @@ class TableWriter:
             return self._commit(state, change, Staged(), None, started)
         if staging is None:
             with self._staging() as own:
-                return self._publish(state, change, own, job, started)
+                return self._stage_and_commit(state, change, own, job, started)
         with self._withdrawn_on_failure(staging):
             change = self._with_rows_in_files(state, change, staging, job)
             under_way = self._catalog.ids_under_way(self._table_id)
@@ -326,7 +326,7 @@ class TableWriter:
             staging.withdraw(besides=self._catalog.known_paths())
             raise
 
-    def _with_rows_in_files(self, state: State, change: Change, staging: Staging, job: Job) -> Change:
+    def _with_rows_in_files(self, state: TableVersion, change: Change, staging: Staging, job: Job) -> Change:
         if change.rows is None:
             return change
         intake = self._intake(state.row.name, change.columns, staging)
@@ -334,33 +334,33 @@ class TableWriter:
         return replace(change, files=(*change.files, *made.files), rows=None, unused_ids=made.unused_ids)
 
     def _commit(
-        self, state: State, change: Change, staged: Staged, staging: Staging | None, started: float
+        self, state: TableVersion, change: Change, staged: Staged, staging: Staging | None, started: float
     ) -> Commit:
         """Files are made durable before the catalog's lock is taken."""
         self._refuse_missing_files(state)
         version = state.version + 1
         counts = (change.inserted, change.updated, len(change.deleted))
         paths = staging.publish([f.path for f in staged.all_files], state.row.folder) if staging else []
-        following: State | None = None
+        following: TableVersion | None = None
         with self._catalog.transaction() as transaction:
             still_at(transaction, state)
             if staging is not None:
                 transaction.ids_arrived(self._table_id, staging.name, change.unused_ids)
-            publication = Publication(transaction, self._table_id, version)
-            entries = publication.columns(state, change)
-            publication.metadata(state, change)
+            catalog_entries = CatalogEntries(transaction, self._table_id, version)
+            entries = catalog_entries.columns(state, change)
+            catalog_entries.metadata(state, change)
             if staging is not None:
-                publication.staged(staged, paths)
+                catalog_entries.staged(staged, paths)
             if not staged.change_files and not staged.rewritten:
-                following = _enter_small(publication, state, change, entries)
+                following = _enter_small(catalog_entries, state, change, entries)
             row = commit_row(version, "change", None, counts, started, change.message)
             row = transaction.move_on(self._table_id, row)
         self.upkeep.note_change()
         if following is not None:
             self._reader.advance(state, following)
-        return _as_commit(state, row, publication.given_ids)
+        return _as_commit(state, row, catalog_entries.given_ids)
 
-    def _refuse_missing_files(self, state: State) -> None:
+    def _refuse_missing_files(self, state: TableVersion) -> None:
         if state.has_files:
             self._layout.refuse_missing_folder(state.row.folder)
 
@@ -392,30 +392,30 @@ class TableWriter:
 
 
 def _enter_small(
-    publication: Publication, state: State, change: Change, entries: dict[int, int]
-) -> State | None:
+    catalog_entries: CatalogEntries, state: TableVersion, change: Change, entries: dict[int, int]
+) -> TableVersion | None:
     """Enter what stays in the catalog; the next state, where it follows from this one without looking."""
     version = state.version + 1
-    following: State | None = state
+    following: TableVersion | None = state
     if change.rows is not None:
-        added = publication.rows(*change.rows, entries)
+        added = catalog_entries.rows(*change.rows, entries)
         following = following.with_rows(version, added) if following else None
     if change.cells is not None and change.updated:
         cells = replace(change.cells, made=version)
-        entry = publication.cells(cells, entries)
+        entry = catalog_entries.cells(cells, entries)
         following = following.with_cells(version, entry, cells) if following else None
     if len(change.deleted):
-        entry = publication.deletions(change.deleted)
+        entry = catalog_entries.deletions(change.deleted)
         following = following.with_deletion(version, entry, change.deleted) if following else None
     simple = change.columns == state.columns and not change.files and change.metadata is None
     return following if simple else None
 
 
-def _same_columns(state: State, before: State) -> State:
+def _same_columns(state: TableVersion, before: TableVersion) -> TableVersion:
     if state.column_entries != before.column_entries:
         raise BadData(f"{state.row.name}: its columns changed while rows came in", fix="Insert them again")
     return state
 
 
-def _as_commit(state: State, row: tuple[object, ...], given_ids: tuple[range, ...] = ()) -> Commit:
+def _as_commit(state: TableVersion, row: tuple[object, ...], given_ids: tuple[range, ...] = ()) -> Commit:
     return commit_from_row(state.row.name, row, given_ids)
