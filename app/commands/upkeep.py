@@ -6,10 +6,10 @@ import argparse
 
 from lamella.app.commands import DAMAGED, terminal
 from lamella.core.errors import LamellaError, StoreProblem
-from lamella.core.store.log_check import log_damage
 from lamella.core.store.paths import CATALOG, is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
+from lamella.core.store.verify import log_damage
 
 
 def export(arguments: argparse.Namespace) -> int:

@@ -206,7 +206,7 @@ def test_damaged_runs_of_benchmarks_meet_errors_of_ours_alone(tmp_path: Path) ->
 
 
 def test_a_damaged_log_gives_an_earlier_version(tmp_path: Path) -> None:
-    """SQLite takes a damaged log to end there; see `core.store.log_check`."""
+    """SQLite takes a damaged log to end there; see `core.store.verify`."""
     Store.open(tmp_path / "whole").close()
     with Store.open(tmp_path / "whole") as store:
         table = store.create_table("t", {"n": [0, 0]})

@@ -10,7 +10,7 @@ import pytest
 
 from lamella import Store
 from lamella.core.store.folder import CATALOG
-from lamella.core.store.log_check import FRAME_HEADER_BYTES, HEADER_BYTES, log_damage
+from lamella.core.store.verify import FRAME_HEADER_BYTES, HEADER_BYTES, log_damage
 
 COMMITS = 30
 PAGE = 4096
