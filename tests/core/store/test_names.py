@@ -27,7 +27,7 @@ def public(thing: object) -> set[str]:
     return {name for name in dir(thing) if not name.startswith("_")}
 
 
-def held(thing: object) -> dict[str, str]:
+def collaborators(thing: object) -> dict[str, str]:
     """The collaborators: objects of classes of the store's room that are reached through a name."""
     values = {name: inspect.getattr_static(thing, name) for name in public(thing)}
     kinds = {
@@ -53,12 +53,12 @@ def table(store: Store) -> Table:
 
 def test_a_table_has_few_names_and_five_collaborators(table: Table) -> None:
     assert len(public(table)) <= MOST_NAMES
-    assert held(table) == TABLE
+    assert collaborators(table) == TABLE
 
 
 def test_a_store_has_fewer_names_and_two_collaborators(store: Store) -> None:
     assert len(public(store)) <= MOST_NAMES // 2
-    assert held(store) == STORE
+    assert collaborators(store) == STORE
 
 
 def test_all_steps_of_a_query_lead_from_a_table(table: Table) -> None:
