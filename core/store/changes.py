@@ -272,8 +272,8 @@ def upserted(
     if not data.num_rows:
         return Change(message, state.columns)
     refuse_missing_keys(name, rows, on)
-    _refuse_odd_names(state, [*data.column_names, *set_on_insert])
     _refuse(state, data, set_on_insert)
+    _refuse_odd_names(state, [*data.column_names, *set_on_insert])
     _plan, keys = fit_to_columns(state, data.select(list(on)), take_ids)
     found = matches(state, keys)
     if len(found.unknown):

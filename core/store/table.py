@@ -451,10 +451,11 @@ class Table(RowsById):
         changes then.
         """
         rows, keys = partial_rows(data), self._names(on)
+        constants = {} if set_on_insert is None else set_on_insert
 
         def build(state: TableVersion) -> Change:
             ids = self._writer.take_column_ids
-            return upserted(state, rows, keys, set_on_insert or {}, ids, message or "upsert")
+            return upserted(state, rows, keys, constants, ids, message or "upsert")
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 

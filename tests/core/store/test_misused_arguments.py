@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -49,6 +50,9 @@ REFUSED: list[tuple[str, Ask]] = [
         "no '_id' to find it by. Add it, or leave",
         lambda t: t.update([{"_id": 0, "n": 5}, {"n": 1}]),
     ),
+    ("set_on_insert takes a dict, not 5", lambda t: t.upsert([{"n": 1}], "n", set_on_insert=5)),
+    ("set_on_insert takes a dict", lambda t: t.upsert([{"n": 1}], "n", set_on_insert=np.array([1, 2]))),
+    ("column name 1 is no text", lambda t: t.upsert([{"n": 1}], "n", set_on_insert={1: 2})),
     ("limit 1.5 is no whole number", lambda t: t.read(limit=1.5)),
     ("table name None is no text", lambda t: t.store.create_table(None, [{"a": 1}])),
     ("table name 5 is no text", lambda t: t.store.create_table(5, [{"a": 1}])),
