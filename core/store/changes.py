@@ -65,7 +65,7 @@ def updated(
     if not data.num_rows:
         return Change(message, state.columns)
     refuse_missing_keys(state.snapshot.name, rows, on)
-    _refuse_odd_names(state, data.column_names)
+    refuse_odd_keys(state, data.column_names)
     ids, places = _found_rows(state, data, on)
     found = whole_values(state, ids, rows.without({*on, ID}).take(places))
     plan, values = fit_to_columns(state, found.table, take_ids)
@@ -85,7 +85,7 @@ def assigned(
         raise BadData(
             f"{state.snapshot.name}: {ID} cannot be changed", "it is how rows are found", "Leave it out"
         )
-    _refuse_odd_names(state, names)
+    refuse_odd_keys(state, names)
     if not len(ids):
         return Change(message, state.columns)
     found = whole_values(state, ids, rows.take(np.zeros(len(ids), np.int64))).table
@@ -95,7 +95,7 @@ def assigned(
     return replaced(state, ids, held, new, take_ids, message)
 
 
-def _refuse_odd_names(state: TableVersion, names: Sequence[str]) -> None:
+def refuse_odd_keys(state: TableVersion, names: Sequence[str]) -> None:
     if any(map(is_odd, names)):
         refuse_odd_names(state.snapshot.name, names, {c.name: c.type for c in state.columns})
 
@@ -273,7 +273,7 @@ def upserted(
         return Change(message, state.columns)
     refuse_missing_keys(name, rows, on)
     _refuse(state, data, set_on_insert)
-    _refuse_odd_names(state, [*data.column_names, *set_on_insert])
+    refuse_odd_keys(state, [*data.column_names, *set_on_insert])
     _plan, keys = fit_to_columns(state, data.select(list(on)), take_ids)
     found = matches(state, keys)
     if len(found.unknown):

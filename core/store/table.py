@@ -43,7 +43,7 @@ from lamella.core.store.history import History, StepTransaction, state_at
 from lamella.core.store.indexes import Indexes
 from lamella.core.store.maintenance import Maintenance
 from lamella.core.store.operators import Operators, assignments, told
-from lamella.core.store.partial_values import is_odd, refuse_odd_names
+from lamella.core.store.partial_values import is_odd
 from lamella.core.store.relations import StoreRelations, TableRelations
 from lamella.core.store.row_lookup import chosen_ids
 from lamella.core.store.search import find_words
@@ -355,9 +355,7 @@ class Table(RowsById):
     def _without_odd_names(self, coming: Iterator[RowBatch]) -> Iterator[RowBatch]:
         for block in coming:
             if any(map(is_odd, block.schema.names)):
-                state = self._reader.current()
-                types = {c.name: c.type for c in state.columns}
-                refuse_odd_names(state.snapshot.name, block.schema.names, types)
+                changes.refuse_odd_keys(self._reader.current(), block.schema.names)
             yield block
 
     def update(
